@@ -13,6 +13,7 @@ import { meteredModel } from "./models/metered.ts";
 import { openModelHealth } from "./models/model-health.ts";
 import { openOpenAiModel } from "./models/openai.ts";
 import type { ServiceOptions } from "./options.ts";
+import type { SharedTurns } from "./queue/shared-turns.ts";
 import { Refusal } from "./resources/refusal.ts";
 import { openReranker } from "./search/reranker.ts";
 import { isDamage } from "./store/damage.ts";
@@ -21,11 +22,16 @@ import { isDamage } from "./store/damage.ts";
 export type ServiceModels = ReturnType<typeof openServiceModels>;
 
 /** Opens the models that are configured. */
-export function openServiceModels(options: ServiceOptions, nowMs: () => number, steadyMs: () => number) {
+export function openServiceModels(
+  options: ServiceOptions,
+  nowMs: () => number,
+  steadyMs: () => number,
+  turns: Pick<SharedTurns, "runIfFree">,
+) {
   const budget = budgetOf(options, nowMs);
   return {
     budget,
-    ...openEmbedding(options, steadyMs, budget),
+    ...openEmbedding(options, steadyMs, budget, turns),
     ...openOtherModels(options, steadyMs, budget),
   };
 }
@@ -55,7 +61,12 @@ function meterOf(budget: Budget | undefined, price: number | undefined): TokenMe
 }
 
 /** Opens the embedding model, the search with an earlier one, and the backfill that replaces its vectors. */
-function openEmbedding(options: ServiceOptions, steadyMs: () => number, budget: Budget | undefined) {
+function openEmbedding(
+  options: ServiceOptions,
+  steadyMs: () => number,
+  budget: Budget | undefined,
+  turns: Pick<SharedTurns, "runIfFree">,
+) {
   const { log, store, openEmbedder, openEarlierEmbedder } = options;
   const meter = meterOf(budget, options.budget?.embeddingPrice);
   const model = openModel(openEmbedder && (() => openEmbedder(meter)), steadyMs, {
@@ -73,7 +84,9 @@ function openEmbedding(options: ServiceOptions, steadyMs: () => number, budget: 
   );
   const backfill = openBackfill({
     index: store.index,
+    turns,
     model: () => model.get(),
+    onElsewhere: serving.changedOver,
     onChangedOver: () => {
       serving.changedOver();
       log.info("searches use the new embedding model");

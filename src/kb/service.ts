@@ -23,6 +23,7 @@ import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceLimits, type ServiceOptions }
 import { openUsage } from "./usage/usage.ts";
 import { openWaits } from "./queue/waits.ts";
 import { openLeases } from "./queue/leases.ts";
+import { openSharedClock } from "./queue/shared-clock.ts";
 import { openSharedTurns } from "./queue/shared-turns.ts";
 import { generateKey, hashKey, LOCAL_ACCOUNT, registerKey } from "./keys/keys.ts";
 import type { KeyGrant } from "./keys/keys.ts";
@@ -78,11 +79,10 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const options = { ...given, store: watched };
   const isAway = (): boolean => given.sharesStore === true && given.store.problem() !== undefined;
   const fail = reportTo(log, isAway);
-  const nowMs = options.nowMs ?? Date.now;
-  const steadyMs = steadyClock(nowMs, options.nowMs);
+  const { nowMs, steadyMs, worker, sharedTurns } = await openShared(options, fail);
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const admission = openAdmission(limits);
-  const models = openServiceModels(options, nowMs, steadyMs);
+  const models = openServiceModels(options, nowMs, steadyMs, sharedTurns);
   const changeWaits = openWaits();
   const store = listenToCommits(options, models, (topic, accountId) => {
     if (topic === "change") changeWaits.notify(accountId);
@@ -97,11 +97,11 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     nowMs,
     onProblem: fail("what accounts use was not stored; retrying"),
   });
-  const worker = randomUUID();
   let resourcesUrl = options.resourcesUrl;
 
   const kb = await openKnowledgeBase(options, store, models, {
-    ...openHolds(store, worker, steadyMs, fail),
+    leases: openLeases(queue, worker, steadyMs, fail("leases of jobs were not renewed; retrying")),
+    sharedTurns,
     changeWaits,
     usage,
     limits,
@@ -165,17 +165,29 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   };
 }
 
-/** Opens what a worker holds against the other processes of the store. */
-function openHolds(
-  { queue, claims }: Store,
-  worker: string,
-  steadyMs: () => number,
+/** Opens what the processes of a store share: turns, and the clock by which leases end. `nowMs` replaces that clock too. */
+async function openShared(
+  { store: { clockMs, claims }, nowMs }: ServiceOptions,
   fail: ReturnType<typeof reportTo>,
-): Pick<KnowledgeBase, "leases" | "sharedTurns"> {
+) {
+  const clock =
+    clockMs === undefined || nowMs !== undefined
+      ? undefined
+      : await openSharedClock(clockMs, fail("the clock of the database was not read; retrying"));
+  const worker = randomUUID();
   const onTurns = fail("claims against other processes were not renewed or released; they end by themselves");
+  const sharedTurns = openSharedTurns(claims, worker, onTurns);
   return {
-    leases: openLeases(queue, worker, steadyMs, fail("leases of jobs were not renewed; retrying")),
-    sharedTurns: openSharedTurns(claims, worker, onTurns),
+    nowMs: nowMs ?? Date.now,
+    steadyMs: steadyClock(clock?.nowMs ?? nowMs, nowMs),
+    worker,
+    sharedTurns: {
+      ...sharedTurns,
+      close: async () => {
+        clock?.close();
+        await sharedTurns.close();
+      },
+    },
   };
 }
 
@@ -275,13 +287,14 @@ async function closeService(
   // Before housekeeping, which may wait for it.
   kb.files.close();
   await work.housekeeping.close();
-  await kb.sharedTurns.close();
   await kb.usage.close();
   kb.pages.close();
   kb.mails.close();
   // Closed together: a backfill in progress ends with its model.
   const { backfill, model, serving, endpoint, reranker } = models;
   await Promise.all([backfill.close(), kb.ingest.close(), model.close(), serving.close()]);
+  // Last: the backfill ends its claim.
+  await kb.sharedTurns.close();
   await endpoint?.chat.close();
   await reranker?.close();
   await store.close();

@@ -18,6 +18,8 @@ const BATCH = 64;
 const RETIRED_BATCH = 2000;
 /** Delay before the next run after a failure, unless woken: a failing model rarely recovers sooner. */
 const RETRY_AFTER_MS = 60_000;
+/** Pause before this process looks whether another one still embeds. */
+const ELSEWHERE_MS = 5000;
 
 /** Embeds, in the background, chunks that have no vector or one of another model. */
 export interface Backfill {
@@ -25,7 +27,7 @@ export interface Backfill {
   wake(this: void): void;
   /** Resumes the work of an earlier process. Opens no model if no collection whose tier needs vectors has chunks. */
   resume(): Promise<void>;
-  /** Whether a run is in progress: searches may not find some chunks by meaning yet. */
+  /** Whether a run is in progress, here or in another process: searches may not find some chunks by meaning yet. */
   isRunning(): boolean;
   /** Stops after the current step, or after some seconds if that hangs. */
   close(): Promise<void>;
@@ -49,14 +51,20 @@ export interface BackfillParts {
     | "putSentences"
   >;
   readonly model: () => Promise<Embedder | undefined>;
+  /** Lets one process of a store at a time embed with a model. */
+  readonly turns: { runIfFree(name: string, work: () => Promise<void>): Promise<boolean> };
   /** Called after each run that embedded chunks or failed. */
   readonly report: (report: BackfillReport) => void;
   /** Called when the model takes over a scope from an earlier one. */
   readonly onChangedOver?: () => void;
+  /** Called when another process has ended a run, in which the model may have taken over scopes. */
+  readonly onElsewhere?: () => void;
   /** Called after each run with the number of chunks that the working model cannot embed. */
   readonly onLeft?: (chunks: number) => void;
   /** Default one minute. */
   readonly retryAfterMs?: number;
+  /** Default five seconds. */
+  readonly elsewhereMs?: number;
 }
 
 /** Opens the backfill. It runs only after `wake`. */
@@ -66,10 +74,12 @@ export function openBackfill(parts: BackfillParts): Backfill {
   let running: Promise<void> | undefined;
   let again = false;
   let retry: NodeJS.Timeout | undefined;
+  /** Whether another process embeds with this model. */
+  let isElsewhere = false;
 
-  const wakeLater = (): void => {
+  const wakeLater = (afterMs = retryAfterMs ?? RETRY_AFTER_MS): void => {
     clearTimeout(retry);
-    retry = setTimeout(wake, retryAfterMs ?? RETRY_AFTER_MS).unref();
+    retry = setTimeout(wake, afterMs).unref();
   };
   const embedAll = openEmbedding(parts, stop.signal, wakeLater);
 
@@ -82,7 +92,14 @@ export function openBackfill(parts: BackfillParts): Backfill {
         wakeLater();
         return;
       }
-      await embedAll(embedder, (count) => (chunks += count));
+      const isFree = await parts.turns.runIfFree(`backfill ${embedder.fingerprint}`, async () => {
+        if (isElsewhere) parts.onElsewhere?.();
+        isElsewhere = false;
+        await embedAll(embedder, (count) => (chunks += count));
+      });
+      isElsewhere = !isFree;
+      // The run of the other process may have passed the chunks that woke this one, and the process may fail.
+      if (isElsewhere) wakeLater(parts.elsewhereMs ?? ELSEWHERE_MS);
       if (chunks > 0) report({ chunks });
     } catch (error) {
       if (stop.signal.aborted) return;
@@ -104,12 +121,15 @@ export function openBackfill(parts: BackfillParts): Backfill {
   };
 
   return {
-    wake,
+    // While another process embeds, the timer looks again: otherwise each new document would ask the database.
+    wake: () => {
+      if (!isElsewhere) wake();
+    },
     resume: async () => {
       // No model has this fingerprint, so that any chunk of these tiers is found.
       if ((await index.chunksWithoutVector("", TIERS, 1)).length > 0) wake();
     },
-    isRunning: () => running !== undefined,
+    isRunning: () => running !== undefined || isElsewhere,
     close: async () => {
       stop.abort();
       clearTimeout(retry);

@@ -49,6 +49,8 @@ export interface Store extends Ports {
   readonly claims?: Claims | undefined;
   /** Rates that the processes of the store share. Undefined: one process at a time uses it, and counts for itself. */
   readonly buckets?: TokenBuckets | undefined;
+  /** Reads the clock of the database, which the processes that use the store share. Undefined: one process at a time uses it. */
+  readonly clockMs?: ((this: void) => Promise<number>) | undefined;
   /** Announcements between the processes that use the store. Undefined: there is one process at a time. */
   readonly notices?: Notices;
   /** Why a part of the store does not work at present; it may recover by itself. Undefined: all parts work. */

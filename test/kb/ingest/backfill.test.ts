@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Embedder } from "../../../src/kb/embed/embedder.ts";
 import { noticeMissingVectors, openBackfill } from "../../../src/kb/ingest/backfill.ts";
+import { openSharedTurns } from "../../../src/kb/queue/shared-turns.ts";
 import type { Backfill, BackfillReport } from "../../../src/kb/ingest/backfill.ts";
 import type { ChunkContext } from "../../../src/kb/store/search-index.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
@@ -31,6 +32,9 @@ function memory(chunks: number) {
   };
 }
 
+/** The turns of the only process of a store. */
+const ALONE = openSharedTurns(undefined, "", () => undefined);
+
 describe("backfill", () => {
   let backfill: Backfill;
   let reports: BackfillReport[];
@@ -46,6 +50,7 @@ describe("backfill", () => {
   ): void => {
     backfill = openBackfill({
       index: store,
+      turns: ALONE,
       model: async () => model,
       report: (report) => reports.push(report),
       retryAfterMs: 1,
@@ -76,11 +81,49 @@ describe("backfill", () => {
     await vi.waitFor(() => expect(reports.map(({ chunks }) => chunks)).toEqual([0, 0, 0, 10]), WAIT);
   });
 
+  it("the backfill leaves the work to another process, and takes over when that one ends", async () => {
+    const store = memory(10);
+    let isFree = false;
+    let attempts = 0;
+    let took = 0;
+    backfill = openBackfill({
+      index: store,
+      turns: {
+        runIfFree: async (_name, work) => {
+          attempts += 1;
+          if (isFree) await work();
+          return isFree;
+        },
+      },
+      model: async () => hashedEmbedder(),
+      report: (report) => reports.push(report),
+      onElsewhere: () => (took += 1),
+      elsewhereMs: 20,
+    });
+    backfill.wake();
+    await vi.waitFor(() => expect(attempts).toBe(2), WAIT);
+    for (let documents = 0; documents < 100; documents += 1) backfill.wake();
+    expect({ attempts, isRunning: backfill.isRunning(), lacking: store.lacking.size }).toEqual({
+      attempts: 2,
+      isRunning: true,
+      lacking: 10,
+    });
+    isFree = true;
+    await through(store);
+    await vi.waitFor(() => expect(backfill.isRunning()).toBe(false), WAIT);
+    expect(took).toBe(1);
+    store.add(1000);
+    backfill.wake();
+    await through(store);
+    expect(took).toBe(1);
+  });
+
   it("the backfill retries while there is no model", async () => {
     const store = memory(10);
     let attempts = 0;
     backfill = openBackfill({
       index: store,
+      turns: ALONE,
       model: async () => (++attempts < 3 ? undefined : hashedEmbedder()),
       report: (report) => reports.push(report),
       retryAfterMs: 1,

@@ -1,7 +1,8 @@
+import assert from "node:assert/strict";
 import { openTurns } from "../../../lib/turns.ts";
 import { accountOf, answerMethods, makeMethods, METHODS, type Kind } from "../methods.ts";
 import type { Ports, Store } from "../store.ts";
-import type { Mode } from "./database/connections.ts";
+import type { Mode, Transaction } from "./database/connections.ts";
 import { nameOf, openDatabase, type DatabaseListener } from "./database/database.ts";
 import { migrate, readVersions, refuseUnfit, refuseUnknown, type Versions } from "./database/migrate.ts";
 import { refuseUnfinished } from "./database/unfinished.ts";
@@ -48,6 +49,7 @@ export async function openPostgresStore(url: string, listener?: DatabaseListener
     scrub: () => Promise.resolve(),
     claims: openClaims((work) => database.run("single", "", work)),
     buckets: openTokenBuckets((work) => database.run("single", "", work)),
+    clockMs: () => database.run("single", "", readClock),
     problem: () => database.problem(),
     close: async () => {
       await notices.close();
@@ -55,6 +57,14 @@ export async function openPostgresStore(url: string, listener?: DatabaseListener
       await database.close();
     },
   };
+}
+
+async function readClock(tx: Transaction): Promise<number> {
+  const found = await tx.get<{ readonly nowMs: number }>(
+    `SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS "nowMs"`,
+  );
+  assert(found !== undefined);
+  return found.nowMs;
 }
 
 /** What a migration did. */
