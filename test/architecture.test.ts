@@ -101,7 +101,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ),
   "sync/control": [...SYNC_COMMON, "sync", "sync/operator"],
   sync: [...SYNC_COMMON, ...ALL_OF_SYNC.filter((name) => name !== "sync/control")],
-  "kb/lexical": [],
+  "kb/lexical": ["lib"],
   "kb/embed": ["lib"],
   "kb/fetch": ["lib"],
   "kb/index": ["kb/lexical"],

@@ -17,7 +17,8 @@ const FREQUENT: readonly (readonly [language: string, words: string])[] = [
     "Italian",
     "il gli di che non è per sono della nel con una del dei delle alla da più anche come questo ha si",
   ],
-  ["Portuguese", "os um uma em do da não ao com para que dos das por mais como são ou se foi pelo pela é"],
+  // Not `com`, which addresses of web pages have.
+  ["Portuguese", "os um uma em do da não ao para que dos das por mais como são ou se foi pelo pela é"],
   [
     "Dutch",
     "het een van dat de en niet zijn voor met aan ook bij naar worden door over wordt deze maar als op",
@@ -48,6 +49,9 @@ for (const [language, words] of FREQUENT) {
   for (const word of words.split(" ").filter(({ length }) => length > 1))
     WORDS.set(word, [...(WORDS.get(word) ?? []), language]);
 }
+
+/** The languages in which a lower-case word is frequent. */
+export const LANGUAGE_WORDS: ReadonlyMap<string, readonly string[]> = WORDS;
 
 /** Fewest words of a text that says something, and least share of them that are frequent: prose has a third, code less. */
 const WORDS_MIN = 20;

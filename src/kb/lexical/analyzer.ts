@@ -1,4 +1,5 @@
-import { makeVocabulary } from "./vocabulary.ts";
+import type { Language } from "./languages.ts";
+import { makeVocabulary, type Vocabulary } from "./vocabulary.ts";
 
 /** The distinct terms of a text, in order of first appearance, with their counts. */
 export interface Terms {
@@ -9,15 +10,44 @@ export interface Terms {
   readonly words: number;
 }
 
-/** Numbers the terms of this thread. */
-export const vocabulary = makeVocabulary();
+/** The terms of a text by their numbers in a vocabulary. The first `length` of `ids` are valid until the next call. */
+export interface NumberedTerms {
+  readonly vocabulary: Vocabulary;
+  readonly ids: Uint32Array;
+  readonly length: number;
+  readonly words: number;
+}
+
+const english = makeVocabulary();
+/** Vocabularies of other languages, the last used one last. Each takes up to some 20 MB. */
+const others = new Map<Language, Vocabulary>();
+const OTHERS_MAX = 3;
 
 /**
- * Splits a text into terms (see fold.ts). Texts and queries go through this same function; no character has a special
- * meaning. The result depends on the text alone: state between calls is only a cache.
+ * Splits a text into terms (see fold.ts), by the stems of the language that it is surely in, else by those of English. No
+ * character has a special meaning. The result depends on the text alone: state between calls is only a cache.
  */
-export function analyze(text: string): Terms {
-  const { ids, length, words } = vocabulary.read(text);
+export function readText(text: string): NumberedTerms {
+  const { language, ...read } = english.read(text);
+  return language === undefined ? { vocabulary: english, ...read } : readIn(language, text);
+}
+
+function readIn(language: Language, text: string): NumberedTerms {
+  const vocabulary = others.get(language) ?? makeVocabulary(language);
+  others.delete(language);
+  others.set(language, vocabulary);
+  for (const [oldest] of others) {
+    if (others.size <= OTHERS_MAX) break;
+    others.delete(oldest);
+  }
+  return { vocabulary, ...vocabulary.read(text) };
+}
+
+/** Returns the terms of a text; `asEnglish`: as chunks have them that were indexed before other languages had stems. */
+export function analyze(text: string, asEnglish = false): Terms {
+  const { vocabulary, ids, length, words } = asEnglish
+    ? { vocabulary: english, ...english.read(text) }
+    : readText(text);
   const counts = new Map<number, number>();
   for (const id of ids.subarray(0, length)) counts.set(id, (counts.get(id) ?? 0) + 1);
   return {

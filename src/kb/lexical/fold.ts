@@ -1,3 +1,4 @@
+import type { Language } from "./languages.ts";
 import { stem } from "./porter.ts";
 
 /** Longest term in UTF-16 code units. Longer words are data (base64, hashes) and are found by their prefix. */
@@ -8,9 +9,10 @@ const WORD = /[\p{L}\p{N}\p{M}\p{Co}]+/gu;
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
-/** Returns the term of a lower-case word: its stem, truncated to TERM_CHARS_MAX. */
-export function stemmed(word: string): string {
-  return cut(stem(word));
+/** Returns the term of a lower-case word: its stem, truncated to TERM_CHARS_MAX. A word of another language has its mark. */
+export function stemmed(word: string, language?: Language): string {
+  if (language === undefined || !language.script.test(word)) return cut(stem(word));
+  return cut(folded(language.stem(word))) + language.mark;
 }
 
 /** Parts that a word may have. A word of more is data, such as a line of base64. */
@@ -30,20 +32,21 @@ export interface FoldedTerm {
   readonly term: string;
   /** A part or another spelling of the word before, which does not count as a word of its own. */
   readonly isExtra: boolean;
-  /** Number of spellings by which this occurrence is found: 2 for `Möhren`, found as `mohren` and as `moehren`. */
+  /** Number of terms by which this occurrence is found: 2 for `Möhren`, found as `mohren` and as `moehren`. */
   readonly spellings: number;
 }
 
 /**
  * Returns the terms of a text, in order: runs of letters, digits and marks, stemmed, with case, compatibility forms and
  * diacritics folded. A word in mixed case is followed by its parts, and one with an umlaut by its other spelling. Scripts
- * without spaces yield single characters and pairs, so that any part of a run is found. Pure.
+ * without spaces yield single characters and pairs, so that any part of a run is found. `language`: of the text; default English.
+ * Pure.
  */
-export function readTerms(text: string): FoldedTerm[] {
+export function readTerms(text: string, language?: Language): FoldedTerm[] {
   return readWords(text).flatMap((word) =>
     UNSPACED.test(word)
       ? unspaced(folded(word)).map((term) => ({ term, isExtra: false, spellings: 1 }))
-      : [word, ...partsOf(word)].flatMap((part, at) => spellingsOf(part, at > 0)),
+      : [word, ...partsOf(word)].flatMap((part, at) => spellingsOf(part, at > 0, language)),
   );
 }
 
@@ -75,16 +78,17 @@ function partsOf(word: string): readonly string[] {
   return parts.filter((part) => part.length > 1);
 }
 
-function spellingsOf(word: string, isExtra: boolean): FoldedTerm[] {
-  const term = stemmed(folded(word));
-  if (term === "") return [];
-  const written = word.toLowerCase().replaceAll(/[äöüß]/g, (letter) => SPELLINGS.get(letter) ?? letter);
-  const other = written === word.toLowerCase() ? term : stemmed(folded(written));
-  if (other === term) return [{ term, isExtra, spellings: 1 }];
-  return [
-    { term, isExtra, spellings: 2 },
-    { term: other, isExtra: true, spellings: 2 },
-  ];
+function spellingsOf(word: string, isExtra: boolean, language: Language | undefined): FoldedTerm[] {
+  const lower = word.toLowerCase().normalize("NFC");
+  const plain = folded(word);
+  if (plain === "") return [];
+  const written = lower.replaceAll(/[äöüß]/g, (letter) => SPELLINGS.get(letter) ?? letter);
+  const terms = new Set<string>();
+  // Endings have diacritics: `operación` has the stem of `operaciones`. In other scripts nobody omits them: `й` is a letter.
+  if (language !== undefined) terms.add(stemmed(lower, language));
+  if (language === undefined || language.isLatin) terms.add(stemmed(plain, language));
+  if (written !== lower) terms.add(stemmed(folded(written), language));
+  return [...terms].map((term, at) => ({ term, isExtra: isExtra || at > 0, spellings: terms.size }));
 }
 
 function unspaced(word: string): string[] {

@@ -1,3 +1,5 @@
+import { MARK } from "./languages.ts";
+
 /** Shorter words have too many neighbours by chance. */
 const CHARS_MIN = 4;
 /** Bounds the neighbours of a word to about a thousand. */
@@ -7,9 +9,11 @@ const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 /**
  * Returns the terms that differ from a term by one typing error: a letter missing, added, replaced, or swapped with the next.
  * Those with the same first letter come first, because people rarely err there. None for short words and words with digits or
- * letters other than a–z. Pure.
+ * letters other than a–z. The mark of a language stays. Pure.
  */
 export function nearTerms(term: string): readonly string[] {
+  const mark = term.indexOf(MARK);
+  if (mark > 0) return nearTerms(term.slice(0, mark)).map((near) => near + term.slice(mark));
   if (term.length < CHARS_MIN || term.length > CHARS_MAX || !/^[a-z]+$/.test(term)) return [];
   const near = new Set<string>();
   for (let at = term.length; at >= 0; at--) {

@@ -1,9 +1,12 @@
 import { K1, queryFactor, saturation } from "./bm25.ts";
 import { termWeight } from "./common-words.ts";
 import { readTerms, readWords } from "./fold.ts";
+import { isFrequentIn, type Language } from "./languages.ts";
 
 /** Number of distinct query terms that a search uses, the first ones. A longer query is a text; these terms suffice. */
 export const QUERY_TERMS_MAX = 256;
+/** Most terms with those of other languages. */
+const ALL_TERMS_MAX = 4 * QUERY_TERMS_MAX;
 /** Mean chunk length in words for normalisation: 1000 characters of English prose. Independent of the collection. */
 const WORDS_MEAN = 150;
 
@@ -15,8 +18,13 @@ export interface QueryWords {
   readonly factors: readonly number[];
   /** Weight of each term (common-words.ts) times its factor; 0 for a function word. */
   readonly weights: readonly number[];
-  /** Sum of the weights. */
+  /** Sum of the weights of the terms that are not `otherOf` one. */
   readonly total: number;
+  /**
+   * For each term that is another language's stem of a word, the index of the term that the word has in English; undefined for the
+   * terms of English. A chunk is indexed in one language, so it has at most one of them.
+   */
+  readonly otherOf?: readonly (number | undefined)[];
 }
 
 /** Match of a chunk with the words of a query. Depends on both texts alone, never on the rest of the collection. */
@@ -39,6 +47,41 @@ export function queryWords(query: string): QueryWords {
   const factors = terms.map((term) => queryFactor(times.get(term) ?? 0) / (spelled.get(term) ?? 1));
   const weights = terms.map((term, at) => (factors[at] ?? 0) * termWeight(term));
   return { terms, factors, weights, total: weights.reduce((sum, weight) => sum + weight, 0) };
+}
+
+/**
+ * Adds the terms by which the words of a query are found in texts of other languages. A word that is frequent in a language is not
+ * sought in its texts, unless there are no others: in a scope of several languages its rarity would say nothing. Pure.
+ */
+export function inLanguages(words: QueryWords, query: string, languages: readonly Language[]): QueryWords {
+  if (languages.length === 0) return words;
+  const { terms, factors, weights, total } = words;
+  const added = { terms: [...terms], factors: [...factors], weights: [...weights] };
+  const otherOf: (number | undefined)[] = terms.map(() => undefined);
+  const placeOf = new Map(terms.map((term, at) => [term, at]));
+  const written = [...new Set(readWords(query))];
+  for (const language of languages) {
+    const isFrequent = (word: string): boolean =>
+      isFrequentIn(word.toLowerCase(), language) ||
+      readTerms(word).every(({ term }) => termWeight(term) === 0);
+    const sought = written.every(isFrequent) ? written : written.filter((word) => !isFrequent(word));
+    for (const word of sought) {
+      const [english] = readTerms(word);
+      const place = english && placeOf.get(english.term);
+      if (place === undefined || added.terms.length >= ALL_TERMS_MAX) continue;
+      // Without the share of other spellings.
+      const full = (factors[place] ?? 0) * (english?.spellings ?? 1);
+      for (const { term, spellings } of readTerms(word, language)) {
+        if (placeOf.has(term)) continue;
+        placeOf.set(term, added.terms.length);
+        added.terms.push(term);
+        added.factors.push(full / spellings);
+        added.weights.push((full / spellings) * termWeight(english?.term ?? term));
+        otherOf.push(place);
+      }
+    }
+  }
+  return { ...added, total, otherOf };
 }
 
 /** Matches a chunk of `words` words; `counts` holds the occurrences of each term in the chunk. Pure. */

@@ -44,6 +44,34 @@ export function wordsContract(fixture: StoreFixture): void {
       expect(await texts("Kloesse")).toEqual(["Möhren und Klöße"]);
     });
 
+    it("finds words of a text in another language by all their forms, beside English texts", async () => {
+      const german =
+        "Die Kündigung der Wohnung ist mit einer Frist von drei Monaten möglich, und sie wird von der Verwaltung bestätigt.";
+      const russian = "Ключи от квартир хранятся в шкафу, и план висит в коридоре у входной двери.";
+      await create("The notice period of a flat is three months, and the office confirms it to the tenant.");
+      const before = await find("confirmed notices");
+      await create(german);
+      await create(russian);
+      expect(await texts("kündigen")).toEqual([german]);
+      expect(await texts("Wohnungen")).toEqual([german]);
+      expect(await texts("ключ от квартиры")).toEqual([russian]);
+      // With a typing error in its stem.
+      expect(await texts("Wohnng")).toEqual([german]);
+      expect((await find("confirmed notices")).map(({ ref }) => ref)).toEqual(before.map(({ ref }) => ref));
+    });
+
+    it("names the words of a query that a text in another language is found by as the query has them", async () => {
+      await create("Die Wohnungen der Mieter werden von der Verwaltung geprüft, und der Plan ist im Flur.");
+      const query = "Wohnung Garten";
+      const [hit] = await find(query);
+      const found = await fixture.store.index.matchedTerms({
+        scope: await scope(),
+        query,
+        refs: [hit?.ref ?? 0],
+      });
+      expect(found.map(({ terms }) => terms)).toEqual([["wohnung"]]);
+    });
+
     it("finds a mistyped word by a word with one difference, only if no chunk of the owner has the word itself", async () => {
       await create("please receive the invoice");
       expect(await texts("recieve")).toEqual(["please receive the invoice"]);

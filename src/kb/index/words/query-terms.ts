@@ -1,4 +1,5 @@
 import { idf } from "../../lexical/bm25.ts";
+import { type Language, LANGUAGES } from "../../lexical/languages.ts";
 import type { QueryWords } from "../../lexical/word-match.ts";
 import type { PostingList } from "./postings.ts";
 import type { LivePart } from "./removed.ts";
@@ -51,6 +52,42 @@ export function queryTerms({ parts, chunks }: WordSnapshot, words: QueryWords): 
 export function scoredTerms(all: readonly QueryTerm[]): QueryTerm[] {
   // Words that no chunk has weigh most. They must not take the place of others.
   return all.filter(({ holding }) => holding > 0).slice(0, SCORED_MAX);
+}
+
+/** Returns the most that the terms of a query can add to the score of a chunk, (k1 + 1) times less. */
+export function weightMax(all: readonly QueryTerm[], { otherOf }: QueryWords): number {
+  if (otherOf === undefined) return all.reduce((sum, { weight }) => sum + weight, 0);
+  // A chunk has one language's term of a word. Terms that no chunk has weigh most, and count only if the word has no others.
+  const best = new Map<number, { readonly isHeld: boolean; readonly weight: number }>();
+  for (const { at, holding, weight } of all) {
+    const place = otherOf[at] ?? at;
+    const known = best.get(place);
+    const isHeld = holding > 0;
+    if (
+      known === undefined ||
+      (isHeld && !known.isHeld) ||
+      (isHeld === known.isHeld && weight > known.weight)
+    )
+      best.set(place, { isHeld, weight });
+  }
+  return [...best.values()].reduce((sum, { weight }) => sum + weight, 0);
+}
+
+/** Languages of the texts of each part. A part never changes. */
+const languagesOf = new WeakMap<object, readonly Language[]>();
+
+/** Returns the languages other than English that any chunk of the scope is indexed in, or was in its parts. */
+export function languagesIn({ parts }: Pick<WordSnapshot, "parts">): readonly Language[] {
+  const found = new Set<Language>();
+  for (const { part } of parts) {
+    let known = languagesOf.get(part);
+    if (known === undefined) {
+      known = LANGUAGES.filter(({ mark }) => part.list(hashOf(mark)) !== undefined);
+      languagesOf.set(part, known);
+    }
+    for (const language of known) found.add(language);
+  }
+  return LANGUAGES.filter((language) => found.has(language));
 }
 
 /** Whether any chunk contains a term. */

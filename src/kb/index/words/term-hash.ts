@@ -1,4 +1,5 @@
-import { vocabulary } from "../../lexical/analyzer.ts";
+import { readText } from "../../lexical/analyzer.ts";
+import type { Vocabulary } from "../../lexical/vocabulary.ts";
 
 /** Bits of a term's hash. With 500,000 different terms, two of them share a hash with a probability of 0.2 %. */
 export const HASH_BITS = 46;
@@ -35,10 +36,14 @@ export function readHash(bytes: Uint8Array, at: number): number {
   return high * 2 ** 24 + low;
 }
 
-/** Hashes of this thread's terms plus one, by term number; 0: not computed yet. */
-let hashes = new Float64Array(2 ** 12);
-/** Generation of the vocabulary that they belong to. */
-let generation = -1;
+/** Hashes of the terms of a vocabulary. */
+interface KnownHashes {
+  /** Plus one, by term number; 0: not computed yet. */
+  hashes: Float64Array;
+  /** Generation of the vocabulary that they belong to. */
+  generation: number;
+}
+const known = new WeakMap<Vocabulary, KnownHashes>();
 
 /** The first `length` are the hashes of a text's terms, in order; `words` of them are words. The next call reuses the array. */
 export interface HashedTerms {
@@ -49,20 +54,28 @@ export interface HashedTerms {
 
 /** Hashes the terms of a text. */
 export function hashedTerms(text: string): HashedTerms {
-  const { ids, length, words } = vocabulary.read(text);
-  if (generation !== vocabulary.generation()) {
-    generation = vocabulary.generation();
-    hashes.fill(0);
-  }
+  const { vocabulary, ids, length, words } = readText(text);
+  const of = knownOf(vocabulary);
+  let { hashes } = of;
   if (found.length < length) found = new Float64Array(length * 2);
   for (let at = 0; at < length; at++) {
     const id = ids[at] ?? 0;
-    if (id >= hashes.length) hashes = longer(hashes, id + 1);
+    if (id >= hashes.length) hashes = of.hashes = longer(hashes, id + 1);
     let hash = hashes[id] ?? 0;
     if (hash === 0) hash = hashes[id] = hashOf(vocabulary.termOf(id)) + 1;
     found[at] = hash - 1;
   }
   return { hashes: found, length, words };
+}
+
+function knownOf(vocabulary: Vocabulary): KnownHashes {
+  let of = known.get(vocabulary);
+  if (of === undefined) known.set(vocabulary, (of = { hashes: new Float64Array(2 ** 12), generation: -1 }));
+  if (of.generation !== vocabulary.generation()) {
+    of.generation = vocabulary.generation();
+    of.hashes.fill(0);
+  }
+  return of;
 }
 
 let found = new Float64Array(2 ** 12);

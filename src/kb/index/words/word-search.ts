@@ -2,7 +2,7 @@ import { K1, saturation } from "../../lexical/bm25.ts";
 import type { QueryWords, WordMatch } from "../../lexical/word-match.ts";
 import type { RowSet } from "../row-set.ts";
 import { lookUp, type PostingList } from "./postings.ts";
-import { queryTerms, scoredTerms, type QueryTerm, type WordSnapshot } from "./query-terms.ts";
+import { queryTerms, scoredTerms, weightMax, type QueryTerm, type WordSnapshot } from "./query-terms.ts";
 import type { LivePart } from "./removed.ts";
 import { makeTopHits, type TopHits } from "./top-hits.ts";
 import { matchesOf } from "./word-counts.ts";
@@ -46,7 +46,7 @@ export function searchWords(snapshot: WordSnapshot, query: WordQuery): WordHits 
   for (const [at, live] of byRows) rankPart(live, at, terms, mean, query, top);
   const best = top.sorted();
   const matches = matchesOf(snapshot.parts, all, query.words, best);
-  const ceiling = all.reduce((sum, { weight }) => sum + weight, 0) * (K1 + 1);
+  const ceiling = weightMax(all, query.words) * (K1 + 1);
   return {
     ceiling,
     hits: best.map(({ sequence, score }, at) => ({

@@ -57,10 +57,14 @@ export function matchedTerms(
   );
   return wanted.flatMap((ref, at) => {
     const chunk = counted[at];
-    return chunk === undefined
-      ? []
-      : { ref, terms: words.terms.filter((_, term) => (chunk.counts[term] ?? 0) > 0) };
+    return chunk === undefined ? [] : { ref, terms: termsHeld(words, chunk.counts) };
   });
+}
+
+/** Returns the terms of the words of which a chunk has these counts: those of English, whatever its language. */
+function termsHeld({ terms, otherOf }: QueryWords, counts: readonly number[]): string[] {
+  const held = terms.map((_, at) => otherOf?.[at] ?? at).filter((_, at) => (counts[at] ?? 0) > 0);
+  return [...new Set(held)].flatMap((place) => terms[place] ?? []);
 }
 
 /** The sequences of a search's rows. */

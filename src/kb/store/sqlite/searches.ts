@@ -4,7 +4,7 @@ import type { WordSnapshot } from "../../index/words/query-terms.ts";
 import { queryWords, type QueryWords } from "../../lexical/word-match.ts";
 import type { DocumentQuery, Evidence, EvidenceQuery, Index, MatchedTerms, Scope } from "../search-index.ts";
 import { matchedTerms, matchRows, searchLexical } from "../search/lexical.ts";
-import { replaceUnknown, type NearFound } from "../search/near-words.ts";
+import { inLanguagesOf, replaceUnknown, type NearFound } from "../search/near-words.ts";
 import { noEvidence, type SearchTarget } from "../search/search-target.ts";
 import type { Connection } from "./database/connection.ts";
 import type { Lookups } from "./resources/lookups.ts";
@@ -89,7 +89,9 @@ export function prepareSearches(
   };
   const readMatchedTerms = read(({ scope, query, refs }: DocumentQuery): MatchedTerms[] => {
     const target = scopes.find(scope);
-    return target === undefined ? [] : matchedTerms(snapshotOf(target), target, queryWords(query), refs);
+    if (target === undefined) return [];
+    const snapshot = snapshotOf(target);
+    return matchedTerms(snapshot, target, inLanguagesOf(snapshot, queryWords(query), query), refs);
   });
 
   return {
@@ -113,7 +115,7 @@ function wordsOf(
   isLast: boolean,
   near: NearFound,
 ): QueryWords | undefined {
-  const words = queryWords(query);
+  const words = inLanguagesOf(snapshot, queryWords(query), query);
   const known = replaceUnknown(snapshot, words, near);
   return isLast ? (known ?? words) : known;
 }

@@ -17,6 +17,11 @@ const WORDS =
     " ",
   );
 const DATES = ["2024-01-01", "2024-01-01T12:00:00Z", "2025-06-01T00:00:00+02:00", "no date"];
+/** Chunks that are indexed by the stems of their languages. */
+const IN_OTHER_LANGUAGES = [
+  "Die Wohnungen der Mieter werden von der Verwaltung geprüft, und der Plan ist im Flur.",
+  "Ключи от квартир хранятся в шкафу, и план висит в коридоре у входной двери.",
+];
 const QUERIES = [
   "tide",
   "moon sea harbour",
@@ -24,6 +29,8 @@ const QUERIES = [
   "mooon",
   "xyzzy sea",
   "sand dune oasis camel wind wave",
+  "Wohnung tide",
+  "ключ Wohnngen",
   "",
 ];
 const FILTERS: readonly (Filter | undefined)[] = [
@@ -62,10 +69,9 @@ describe.skipIf(isSkipped())("the stores in SQLite and in PostgreSQL", () => {
     const random = randomOf(seed);
     const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)] as T; // never empty
     const words = (count: number): string => Array.from({ length: count }, () => pick(WORDS)).join(" ");
-    const content = (): string =>
-      Array.from({ length: 1 + Math.floor(random() * 6) }, () => words(3 + Math.floor(random() * 30))).join(
-        "\n",
-      );
+    const paragraph = (): string =>
+      random() < 0.3 ? `${pick(IN_OTHER_LANGUAGES)} ${words(2)}` : words(3 + Math.floor(random() * 30));
+    const content = (): string => Array.from({ length: 1 + Math.floor(random() * 6) }, paragraph).join("\n");
     const vector = (): Float32Array => unit(Array.from({ length: DIMENSIONS }, () => random() - 0.5));
     const chunked = (text: string, hasVectors: boolean): Chunking => {
       const spans = [...text.matchAll(/[^\n]+/g)].map(({ 0: line, index }) => ({

@@ -1,9 +1,10 @@
 import { nearTerms } from "../../../lexical/near-terms.ts";
+import { LANGUAGES } from "../../../lexical/languages.ts";
 import { queryWords, type QueryWords } from "../../../lexical/word-match.ts";
 import type { PostingList } from "../../../index/words/postings.ts";
 import type { WordSnapshot } from "../../../index/words/query-terms.ts";
 import { hashOf } from "../../../index/words/term-hash.ts";
-import { replaceUnknown, unknownTerms, type NearFound } from "../../search/near-words.ts";
+import { inLanguagesOf, replaceUnknown, unknownTerms, type NearFound } from "../../search/near-words.ts";
 import type { Transaction } from "../database/connections.ts";
 import type { Target } from "../scopes/target.ts";
 import {
@@ -56,8 +57,10 @@ export async function fetchWords(
   query: string,
   isCorrected: boolean,
 ): Promise<QueryWords> {
-  const words = queryWords(query);
-  await fetch(words.terms);
+  const english = queryWords(query);
+  await fetch([...english.terms, ...LANGUAGES.map(({ mark }) => mark)]);
+  const words = inLanguagesOf(snapshot, english, query);
+  if (words !== english) await fetch(words.terms);
   if (!isCorrected) return words;
   await fetch(unknownTerms(snapshot, words).flatMap(nearTerms));
   const found: NearFound = new Map();

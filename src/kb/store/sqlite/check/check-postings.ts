@@ -29,11 +29,12 @@ export function checkPostings(db: Connection): string[] {
     const { sums, lengths } = indexedChunks(db, scope);
     const { first, last } = rowsOfScope(scope);
     for (const [row, names, headings, text, words] of selectChunks.iterate(first, last)) {
-      const found = analyze(indexedText(names, headings, text));
+      const indexed = indexedText(names, headings, text);
       const length = Math.min(words, LENGTH_MAX);
-      const isRight =
+      const isOf = (found: Terms): boolean =>
         lengths.get(row) === length && words === found.words && sumOf(found) === (sums.get(row) ?? 0);
-      if (!isRight) wrong.push(row);
+      // A chunk from before languages had stems of their own is found by those of English.
+      if (!isOf(analyze(indexed)) && !isOf(analyze(indexed, true))) wrong.push(row);
       lengths.delete(row);
     }
     for (const row of lengths.keys()) unknown.push(row);
