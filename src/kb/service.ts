@@ -2,44 +2,33 @@ import { randomUUID } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import { codeOf } from "../lib/failure.ts";
-import { listenFailure } from "../lib/listen-failure.ts";
-import { isExposed, reachedAt } from "../lib/loopback.ts";
+import { isExposed } from "../lib/loopback.ts";
 import { steadyClock } from "../lib/steady-clock.ts";
-import { openSessions } from "./console/sessions.ts";
 import { openAdmission, type Admission } from "./http/admission.ts";
-import { openResponseMemory } from "./http/response-memory.ts";
 import { healthOf } from "./health.ts";
 import type { Health } from "./http/health-route.ts";
-import { openIdempotency } from "./http/idempotency.ts";
-import { openKeyring } from "./http/keyring.ts";
-import type { HttpParts } from "./http/operation.ts";
-import { openRateLimiter } from "./http/rate.ts";
-import { openSharedRate } from "./http/shared-rate.ts";
 import type { Route } from "./http/route-table.ts";
 import { buildServer } from "./http/server.ts";
-import { openUrgent } from "./http/urgent.ts";
 import { noticeMissingVectors } from "./ingest/backfill.ts";
-import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceLimits, type ServiceOptions } from "./options.ts";
+import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceOptions } from "./options.ts";
 import { openUsage } from "./usage/usage.ts";
 import { openWaits } from "./queue/waits.ts";
 import { openLeases } from "./queue/leases.ts";
 import { openSharedClock } from "./queue/shared-clock.ts";
 import { openSharedTurns } from "./queue/shared-turns.ts";
-import { generateKey, hashKey, LOCAL_ACCOUNT, registerKey } from "./keys/keys.ts";
-import type { KeyGrant } from "./keys/keys.ts";
+import { generateKey, hashKey, LOCAL_ACCOUNT, registerKey, type KeyGrant } from "./keys/keys.ts";
 import type { KnowledgeBase } from "./resources/knowledge-base.ts";
 import { figuresOf } from "./figures.ts";
-import { timeWrites } from "./observer.ts";
-import type { ServiceFigures } from "./observer.ts";
+import { timeWrites, type ServiceFigures } from "./observer.ts";
 import { isDamage } from "./store/damage.ts";
 import { onDamage, onCommit, type Topic } from "./store/methods.ts";
 import type { NoticeListener } from "./store/notices.ts";
 import type { KeyRecord } from "./store/records.ts";
-import type { Records } from "./store/store.ts";
+import type { Records, Store } from "./store/store.ts";
 import { openKnowledgeBase } from "./service-knowledge-base.ts";
 import { openServiceModels, type ServiceModels } from "./service-models.ts";
 import { openWork, type Work } from "./service-work.ts";
-import type { Store } from "./store/store.ts";
+import { httpParts, rateKeys, listen, drain } from "./service-http.ts";
 
 /** The knowledge-base service. */
 export interface Service {
@@ -311,81 +300,4 @@ function keyOperations(records: Records): Pick<Service, "issueKey" | "acceptKey"
     acceptKey: (key, grant) => registerKey(records, key, grant),
     knownKey: (key) => records.keyByHash(hashKey(key)),
   };
-}
-
-/** Opens what every route uses. */
-function httpParts(
-  { log, observer, filesNeedKey = false, resourcesUrl, stateDir }: ServiceOptions,
-  kb: KnowledgeBase,
-  admission: Admission,
-  limits: ServiceLimits,
-  rate: ReturnType<typeof rateKeys>,
-): Omit<HttpParts, "daemonAccountId" | "localAccountId" | "hasBudget" | "wakeBatches"> {
-  return {
-    ...limits,
-    kb,
-    keyring: openKeyring(kb.records, kb.nowMs, rate),
-    sessions: openSessions(kb.records, kb.nowMs),
-    publicUrl: resourcesUrl,
-    stateDir,
-    idempotency: openIdempotency(kb.records, kb.sharedTurns, kb.nowMs),
-    admission,
-    responseMemory: openResponseMemory(limits.answerBytes),
-    urgent: openUrgent(),
-    log,
-    filesNeedKey,
-    ...(observer && {
-      onAnswered: (operation, status, seconds) => observer.request(operation, status, seconds),
-    }),
-  };
-}
-
-/** Limits the rate of each key. The default rate exempts the program's own daemon, which has thousands of files to send. */
-function rateKeys(options: ServiceOptions, rate: ServiceOptions["rate"], steadyMs: () => number) {
-  const { buckets } = options.store;
-  const limiter =
-    rate === undefined || buckets === undefined
-      ? openRateLimiter(rate)
-      : openSharedRate({ buckets, kind: "key", rule: rate, who: "The key" });
-  return {
-    take: (sha256: string) => {
-      const isExempt = options.rate === undefined && sha256 === options.unratedKey?.();
-      return isExempt ? undefined : limiter.take(sha256, steadyMs());
-    },
-  };
-}
-
-/** Refuses new requests, and closes the server when those in flight are answered, or after `drainMs`. */
-async function drain(
-  server: FastifyInstance,
-  admission: Admission,
-  { jobWaits, changeWaits }: KnowledgeBase,
-  drainMs: number,
-  log: Logger,
-): Promise<void> {
-  admission.become("draining");
-  // Frees the port for the next start at once. Connections with requests in flight stay open until these are answered.
-  server.server.close();
-  jobWaits.release();
-  changeWaits.release();
-  if ((await admission.empty(drainMs)) === "timeout") {
-    log.warn({ drainMs }, "closing with requests in flight");
-    server.server.closeAllConnections();
-  }
-  await server.close();
-}
-
-/** Starts to listen; returns the address for this machine. */
-async function listen(server: FastifyInstance, host: string, port: number): Promise<string> {
-  try {
-    await server.listen({ host, port });
-    const address = server.server.address();
-    const given = typeof address === "object" && address !== null ? address.port : port;
-    return `http://${reachedAt(host)}:${given}`;
-  } catch (error) {
-    throw listenFailure(error, {
-      subject: `${host}:${port}`,
-      hint: "--port 0 takes a free port; service.host and service.port in the configuration set another address for good.",
-    });
-  }
 }
