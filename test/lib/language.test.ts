@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { languageOf, mainLanguage } from "../../src/lib/language.ts";
+import { certainLanguage, languageOf, mainLanguage } from "../../src/lib/language.ts";
 
 const TEXTS: Readonly<Record<string, string>> = {
   English:
@@ -53,4 +53,70 @@ it("the main language is that of most texts that have a known one", () => {
   expect(mainLanguage([German])).toBe("German");
   expect(mainLanguage([German, "x", "y", "z"])).toBeUndefined();
   expect(mainLanguage([])).toBeUndefined();
+});
+
+const LONG = (language: string): string => `${TEXTS[language]} `.repeat(3);
+
+it.each<[string, string | undefined]>([
+  ["English", "en"],
+  ["German", "de"],
+  ["French", "fr"],
+  ["Spanish", "es"],
+  ["Portuguese", "pt"],
+  ["Japanese", "ja"],
+  ["Chinese", "zh"],
+  ["Korean", "ko"],
+  ["Greek", "el"],
+  ["Russian or another language in Cyrillic script", undefined],
+])("the code of a long text is certain: %s", (language, code) => {
+  expect(certainLanguage(LONG(language))).toBe(code);
+});
+
+it.each([
+  [
+    "it",
+    "La marea è il movimento periodico del mare che si alza e si abbassa due volte al giorno, per effetto della luna e del sole. Nei porti le navi entrano con l'alta marea, quando l'acqua è più profonda, e non prima che sia passata la corrente, come si legge nelle tavole delle maree.",
+  ],
+  [
+    "nl",
+    "Het getij is de beweging van het water van de zee, die twee keer op een dag stijgt en daalt. In de haven wordt het schip geladen als het water hoog is, en niet voor de stroom voorbij is, zoals ook in de tafels staat die bij de meester van de haven te vinden zijn.",
+  ],
+])("prose has a certain language: %s", (code, text) => {
+  expect(certainLanguage(text)).toBe(code);
+});
+
+it.each([
+  ["a short text", TEXTS["English"] ?? ""],
+  ["two languages", LONG("English") + LONG("German")],
+  ["code", "const x = f(a, b); return y.map(z => z + 1); import foo; let q = null; while true; ".repeat(9)],
+  [
+    "Norwegian, which is near to Danish",
+    "Havnesjefen ringer i klokken to ganger når tåken kommer fra vest, og fergen venter ved kaien til det er klart og ikke før. ".repeat(
+      3,
+    ),
+  ],
+  [
+    "Catalan, which is not known",
+    "El capità del port toca la campana dues vegades quan la boira ve de l'oest, i el vaixell espera al moll fins que se'n va. ".repeat(
+      3,
+    ),
+  ],
+  [
+    "Galician, which is near to Portuguese",
+    "O capitán do porto toca a campá dúas veces cando a néboa vén do oeste, e o barco agarda no peirao ata que marcha, e non máis. ".repeat(
+      3,
+    ),
+  ],
+  [
+    "Slovak, which is near to Czech",
+    "Prístavný kapitán zvoní na zvon dvakrát, keď prichádza hmla zo západu, a trajekt čaká pri móle, kým sa nerozplynie. ".repeat(
+      3,
+    ),
+  ],
+  [
+    "Japanese with few kana",
+    "東京都港湾局船舶航行安全規則第三条港湾区域内船舶速度制限適用除外事項一覧表の".repeat(3),
+  ],
+])("no language is certain for %s", (_name, text) => {
+  expect(certainLanguage(text)).toBeUndefined();
 });

@@ -9,6 +9,14 @@ const LABELS: ReadonlySet<string> = new Set(["aliases", "categories", "category"
 /** A value that programs write: a date with or without a time, a number, true or false. */
 const FACT = /^["']?(?:\d{4}-\d{2}-\d{2}\S*(?: \d{1,2}:\S+)?|[-+]?\d[\d.,]*|true|false)["']?$/i;
 
+/** Returns the offset of the text after its front matter; 0 without any. Pure. */
+export function frontMatterEnd(text: string): number {
+  const opening = OPENING.exec(text)?.[0].length;
+  if (opening === undefined) return 0;
+  const closing = CLOSING.exec(text.slice(opening, opening + FRONT_MATTER_CHARS_MAX));
+  return closing === null ? 0 : opening + closing.index + closing[0].length;
+}
+
 /**
  * Returns the text without the labels and facts in its front matter (the YAML between `---` lines at its start): tags, keywords,
  * dates, numbers. The rest of the front matter stays. Pure.

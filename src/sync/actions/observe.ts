@@ -98,7 +98,7 @@ export function observe(
 }
 
 /** Raise it when the same file yields other metadata than before: it is then composed again and sent where it differs. */
-export const METADATA_VERSION = 1;
+export const METADATA_VERSION = 2;
 
 /** Returns the metadata of a document, for a service that takes it. */
 export function metadataOf(

@@ -7,6 +7,8 @@ export type FieldValue = string | number | boolean;
 export interface DocumentFields {
   readonly tags: readonly string[];
   readonly values: Readonly<Record<string, FieldValue>>;
+  /** The language of its text (ISO 639-1), where no field names one and it is certain. */
+  readonly language?: string;
 }
 
 export const NO_FIELDS: DocumentFields = { tags: [], values: {} };

@@ -70,7 +70,8 @@ export function composeMetadata(
 
   const values: Record<string, FieldValue> = { ...fields.values, ...set.values };
   const { lang } = values;
-  if (values["language"] === undefined && typeof lang === "string") metadata.add("language", lang);
+  const language = typeof lang === "string" ? lang : fields.language;
+  if (values["language"] === undefined) metadata.add("language", language);
   for (const [field, value] of Object.entries(values)) {
     if (hasUrl && READ_NAMES.has(field)) continue;
     if (OWN_NAMES.has(field)) metadata.addBelow("fm", field, value);

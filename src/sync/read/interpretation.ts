@@ -13,6 +13,7 @@ import { reportsBirthTime } from "../disk/root-identity.ts";
 import { composeRecipe, CONVERTER_VERSION } from "./recipe.ts";
 import { addressOf } from "../document/shortcut.ts";
 import { decodeText } from "../document/text.ts";
+import { withLanguage } from "../document/language.ts";
 import { nameText } from "../document/title.ts";
 import type { ReadRequest, ReadOutcome, Enclosed, ReadOptions } from "./outcome.ts";
 
@@ -71,7 +72,7 @@ export function interpret(
   if (decoded.kind === "binary") return { kind: "skipped", reason: decoded.reason };
   if (decoded.kind === "unknown") return { kind: "refused", reason: decoded.reason };
   const naming = nameText(decoded.text, named.format);
-  const { fields } = naming;
+  const fields = withLanguage(naming.fields, decoded.text);
   const recipe = composeRecipe(path, "content", naming, rules);
   const prints =
     known === undefined ? fingerprint(bytes, decoded.text) : { hash: known, digest: digestOf(decoded.text) };
@@ -119,7 +120,8 @@ export async function convert(
         const { title, markdown: content, locations } = conversion;
         if (content === "") return { kind: "skipped", reason: NO_TEXT[container] };
         const naming = title === undefined ? {} : { title };
-        const stated = conversion.fields === undefined ? facts : { ...facts, fields: conversion.fields };
+        const fields = withLanguage(conversion.fields, content);
+        const stated = fields === undefined ? facts : { ...facts, fields };
         if (conversion.isBetterUploaded === true && (uploadsMails || uploadedHash === expected)) {
           const recipe = composeRecipe(path, "file", naming, rules, CONVERTER_VERSION);
           return { kind: "document", document: { ...stated, kind: "file", mediaType: MAIL_TYPE, recipe } };

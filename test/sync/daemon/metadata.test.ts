@@ -52,6 +52,20 @@ describe("a service that takes metadata", () => {
     expect(await pass()).toEqual([]);
   });
 
+  it("a service that takes metadata gets the language of a text, unless the document or a rule names another", async () => {
+    const german =
+      "Der Hafenmeister läutet die Glocke zweimal, wenn der Nebel von Westen kommt, und die Fähre wartet. ";
+    world.write("plain.md", `# Plain\n\n${german.repeat(4)}`);
+    world.write("named.md", `---\ntitle: Named\nlang: de-AT\n---\n${german.repeat(4)}`);
+    world.write("short.md", `# Short\n\n${german}`);
+    await pass();
+    expect(metadataOf("Plain")).toMatchObject({ language: "de" });
+    expect(metadataOf("Named")).toMatchObject({ language: "de-AT" });
+    expect(metadataOf("Short")).not.toHaveProperty("language");
+    expect(await pass(withRules([{ glob: "plain.md", set: { language: "bar" } }]))).toEqual([SMALL]);
+    expect(metadataOf("Plain")).toMatchObject({ language: "bar" });
+  });
+
   it("a service that takes metadata gets the sender and the date of a mail", async () => {
     const head = ["From: Ada <ada@example.org>", "Date: Tue, 02 Jan 2024 03:04:05 +0000", "Subject: Hello"];
     world.write("m.eml", [...head, "Content-Type: text/plain", "", "Text."].join("\r\n"));
