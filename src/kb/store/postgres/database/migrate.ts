@@ -14,8 +14,8 @@ export interface Versions {
 }
 
 /** Version of the tables that this program knows. */
-export function versionOf({ scripts }: Schema): number {
-  return scripts.length;
+export function versionOf({ baseline, scripts }: Schema): number {
+  return baseline + scripts.length - 1;
 }
 
 /** Returns the versions of a database; undefined: it has no tables of this program. */
@@ -30,7 +30,8 @@ export async function readVersions(tx: Transaction): Promise<Versions | undefine
 /**
  * Brings the tables up to the version of this program, in the transaction of the caller: a crash leaves the old version, and of several
  * processes the first one does it. Newer tables that this program works with stay as they are. Returns the versions before.
- * Throws `store_newer`, and `store_foreign` for a schema that has tables of another program.
+ * Throws `store_newer`, `store_older` for tables from before the baseline, and `store_foreign` for a schema that has tables of
+ * another program.
  */
 export async function migrate(tx: Transaction, schema: Schema = SCHEMA): Promise<Versions | undefined> {
   await tx.run(`SELECT pg_advisory_xact_lock(${LOCK})`);
@@ -40,9 +41,11 @@ export async function migrate(tx: Transaction, schema: Schema = SCHEMA): Promise
     await tx.run(VERSION_TABLE);
   } else {
     refuseNewer(before, schema);
+    refuseBeforeBaseline(before, schema);
     if (before.maximum >= versionOf(schema)) return before;
   }
-  for (const { sql } of schema.scripts.slice(before?.maximum ?? 0)) await tx.run(sql);
+  const done = before === undefined ? 0 : before.maximum - schema.baseline + 1;
+  for (const { sql } of schema.scripts.slice(done)) await tx.run(sql);
   await tx.run("UPDATE schema_version SET minimum = @minimum, maximum = @maximum", {
     minimum: schema.scripts.at(-1)?.minimum ?? 0,
     maximum: versionOf(schema),
@@ -60,6 +63,7 @@ export function refuseUnknown(versions: Versions | undefined, name: string, sche
       hint: "Create them once, before the first service starts: `kbsync migrate`",
     });
   }
+  refuseBeforeBaseline(versions, schema);
   if (versions.maximum < known) {
     throw new KbsyncError(
       `the tables of the database ${name} have version ${versions.maximum}, this kbsync needs version ${known}`,
@@ -103,6 +107,17 @@ function refuseNewer({ minimum, maximum }: Versions, schema: Schema): void {
   throw new KbsyncError(
     `a newer kbsync brought the database to version ${maximum}, which works with programs of version ${minimum} and later; this one has version ${known}`,
     { code: "store_newer", hint: "Install the newer kbsync." },
+  );
+}
+
+function refuseBeforeBaseline({ maximum }: Versions, { baseline }: Schema): void {
+  if (maximum >= baseline) return;
+  throw new KbsyncError(
+    `the database was made by a kbsync from before the first release: its tables have version ${maximum}, this program reads version ${baseline} and later`,
+    {
+      code: "store_older",
+      hint: "It was left as it is. Create another database, run `kbsync migrate` and start with a new state folder: kbsync builds a new store from the watched folders. Documents, keys and threads that were made through the API are only in the old one.",
+    },
   );
 }
 

@@ -18,6 +18,8 @@ function partitioned(name: string, columns: string): string {
 
 /** The schema of a database, version by version. */
 export interface Schema {
+  /** Version that the first script creates. Earlier versions were never released and are refused. */
+  readonly baseline: number;
   /** The first creates the tables; each later one leads from one version to the next. A released script never changes. */
   readonly scripts: readonly Script[];
 }
@@ -37,9 +39,10 @@ export interface Script {
  * account. Times are ISO texts, and JSON is text, because the code of both stores reads them the same way.
  */
 export const SCHEMA: Schema = {
+  baseline: 2,
   scripts: [
     {
-      minimum: 1,
+      minimum: 2,
       sql: `
   CREATE TABLE account (
     id ${TEXT} PRIMARY KEY,

@@ -15,7 +15,7 @@ const FIRST = { minimum: 1, sql: "CREATE TABLE one (a integer)" };
 const EXPAND = { minimum: 1, sql: "ALTER TABLE one ADD COLUMN b integer" };
 /** Removes what only programs of version 1 use. */
 const CONTRACT = { minimum: 2, sql: "ALTER TABLE one DROP COLUMN a" };
-const schemaOf = (...scripts: Schema["scripts"]): Schema => ({ scripts });
+const schemaOf = (...scripts: Schema["scripts"]): Schema => ({ baseline: 1, scripts });
 
 describe.skipIf(isSkipped())("the migration of a database", () => {
   let url: string;
@@ -55,6 +55,34 @@ describe.skipIf(isSkipped())("the migration of a database", () => {
     await to(schemaOf(FIRST, EXPAND));
     await to(schemaOf(FIRST));
     expect(await versions()).toEqual({ minimum: 1, maximum: 2 });
+  });
+
+  it("counts from the baseline, and refuses tables from before it with advice and leaves them as they are", async () => {
+    await to(schemaOf(FIRST));
+    const later: Schema = { baseline: 2, scripts: [{ minimum: 2, sql: "CREATE TABLE two (a integer)" }] };
+    const expected = {
+      code: "store_older",
+      message: expect.stringMatching(
+        /before the first release: .* version 1, .* version 2 and later/,
+      ) as string,
+      hint: expect.stringContaining("`kbsync migrate`") as string,
+    };
+    await expect(to(later)).rejects.toMatchObject(expected);
+    expect(() => refuseUnknown({ minimum: 1, maximum: 1 }, "db", later)).toThrow(
+      expect.objectContaining(expected) as Error,
+    );
+    expect(await versions()).toEqual({ minimum: 1, maximum: 1 });
+    await query(url, "DROP TABLE one, schema_version");
+    await to({ baseline: 2, scripts: [{ ...FIRST, minimum: 2 }] });
+    expect(await versions()).toEqual({ minimum: 2, maximum: 2 });
+    await to({
+      baseline: 2,
+      scripts: [
+        { ...FIRST, minimum: 2 },
+        { ...EXPAND, minimum: 2 },
+      ],
+    });
+    expect(await versions()).toEqual({ minimum: 2, maximum: 3 });
   });
 
   it("changes nothing if a script fails", async () => {
