@@ -52,7 +52,7 @@ export function whyText(found: Explanation, live: Live): string {
     ["file", path === "" ? "the source's folder itself" : path],
     ["source", source],
     ["next", `${next.action}: ${next.why}`],
-    ["wanted", wanted ? "yes" : `no: ${leftOutBy ?? ""}`],
+    ["included", wanted ? "yes" : `no: ${leftOutBy ?? ""}`],
     ["disk", diskWords(disk)],
     ...contentLines(found),
     ...recipeLines(found),
@@ -119,11 +119,17 @@ function recipeLines({ recipe }: Explanation): [string, string][] {
   return [
     ["title", `${title} (${from.title})`],
     ["description", `${description} (${from.description})`],
-    ["kind", `${kind} (${from.kind})`],
+    ["sent as", `${SENT_AS[kind]} (${from.kind})`],
     ["chunks", `${strategy}, ${sizes} (${from.settings})`],
     ["tier", `${tier} (${from.tier}), owner ${ownerId}`],
   ];
 }
+
+const SENT_AS: Readonly<Record<NonNullable<Explanation["recipe"]>["kind"], string>> = {
+  content: "text",
+  file: "the file itself",
+  link: "a link",
+};
 
 const STATE_WORDS: Readonly<Record<FileState, string>> = {
   agreed: "in agreement",

@@ -100,7 +100,7 @@ function unchangedStep({ retryWords, troubleMessage }: NextFacts, row: LedgerFil
 }
 
 function goneStep({ wanted, heldReason }: NextFacts): NextStep {
-  const gone = wanted.wanted ? "the file is gone" : `it is no longer wanted (${wanted.reason})`;
+  const gone = wanted.wanted ? "the file is gone" : `the rules leave it out now (${wanted.reason})`;
   return heldReason === undefined
     ? {
         action: "delete",

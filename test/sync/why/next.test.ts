@@ -149,7 +149,7 @@ describe("the next step for a file", () => {
         wanted: { wanted: false, reason: "hidden" },
       },
       action: "delete",
-      why: /^it is no longer wanted \(hidden\)/,
+      why: /^the rules leave it out now \(hidden\)/,
     },
     {
       name: "whose delete is held is to wait for a person",

@@ -209,7 +209,7 @@ const cases: readonly Case[] = [
       wanted: false,
       leftOutBy: "left out by `a.*` in `exclude`",
       ledger: { state: "agreed" },
-      next: { action: "delete", why: expect.stringContaining("no longer wanted") as string },
+      next: { action: "delete", why: expect.stringContaining("the rules leave it out now") as string },
     },
   },
   {
