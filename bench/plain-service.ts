@@ -1,5 +1,5 @@
 /**
- * A service that answers at once and does nothing else, in a process of its own: what the daemon costs can then be told
+ * A service that answers at once and does nothing else, in a process of its own: what the daemon costs can then be measured
  * from what a service costs. With `keep` it remembers resources, so that a list shows them; without it does not even
  * read what it is sent.
  */

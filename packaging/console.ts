@@ -17,7 +17,7 @@ await build({
     outDir,
     emptyOutDir: true,
     target: "es2024",
-    // Its hints on slow plugins are for whoever works on the build, and everyone who installs a clone would read them.
+    // Its hints on slow plugins are for those who work on the build, and everyone who installs a clone would read them.
     rolldownOptions: { checks: { pluginTimings: false } },
     // The console's policy allows no data: addresses and no inline scripts.
     assetsInlineLimit: 0,

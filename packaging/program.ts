@@ -24,7 +24,7 @@ const Lock = z.object({
 });
 
 /**
- * Packs the repository as `npm pack` does, built anew, into a folder; returns the file. Where KBSYNC_PACKED names a package of
+ * Packs the repository as `npm pack` does, built again, into a folder; returns the file. Where KBSYNC_PACKED names a package of
  * this state of the repository, copies that: a build takes its time, and exchanges files below programs that run from `dist`.
  */
 export function pack(folder: string): string {

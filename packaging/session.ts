@@ -129,7 +129,7 @@ function readRecord(): string {
   }
 }
 
-/** The lines that stay on the screen: a carriage return begins a line anew, and `ESC [ K` erases its rest. */
+/** The lines that stay on the screen: a carriage return begins a line again, and `ESC [ K` erases its rest. */
 function screenOf(output: string): Run[][] {
   const shown = output
     .replaceAll("\u001B", ESCAPE)

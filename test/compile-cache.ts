@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 
 /**
  * Has the tests' processes and threads keep what Node compiles of each module. The sources are TypeScript: without it every
- * store that a test opens has Node strip and compile them anew in its threads, which is a quarter of such a test. A module
+ * store that a test opens has Node strip and compile them again in its threads, which is a quarter of such a test. A module
  * that has changed is compiled again (https://nodejs.org/api/module.html#module-compile-cache). To be called before the
  * tests' processes start.
  */

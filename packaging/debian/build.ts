@@ -13,7 +13,7 @@ import { layOut, REPOSITORY, sizeOf } from "../program.ts";
 const { values } = parseArgs({
   options: {
     "system-node": { type: "boolean", default: false },
-    /** Debian's own part of the version, for a package that is built anew; given twice, it is built as both. */
+    /** Debian's own part of the version, for a package that is built again; given twice, it is built as both. */
     revision: { type: "string", multiple: true, default: ["1"] },
     out: { type: "string", default: REPOSITORY },
     /** How hard it is packed, 1 to 19. Six takes seconds: most of it is compiled code and a model. */

@@ -1,5 +1,5 @@
 /**
- * Frequent short words of languages in Latin script that the other languages seldom have: enough to tell which language a text is in,
+ * Frequent short words of languages in Latin script that the other languages seldom have: enough to detect which language a text is in,
  * not to read it.
  */
 const FREQUENT: readonly (readonly [language: string, words: string])[] = [

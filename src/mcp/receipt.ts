@@ -181,7 +181,7 @@ export function receiptLine(
   fallback?: SearchFallback,
 ): string | undefined {
   const { documents, ...rest } = receipt;
-  const told = documents && { ...documents, ...(fallback === "words" && { withoutVectors: 0 }) };
-  const words = receiptWords({ ...rest, documents: told }, isFresh);
+  const counts = documents && { ...documents, ...(fallback === "words" && { withoutVectors: 0 }) };
+  const words = receiptWords({ ...rest, documents: counts }, isFresh);
   return words.length === 0 ? undefined : `Not everything here is up to date: ${words.join(", ")}.`;
 }

@@ -6,7 +6,7 @@ import { openFakeService, type FakeOptions, type FakeResource } from "../fakes/k
 import type { CrashService } from "./service.ts";
 
 /**
- * A service that speaks the published specification alone, in this process, with a look at what it really holds. Its
+ * A service that speaks the published specification alone, in this process, which shows what it really holds. Its
  * lists, texts and clock are as unkind as the options make them.
  */
 export async function startBareService(options: FakeOptions = {}): Promise<CrashService> {

@@ -45,7 +45,7 @@ export interface Ground {
   readonly bare: boolean;
   readonly proxy: FaultProxy;
   write(path: string, bytes: string | Buffer): void;
-  /** Writes the configuration anew; a daemon that is started after it goes by it. */
+  /** Writes the configuration again; a daemon that is started after it goes by it. */
   configure(recipes: Partial<Recipes>): void;
   /** Starts `kbsync run`, or another command, and lets it run. */
   start(command?: string): Started;

@@ -106,7 +106,7 @@ async function workUntilKilled(child: ChildProcess, client: KillClient): Promise
   const work = chances.map((own, at) =>
     at < WRITERS ? write(client, own, slotsOf(at), onAnswer) : lookOn(client, own),
   );
-  // Whoever fails for another reason ends the round: the others would go on without the kill ever coming.
+  // A client that fails for another reason ends the round: the others would go on without the kill ever coming.
   for (const one of work) one.catch(() => child.kill("SIGKILL"));
   const ended = await Promise.allSettled(work);
   await gone;

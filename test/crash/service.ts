@@ -7,7 +7,7 @@ import {
 } from "../../src/wire/resource.ts";
 import { type Running, startUp, stop, temporaryFolder } from "../e2e/program.ts";
 
-/** The embedded service in a process of its own, and a look at what it holds that no daemon stands between. */
+/** The embedded service in a process of its own, whose contents are read without a daemon. */
 export interface CrashService {
   readonly url: string;
   readonly key: string;

@@ -72,7 +72,7 @@ async function openFirst(world: World): Promise<Ground> {
   }
   ground.write("edited.pdf", pdf("first edition"));
   ground.write("renamed.pdf", pdf("a paper"));
-  ground.write("resettled/b.pdf", pdf("a paper to be chunked anew"));
+  ground.write("resettled/b.pdf", pdf("a paper to be chunked again"));
   loseAnAnswer(ground);
   return ground;
 }

@@ -196,7 +196,7 @@ const PAUSE_MS_MAX = 500;
 
 /**
  * Polls until `look` gives something else than undefined or false; fails naming what did not come. Pauses three times as
- * long as a look takes: a list of all documents, asked for without a pause, keeps a processor busy.
+ * long as a check takes: a list of all documents, asked for without a pause, keeps a processor busy.
  */
 export async function until<T>(
   what: string,

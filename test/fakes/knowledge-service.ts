@@ -167,7 +167,7 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
     if (fault?.kind === "act-late") incoming.socket.destroy();
     if (fault?.kind === "wait" || fault?.kind === "act-late") await fault.until;
     if (request.operation === "download") {
-      // Whoever has the address has the file.
+      // Anyone with the address may read the file.
       const file = uploads.get(`${url}${request.path}`);
       outgoing.writeHead(file === undefined ? 404 : 200, { "content-type": "application/octet-stream" });
       outgoing.end(file?.content);

@@ -102,7 +102,7 @@ export type Happening = { readonly atMs: number; readonly isGiven?: true } & (
       readonly empties?: true;
       readonly everyMs?: number;
     }
-  /** A file is written anew as editors, scripts and installers do it; it is empty, short or missing meanwhile. */
+  /** A file is rewritten as editors, scripts and installers do it; it is empty, short or missing meanwhile. */
   | {
       readonly kind: "rewrite";
       readonly path: string;

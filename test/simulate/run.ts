@@ -24,7 +24,7 @@ const CHECKS_AFTER_MS = [1, 2, 4, 8, 16, 32, 64, 96, 128, 190].map((minutes) => 
 const ASKED_MS = 10 * MINUTE_MS;
 /** What happens to mounts is noticed so soon, long before a rescan: retries of a halted source included. */
 const NOTICED_MS = 2 * MINUTE_MS;
-/** For so long everything must stay as it is once it agrees: later than the last look for extra resources. */
+/** For so long everything must stay as it is once it agrees: later than the last check for extra resources. */
 const STAY_MS = 65 * MINUTE_MS;
 /** Requests of one audit, beside the further pages of a list. */
 const RESTING_REQUESTS_MAX = 12;

@@ -20,7 +20,7 @@ export interface Order {
   readonly twice?: boolean;
   /** Files of histories to run in place of the drawn ones: a seed is a place in the list. */
   readonly replays?: readonly string[];
-  /** Tells every line of the trace. */
+  /** Reports every line of the trace. */
   readonly verbose?: boolean;
 }
 

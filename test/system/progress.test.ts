@@ -14,7 +14,7 @@ function standsMs(...samples: readonly ProgressSample[]): number {
 
 describe("progress", () => {
   it.each([
-    ["a first look", [WORKING], 0],
+    ["a first sample", [WORKING], 0],
     ["files that are done one after another", [0, 1, 2, 3].map((moves) => sample({ moves })), 0],
     ["a loop that turns while its queue never moves", [WORKING, WORKING, WORKING, WORKING], 3000],
     ["a queue that moved two checks ago", [0, 1, 1, 1].map((moves) => sample({ moves })), 2000],
@@ -30,7 +30,7 @@ describe("progress", () => {
       [sample({ waitsForOthers: true }), WORKING, WORKING],
       2000,
     ],
-    ["a count that began anew", [sample({ moves: 90 }), sample({ moves: 0 })], 0],
+    ["a count that started over", [sample({ moves: 90 }), sample({ moves: 0 })], 0],
   ])("%s", (_name, samples, expected) => {
     expect(standsMs(...samples)).toBe(expected);
   });

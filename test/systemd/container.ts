@@ -33,7 +33,7 @@ export const NODE = `${INSTALLED}/node_modules/node/bin/node`;
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /** Longest wait for anything, in milliseconds; far more than it takes, for machines that do much else. */
 const WAIT_MS = 240_000;
-/** A look takes a processor for 20 ms, which the program that is waited for could use. */
+/** A check takes a processor for 20 ms, which the program that is waited for could use. */
 const LOOK_MS = 200;
 
 /**

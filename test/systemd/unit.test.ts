@@ -20,7 +20,7 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
   };
   const unit = (): Readonly<Record<string, string>> => box.show("kbsync.service");
   const mainPid = (): number => Number(unit()["MainPID"]);
-  /** Starts after failures, ever: the number begins anew with each start by hand. */
+  /** Starts after failures, ever: the number starts over with each start by hand. */
   const restarts = (): number => Number(unit()["NRestarts"]);
   const statusSays = async (words: RegExp): Promise<void> => {
     await until(`a status with ${words}`, () => (words.test(unit()["StatusText"] ?? "") ? true : undefined));

@@ -107,7 +107,7 @@ async function mcp(context: Context, options: McpOptions): Promise<void> {
   }
 }
 
-/** Whoever calls with a key; undefined: with the one that the other commands use. */
+/** The caller with a key; undefined: with the one that the other commands use. */
 function callerWith(
   context: Context,
   config: Config,

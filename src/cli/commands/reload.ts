@@ -101,7 +101,7 @@ export function openReloads({ context, log, supervisor, ground, read, live }: Re
   };
 }
 
-/** Tells why a configuration is not used; returns it in one line. */
+/** Reports why a configuration is not used; returns it in one line. */
 export function refuse(log: Logger, error: unknown): string {
   const known = error instanceof KbsyncError ? error : undefined;
   const words = error instanceof Error ? error.message : String(error);

@@ -53,10 +53,10 @@ async function remove(context: Context, dir: string, options: RemoveOptions): Pr
     context.stdout.write(`removed from ${file}: ${folder}\n`);
   }
   const isLive = await reloadDaemon(operator, (live) => !live.includes(folder));
-  const told = isLive
+  const outcome = isLive
     ? await removeLive(operator, folder, deletes)
     : await removeOffline(operator, folder, deletes);
-  context.stdout.write(told);
+  context.stdout.write(outcome);
 }
 
 /** Asks a person. Throws `usage` where there is none. */

@@ -4,7 +4,7 @@ import { counted } from "../output/progress.ts";
 /** Something that waits for a person. */
 export interface Need {
   readonly kind: "halted" | "held" | "failed" | "unreadable" | "key_refused";
-  /** Tells it from others: its kind and the folder. */
+  /** Identifies it: its kind and the folder. */
   readonly key: string;
   /** One line for a person. */
   readonly text: string;

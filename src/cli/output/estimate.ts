@@ -17,7 +17,7 @@ export interface Estimate {
   readonly cost?: number;
 }
 
-/** Sums up a plan. `price` is that of a million tokens; `embeds` tells whether the texts of a source are embedded. */
+/** Sums up a plan. `price` is that of a million tokens; `embeds` says whether the texts of a source are embedded. */
 export function estimateOf(
   planned: readonly PlannedAction[],
   price: number | undefined,

@@ -22,7 +22,7 @@ export interface InstalledUnit {
 
 /** First lines of a unit file of ours; any other file is foreign. */
 const WRITTEN_BY =
-  "# Written by `kbsync service install`; the next one writes it anew. `systemctl edit` is for changes of your own.\n";
+  "# Written by `kbsync service install`; the next one rewrites it. `systemctl edit` is for changes of your own.\n";
 const ORIGIN = "# install: ";
 
 /** Adds the lines that identify a unit file of ours, with the options for the next install. */

@@ -55,7 +55,7 @@ function isUtf8({ LC_ALL = "", LC_CTYPE = "", LANG = "" }: NodeJS.ProcessEnv): b
   return /utf-?8/i.test(LC_ALL || LC_CTYPE || LANG);
 }
 
-/** The host tells a terminal on another machine that the file is not there. */
+/** The host lets a terminal on another machine know that the file is not there. */
 function fileUrl(path: string): string {
   const url = pathToFileURL(path);
   url.hostname = hostname();

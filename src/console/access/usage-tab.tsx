@@ -28,7 +28,7 @@ const RELOAD_MS = 30_000;
 
 /** Documents, searches, latency, queue and model cost of the account over time. */
 export function UsageTab(): JSX.Element {
-  // Beyond a change of the span, which loads the table anew.
+  // Beyond a change of the span, which reloads the table.
   const [isOpen, setIsOpen] = useState(false);
   const id = route.value.query.get("span") ?? "24h";
   const span = SPANS.find((each) => each.id === id) ?? SPANS[0];

@@ -22,7 +22,7 @@ function blocks(tokens: readonly Token[], cite: Cite): ComponentChildren {
 }
 
 function Block({ token, cite }: { readonly token: Token; readonly cite: Cite }): JSX.Element | null {
-  // The union of tokens has a generic member, so its kinds are told apart by name.
+  // The union of tokens has a generic member, so its kinds are distinguished by name.
   switch (token.type) {
     case "space":
     case "def":
@@ -123,7 +123,7 @@ function Inline({ token, cite }: { readonly token: Token; readonly cite: Cite })
   }
 }
 
-/** A link to the web, to which the address of the console is not told. Any other address stays text. */
+/** A link to the web, which does not learn the address of the console. Any other address stays text. */
 function WebLink({
   href,
   children,

@@ -31,7 +31,7 @@ export async function findSession(): Promise<void> {
 
 /**
  * Signs in with a link that is opened in this tab, whose address differs from the page's only after `#`: the browser does not
- * load the page anew.
+ * reload the page.
  */
 export function followLinks(): void {
   addEventListener("hashchange", () => {

@@ -106,7 +106,7 @@ function Approve({
       effect={
         <p>
           {held === 0
-            ? "The service lost documents of this folder. They are sent anew from the files."
+            ? "The service lost documents of this folder. They are sent again from the files."
             : "They can no longer be found. Their texts stay in the trash for a while, from which they can be restored."}
         </p>
       }

@@ -104,7 +104,7 @@ export function useDocuments(scope: Scope, filter: Filter): DocumentsState {
     setState((before) => ({ ...before, isLoading: true }));
     loadPart(scope, filter, nextCursor, Math.max(PAGE, count - documents.length)).then(
       (part) =>
-        // Unless it was loaded anew meanwhile.
+        // Unless it was reloaded meanwhile.
         setState((before) =>
           before.nextCursor === nextCursor && before.key === key
             ? { ...before, ...part, documents: [...before.documents, ...part.documents], isLoading: false }

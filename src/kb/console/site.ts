@@ -66,7 +66,7 @@ export function sessionCookie(origin: string, token: string): string {
   return `${cookieName(origin)}=${token}; Path=/; HttpOnly; SameSite=Strict${secure}${age}`;
 }
 
-/** Reports whether a request carries the cookie of a console, whoever sent it. */
+/** Reports whether a request carries the cookie of a console. Does not check who sent it. */
 export function hasSessionCookie({ cookie }: IncomingHttpHeaders): boolean {
   return cookie !== undefined && /(?:^|;\s*)(?:__Host-kbsync|kbsync-\d+)=./.test(cookie);
 }

@@ -91,7 +91,7 @@ async function eraseAll(
   return sum;
 }
 
-/** Removes the uploads of erased resources, and old ones that no resource ever used, which nothing tells apart from those. */
+/** Removes the uploads of erased resources, and old ones that no resource ever used, which cannot be distinguished from them. */
 async function eraseFiles(
   kb: KnowledgeBase,
   accountId: string,

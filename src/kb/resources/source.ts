@@ -23,7 +23,7 @@ export interface Source {
   readonly warning?: string | undefined;
 }
 
-/** Returns what a new text changes of a resource, its chunks aside. */
+/** Returns what a new text changes of a resource, without its chunks. */
 export function textChange({ content, locations, fileMetadata }: Source) {
   return { content, locations, fileMetadata };
 }

@@ -70,7 +70,7 @@ export async function openS3(options: S3Options): Promise<FileStore> {
         await bucket.delete(token);
         await cache.drop(token);
       }
-      // A mark that stays costs a look by `recover`.
+      // A mark that stays costs a check by `recover`.
       await unmark(token).catch(() => undefined);
       return isForgotten;
     } finally {

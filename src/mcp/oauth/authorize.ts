@@ -35,7 +35,7 @@ export async function readAuthorization(
     throw new OAuthRefusal("invalid_request", "redirect_uri is not one of the client's.");
   if (value("response_type") !== "code")
     throw new OAuthRefusal("unsupported_response_type", "response_type must be code.");
-  // Without a method, RFC 7636 means plain, which protects nothing from whoever sees this request.
+  // Without a method, RFC 7636 means plain, which protects nothing from anyone who sees this request.
   if (params.get("code_challenge_method") !== "S256")
     throw new OAuthRefusal("invalid_request", "code_challenge_method must be S256.");
   const challenge = value("code_challenge");

@@ -96,7 +96,7 @@ async function documentOf(url: URL, readDocument: ReadDocument, signal: AbortSig
   try {
     return await readDocument(url, signal);
   } catch (error) {
-    // Says no more: the reason could tell what else listens where this server runs.
+    // Says no more: the reason could reveal what else listens where this server runs.
     throw new OAuthRefusal("invalid_client", "The client's metadata document cannot be read.", error);
   }
 }

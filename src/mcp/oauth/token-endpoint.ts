@@ -45,7 +45,7 @@ export function openTokenEndpoint(
           [undefined, request.redirectUri].includes(form.get("redirect_uri")) &&
           isVerifierOf(verifier, request.challenge);
         if (isMeant) return grant;
-        // Somebody else has the code: whoever got tokens for it loses them.
+        // Somebody else has the code: the tokens that were issued for it are revoked.
         await parts.endGrant(grant);
         throw new OAuthRefusal("invalid_grant", "The code was used before, or belongs to another request.");
       }

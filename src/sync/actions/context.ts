@@ -80,7 +80,7 @@ export interface ActionSource {
   readonly rulesKey: (path: RelativePath) => number;
   /**
    * Reports whether something happened at the path since its work was planned. The work is then dropped and planned
-   * anew.
+   * again.
    */
   isStale(path: RelativePath): boolean;
   /** Reports whether nothing may be sent for the source. */

@@ -71,7 +71,7 @@ export async function prepareFile(
   if (read === undefined) return undefined;
   const { document } = read;
   if (document.entry.sizeBytes === 0 && candidate.entry.sizeBytes > 0) {
-    // Emptied since the check, perhaps to be written anew.
+    // Emptied since the check, perhaps to be rewritten.
     source.checkAgain(candidate.entry.path);
     return undefined;
   }

@@ -140,7 +140,7 @@ async function hasAnswered(
   await ledger.write(() => {
     const row = ledger.files.get(id);
     if (row?.docId !== docId) return;
-    // The request in flight is about to be answered. Planning it anew would send it under another key, again and
+    // The request in flight is about to be answered. Planning it again would send it under another key, again and
     // again if the service takes longer than the time between two checks.
     if (row.state === "unsure" && isBusy(row.path)) return;
     if (row.state === "agreed") ledger.files.setState(id, "unsure");

@@ -9,7 +9,7 @@ export interface Jobs {
   queue(candidates: readonly Candidate[], nowMs: number): void;
   /** Records that a job's file is being read or sent. Its row may be counted before the job has ended. */
   send(path: RelativePath): void;
-  /** Records that something happened at the path. If it has a job, that is dropped before it is sent, and begins anew. */
+  /** Records that something happened at the path. If it has a job, that is dropped before it is sent, and starts over. */
   outdate(path: RelativePath): void;
   isOutdated(path: RelativePath): boolean;
   /** Records that the row of a job's path, if it has one, counts as unsure from here on. */

@@ -58,7 +58,7 @@ export interface PathStates extends Jobs, Pick<Checks, "checkAll" | "take" | "ne
   /** Records a row whose file is missing, until its delete is decided or the file is back. */
   miss(path: RelativePath, id: number, nowMs: number): void;
   decide(path: RelativePath): void;
-  /** Forgets what is missing, because nothing may be decided now. It is found missing again, and waits anew. */
+  /** Forgets what is missing, because nothing may be decided now. It is found missing again, and waits again. */
   forgetMissing(): void;
   missing(): ReadonlyMap<RelativePath, MissingRow>;
   /**

@@ -152,7 +152,7 @@ function wasKnown({ ledger }: Parts, source: SourceSync, below: RelativePath): b
 
 /**
  * Whether a file was parked in its current version because it cannot be read: it is tried again later, but only a person can
- * change that. A file that has changed since is judged anew.
+ * change that. A file that has changed since is judged again.
  */
 function isUnreadable({ ledger }: Parts, source: SourceSync, path: RelativePath): boolean {
   if (source.isInFlight(path)) return false;

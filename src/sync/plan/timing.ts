@@ -28,7 +28,7 @@ export interface Timing {
    * is repeated after these times, and the last answer is believed.
    */
   readonly goneAgainMs: readonly number[];
-  /** The same for a collection's list. Believing it creates all files anew, so the request is repeated more often. */
+  /** The same for a collection's list. Believing it creates all files again, so the request is repeated more often. */
   readonly missingAgainMs: readonly number[];
   /**
    * A resource younger than this may not be known everywhere. A 404 for it is believed only when it is repeated after

@@ -110,7 +110,7 @@ interface MissingCheck {
 /**
  * Opens the check. A service that was reset has another id for the collection, and may supply it. A service that no
  * longer knows the collection holds nothing of it. But a 404 may come from a replica, or from a service that is
- * starting, and all files would be sent anew. It is believed after it has been repeated for half a minute with no page
+ * starting, and all files would be sent again. It is believed after it has been repeated for half a minute with no page
  * of a list answered in between, and never for a collection that the service names.
  */
 function openMissingCheck(

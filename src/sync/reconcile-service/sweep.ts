@@ -178,7 +178,7 @@ interface ReadList {
   readonly unowned: ReturnType<typeof gatherUnowned>;
 }
 
-/** Reads the list of a scope, anew if it must begin again. Returns undefined if the collection's id is unknown. */
+/** Reads the list of a scope, from its start if it must begin again. Returns undefined if the collection's id is unknown. */
 async function readList(
   context: ActionContext,
   scope: Scope,

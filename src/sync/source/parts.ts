@@ -24,7 +24,7 @@ export interface PartOptions {
   /** One pass instead of a watch: deletes need not wait for a rename's other half, nor failures for later. */
   readonly once: boolean;
   /**
-   * Notified when the folders must be watched anew: a whole scan found changes without an event, or the folder is back.
+   * Notified when the watch must restart: a whole scan found changes without an event, or the folder is back.
    */
   readonly onUnwatched: () => void;
   /** Compares the source with the service's list; undefined if there is no list yet. */

@@ -6,7 +6,7 @@ import { codeOf } from "../../lib/failure.ts";
 export interface LinkedFolders {
   /** Replaces the watched folders, given as absolute paths. A missing one is watched once an event reports it. */
   set(folders: ReadonlySet<string>): void;
-  /** Another folder, or none, may be at this path. Watches anew what is at or below it. */
+  /** Another folder, or none, may be at this path. Restarts the watch at and below it. */
   replaced(path: string): void;
   close(): void;
 }

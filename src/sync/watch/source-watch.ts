@@ -11,7 +11,7 @@ import { type Hints, openDirtyPaths, openProblems } from "./hints.ts";
 
 /** The watcher of one source, in the thread that runs it. */
 export interface SourceWatch {
-  /** Watches every folder anew, then calls `onReady`. */
+  /** Restarts the watch of every folder, then calls `onReady`. */
   renew(): void;
   /** Watches the targets of links, instead of the earlier ones. */
   follow(links: LinkWatches): void;
@@ -31,7 +31,7 @@ const TARGET_CHECK_MS = 2000;
 const RENEW_PAUSE_MS = 5_000;
 
 /**
- * Watches a source's folders with chokidar. Watches them anew when the root is another folder, or something was mounted or
+ * Watches a source's folders with chokidar. Restarts the watch when the root is another folder, or something was mounted or
  * unmounted. Decides nothing: a hint is only a path to check. The hint for a folder follows the start of its watch, so a
  * scan after the hint misses nothing in it.
  */

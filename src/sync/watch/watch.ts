@@ -20,7 +20,7 @@ export interface Watch {
   /** Why some changes go unnoticed, for a person, so that the source must be scanned often; undefined if none do. */
   degraded(): string | undefined;
   /**
-   * Watches every folder anew and then reports the whole source. For changes that a scan found without a hint: some folder
+   * Restarts the watch of every folder and then reports the whole source. For changes that a scan found without a hint: some folder
    * may have no watch. Takes effect at most once in 5 s.
    */
   renew(): void;
@@ -32,7 +32,7 @@ export interface Watch {
  * Watches the wanted folders of a source, with chokidar in a separate thread. Hints are unreliable: they may be excessive,
  * duplicate or late, and name paths that are unchanged or unwanted. Only a scan shows the truth. The targets of links that a
  * scan found are watched too, and a change there is reported for the links' paths as well. After a flood that may have lost
- * events, and after a change of an ignore file, the folders are watched anew and the whole source is reported. Waits for a
+ * events, and after a change of an ignore file, the watch restarts and the whole source is reported. Waits for a
  * missing root.
  */
 export async function watchSource({ root, rules, onDirty, onError, onReady }: WatchOptions): Promise<Watch> {

@@ -59,7 +59,7 @@ describe("the models of earlier configurations", () => {
     await fingerprintOf(found);
   });
 
-  it("the models of earlier configurations are unavailable where the notes are damaged, and the current one is noted anew", async () => {
+  it("the models of earlier configurations are unavailable where the notes are damaged, and the current one is noted again", async () => {
     writeFileSync(notes, "{half a");
     const one = await fingerprintOf(await configured("one").openEmbedder());
     expect(Object.keys(JSON.parse(readFileSync(notes, "utf8")))).toEqual([one]);

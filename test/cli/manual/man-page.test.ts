@@ -16,7 +16,7 @@ const page = manPage(table, {
 });
 const path = fileURLToPath(new URL("../../../man/kbsync.1", import.meta.url));
 
-it("man/kbsync.1 is what the program's commands give (npm run man writes it anew)", async () => {
+it("man/kbsync.1 is what the program's commands give (npm run man rewrites it)", async () => {
   await expect(page).toMatchFileSnapshot(path);
 });
 

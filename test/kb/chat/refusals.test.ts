@@ -149,7 +149,7 @@ describe("a question is refused", () => {
     expect(endpoint.requests.length).toBe(asked);
   });
 
-  it("tells how to leave out the secret of a webhook, which leaves the delivery unsigned", async () => {
+  it("says how to leave out the secret of a webhook, which leaves the delivery unsigned", async () => {
     const answer = await ask(running, { user: "Hello", webhook: { url: "https://a.example/", secret: "s" } });
     expect(answer.json.error.hint).toBe("Leave it out to have the delivery sent unsigned.");
   });

@@ -35,7 +35,7 @@ it("starts a stream with a ping after a silence that proxies might not tolerate"
   }
 });
 
-/** The part of an answer that a stream uses. Its client reads only when told to. */
+/** The part of an answer that a stream uses. Its client reads only on demand. */
 class Answer extends Writable {
   readonly heads: unknown[] = [];
   text = "";

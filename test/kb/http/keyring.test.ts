@@ -107,7 +107,7 @@ describe("the cache of keys", () => {
     expect(lookups).toHaveLength(expected);
   });
 
-  it("answers at once, and judges a key anew each time", async () => {
+  it("answers at once, and judges a key again each time", async () => {
     const record = issue("kb_a", { expiresAt: at(100) });
     await check("kb_a");
     expect(keyring.check("kb_a", "read")).toBe(record);

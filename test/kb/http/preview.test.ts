@@ -33,7 +33,7 @@ describe("a preview of chunks", () => {
     expect((await running.send("GET", "/api/rag/collections")).json).toEqual(before.json);
   });
 
-  it("splits the text of a document anew, and of an uploaded file", async () => {
+  it("splits the text of a document again, and of an uploaded file", async () => {
     const made = await running.send("POST", "/api/rag/resource", { body: createBody({ content: CONTENT }) });
     const document = await preview({ doc_id: made.json.data._id, settings: SETTINGS });
     const { json } = await running.send("POST", "/image/processing/upload", { body: fileForm(CONTENT) });

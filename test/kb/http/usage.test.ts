@@ -59,7 +59,7 @@ describe("the use of an account over time", () => {
     expect(await usage("?step=day&count=1")).toMatchObject([{ documents: 1, searches: 4, cost: null }]);
   });
 
-  it("shows an account its own use and cost, and the cost of all to whoever pays for the models", async () => {
+  it("shows an account its own use and cost, and the cost of all to the account that pays for the models", async () => {
     await running.close();
     await open({ budget: { perDay: 5 } });
     const cost = { day: "2026-11-24", dayMax: null, monthMax: null, spender: "chat" as const };

@@ -227,7 +227,7 @@ describe("backfill", () => {
     store.chunksWithoutVector = async (...parts) => {
       const found = await look(...parts);
       if (++attempts === 1) {
-        // Committed behind the look that finds nothing left.
+        // Committed after the check that finds nothing left.
         store.add(1);
         backfill.wake();
       }

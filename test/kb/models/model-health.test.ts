@@ -56,7 +56,7 @@ describe("the health of a model", () => {
     expect([health.isFailing("m"), health.changes]).toEqual([false, ["-m", "+m"]]);
   });
 
-  it("starts anew with every answer", () => {
+  it("starts over with every answer", () => {
     const health = openRecorded();
     for (let round = 0; round < 5; round++) {
       health.reportFailure("m", failure("unusable"));

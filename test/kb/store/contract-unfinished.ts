@@ -51,7 +51,7 @@ export function unfinishedContract(fixture: StoreFixture): void {
       });
     });
 
-    it("tells jobs from before a moment and later ones apart", async () => {
+    it("distinguishes jobs from before a moment from later ones", async () => {
       const first = await enqueue();
       const { lastJob } = await read(await scope());
       await enqueue();

@@ -14,17 +14,17 @@ beforeAll(async () => {
 afterAll(() => store.close());
 
 it("notifies of a write that put a job, of no other write, and of none that failed", async () => {
-  const heard: [Topic, string][] = [];
-  const { records } = onCommit(store, (...notice) => heard.push(notice));
+  const received: [Topic, string][] = [];
+  const { records } = onCommit(store, (...notice) => received.push(notice));
   const job = { accountId, line: "a", name: "a", body: "{}", nowMs: 0, jobsMax: 2 };
   await records.addQuestion({ ...job, queue: "chat" });
-  expect(heard).toEqual([["chat", accountId]]);
+  expect(received).toEqual([["chat", accountId]]);
   await records.ensureAccount("another");
   await records.agents(accountId);
   await expect(records.addQuestion({ ...job, queue: "chat", jobsMax: 1 })).rejects.toMatchObject({
     code: "queue_full",
   });
-  expect(heard).toEqual([["chat", accountId]]);
+  expect(received).toEqual([["chat", accountId]]);
 });
 
 it("reports damage that any method of any port finds, once, and still rejects", async () => {

@@ -576,7 +576,7 @@ it("serves holders of keys while strangers send slow forms", async () => {
   for (const socket of strangers) socket.destroy();
 });
 
-it("tells strangers nothing of the service behind it", async () => {
+it("reveals nothing of the service behind it to strangers", async () => {
   const gone = await openMcpHttp({
     port: 0,
     version: "0.0.0-test",

@@ -106,7 +106,7 @@ function afterDisk(run: () => void): void {
   after(onStage().random.between(0.01, DISK_MS_MAX), run);
 }
 
-/** How much of a write-ahead log there is, and which one: SQLite writes another head when it begins anew. */
+/** How much of a write-ahead log there is, and which one: SQLite writes another head when it starts over. */
 function logOf(fd: number): { head: string; sizeBytes: number } {
   const head = Buffer.alloc(32);
   realFs.readSync(fd, head, 0, head.length, 0);
@@ -213,7 +213,7 @@ function sqliteClass(): Call {
       super(...facts);
       // The class that holds it is SQLite's own: `this` is what it made.
       onStage().process.handles.add(this);
-      // One process at a time has a state folder: no lock is taken and given back at each look into the ledger.
+      // One process at a time has a state folder: no lock is taken and released at each read of the ledger.
       this.pragma("locking_mode = EXCLUSIVE");
     }
     override prepare(text: string): never {

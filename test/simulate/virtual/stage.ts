@@ -7,7 +7,7 @@ export interface SimulatedProcess extends Owner {
   readonly number: number;
   /** Databases and files of the real disk that it opened and has not closed. */
   readonly handles: Set<{ close(): void }>;
-  /** Told before and after each effect; throws when the process is to die there. */
+  /** Called before and after each effect; throws when the process is to die there. */
   effect(name: string): void;
   /** The write-ahead log of the ledger was flushed to disk, up to this size. */
   flushed(log: { readonly head: string; readonly sizeBytes: number }): void;

@@ -10,7 +10,7 @@ export interface Passage {
   readonly refused: boolean;
   /** Milliseconds to the service. */
   readonly outMs: number;
-  /** Told on arrival; gives what the client sees of the answer, and when. */
+  /** Called on arrival; returns what the client sees of the answer, and when. */
   arrive(): Delivery;
 }
 
@@ -28,7 +28,7 @@ export interface ConnectionOptions {
   readonly timeoutMs: number;
   /** A request leaves. */
   readonly pass: (request: SentRequest) => Passage;
-  /** Told when an answer has come, before the daemon knows. */
+  /** Called when an answer has arrived, before the daemon knows. */
   readonly onDelivered: (request: SentRequest, answer: Answer) => void;
 }
 

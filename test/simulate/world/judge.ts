@@ -184,9 +184,9 @@ export function openJudge(options: JudgeOptions): Judge {
   /** Refused requests that were sent once more, as may be. */
   let excused = new Set<string>();
   const passes = new Set<number>();
-  /** Addresses of uploads that did not come when they were fetched: their files were sent anew after a while. */
+  /** Addresses of uploads that did not come when they were fetched: their files were sent again after a while. */
   const unfetched = new Set<string>();
-  /** Resources of which a single pass was told falsely that they are gone. */
+  /** Resources of which a single pass got the false answer that they are gone. */
   const denied = new Set<string>();
   /** By process: how many lists in a row the service said that it does not know of. */
   const denials = new Map<number, number>();
@@ -366,7 +366,7 @@ export function openJudge(options: JudgeOptions): Judge {
     }
   };
 
-  /** A ledger lost while the ignore file was away: nothing tells that there was one. */
+  /** A ledger lost while the ignore file was away: nothing shows that there was one. */
   const isUnruled = (nowMs: number): boolean =>
     areRulesLost ||
     (forgotten > 0 && forgottenMs >= hidden.sinceMs && nowMs < hidden.untilMs + READ_AFTER_MS);
@@ -404,7 +404,7 @@ export function openJudge(options: JudgeOptions): Judge {
     }
   };
 
-  /** What a lost ledger knew and no file has is left alone, unless a file that was there all along was sent anew. */
+  /** What a lost ledger knew and no file has is left alone, unless a file that was there all along was sent again. */
   const isForgiven = (stray: Resource, kept: readonly Resource[]): boolean => {
     if (options.findsLost) return false;
     // No answer showed the ledger in force a collection's id, so there is no list that shows it.

@@ -50,7 +50,7 @@ interface LivingProcess extends SimulatedProcess {
   alive: boolean;
 }
 
-/** A write-ahead log as far as it is on the disk for good; SQLite writes another head when it begins anew. */
+/** A write-ahead log as far as it is on the disk for good; SQLite writes another head when it starts over. */
 interface Log {
   readonly head: string;
   readonly sizeBytes: number;
@@ -160,7 +160,7 @@ function fileIdentity(file: string): number {
   return rootIdentityOf(statSync(file)).ino;
 }
 
-/** Leaves what was flushed of a log, and a part of the rest. A log that began anew since has nothing flushed. */
+/** Leaves what was flushed of a log, and a part of the rest. A log that started over since has nothing flushed. */
 function cutLog(file: string, kept: number, log: Log): void {
   const now = logOf(file);
   const flushed = now.head === log.head ? log.sizeBytes : 0;

@@ -106,7 +106,7 @@ export function openRunner(options: RunnerOptions): Runner {
     const isLost = left === "none" || left === "backup";
     if (isLost) judge().ledgerLost(process.number);
     else if (left !== "all") judge().powerLost();
-    // Whoever has an old ledger compared has that done to the end.
+    // A person who has an old ledger compared waits for the end.
     const isRecovered = left === "backup" && conditions.unrecovered !== true;
     startIn(restMs, isRecovered || wasRecovering ? "recover" : mode);
     throw new Crash(name);
@@ -123,9 +123,9 @@ export function openRunner(options: RunnerOptions): Runner {
     }
     current = undefined;
     machine.kill(process, "all");
-    // Whoever put an old ledger in place does not let the daemon run before it was compared.
+    // A person who restored an old ledger does not start the daemon before it was compared.
     const again = mode === "recover" && error !== undefined ? "recover" : "run";
-    // Whoever sees it fail again and again tries it less often: a service may be down for a day.
+    // A person who sees it fail repeatedly tries less often: a service may be down for a day.
     failed = error === undefined ? 0 : failed + 1;
     const restMs = planned?.restMs ?? Math.min(HOUR_MS, MINUTE_MS * 2 ** Math.max(0, failed - 1));
     const wanted = again === "recover" ? again : (planned?.mode ?? again);

@@ -82,7 +82,7 @@ export interface Service {
   version(): number;
   /** The list shows what was so many milliseconds ago. */
   setLag(ms: number): void;
-  /** Told before a resource is deleted or changed. */
+  /** Called before a resource is deleted or changed. */
   onWrite: (what: "update" | "delete", resource: Resource) => void;
   /** Notified of each resource that a create makes. */
   onCreate: (resource: Resource, request: SentRequest) => void;

@@ -25,7 +25,7 @@ export interface Watching {
 const READY_MS_MAX = 1500;
 /** Longest time from a change to its hint. */
 const HINT_MS_MAX = 40;
-/** How long watching everything anew takes. */
+/** How long watching everything again takes. */
 const RENEW_MS = 300;
 /** So often the watcher compares what its watches belong to with what is there. */
 const GROUND_CHECK_MS = 2000;

@@ -785,7 +785,7 @@ describe("an old ledger that nobody reported", () => {
     },
   );
 
-  it("an old ledger creates anew what must have other chunks, though its text was changed since the backup", async () => {
+  it("an old ledger creates again what must have other chunks, though its text was changed since the backup", async () => {
     world.write("a.txt", "text a");
     await world.sync();
     await restoreAfter(

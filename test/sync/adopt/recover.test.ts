@@ -596,7 +596,7 @@ describe("creates in doubt", () => {
     let isBusy = true;
     const { settler, checks } = settlerOf(id, done, false, { isAdopting: () => true, isBusy: () => isBusy });
     await settler.checkDoubts();
-    // Given up, it would be in doubt again, and the file would be read and sent anew each second.
+    // Given up, it would be in doubt again, and the file would be read and sent again each second.
     expect(checks).toEqual([]);
     isBusy = false;
     await settler.checkDoubts();

@@ -38,7 +38,7 @@ describe("with a service that can be searched", () => {
   beforeEach(() => begin({ searches: true }));
 
   it.each([0, 4])(
-    "creates nothing anew when lists show %i of 6 resources, and continues by itself",
+    "creates nothing again when lists show %i of 6 resources, and continues by itself",
     async (shown) => {
       cutOff(shown);
       await world.sync();

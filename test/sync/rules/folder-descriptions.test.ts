@@ -77,7 +77,7 @@ describe("a changed description", () => {
     expect(descriptions.takeRest()).toBeUndefined();
   });
 
-  it("a changed description that is removed for a moment, as by a program that writes it anew, changes nothing", () => {
+  it("a changed description that is removed for a moment, as by a program that rewrites it, changes nothing", () => {
     put("a/.kbsync.md", "One.");
     const descriptions = openFolderDescriptions(root, {}, settling);
     descriptions.in("a");

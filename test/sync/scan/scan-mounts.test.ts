@@ -134,7 +134,7 @@ describe("a mount below the source", () => {
 
   it.each([
     ["is unmounted", { "/": 1 }],
-    ["is mounted anew", { "/": 1, "/r/disk": 3 }],
+    ["is mounted again", { "/": 1, "/r/disk": 3 }],
   ])("takes a mount for unreadable that %s during the scan", async (_, after) => {
     mounted({ "/": 1, "/r/disk": 2 });
     const rules = open(disk());

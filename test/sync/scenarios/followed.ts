@@ -133,7 +133,7 @@ export function folderTexts(root: string, followLinks = false): Record<string, s
   try {
     walk("");
   } catch {
-    return {}; // it changes as we look: the next look is another one
+    return {}; // it changes while it is read: the next read finds another one
   }
   return found;
 }

@@ -144,7 +144,7 @@ const PROGRAMS: readonly (readonly [string, Save])[] = [
     },
   ],
   [
-    "removed and written anew",
+    "removed and rewritten",
     (path, text) => {
       rmSync(path);
       writeFileSync(path, text);

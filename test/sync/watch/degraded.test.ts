@@ -58,7 +58,7 @@ it("reports unnoticed changes to other processes while they last", async () => {
   expect(reported()).toBeNull();
 });
 
-it("scans a degraded folder often, and watches it anew when a scan finds changes", async () => {
+it("scans a degraded folder often, and watches it again when a scan finds changes", async () => {
   const real = globalThis.setTimeout;
   // Skips fifteen seconds and the random deviation.
   const shorter = (ms = 0): number => (ms > 11_000 && ms < 19_000 ? 10 : ms);

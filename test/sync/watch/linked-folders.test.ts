@@ -47,7 +47,7 @@ it("watches the given folders, and none that were given before", async () => {
   expect(events).not.toContain(at("a/old.md"));
 });
 
-it("watches a folder anew when it or a folder above was replaced", async () => {
+it("watches a folder again when it or a folder above was replaced", async () => {
   mkdirSync(at("a/in"));
   folders.set(new Set([at("a/in")]));
   renameSync(at("a"), at("away"));

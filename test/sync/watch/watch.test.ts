@@ -315,7 +315,7 @@ describe("a watch", () => {
       expect([...watched.hints]).toContain("link/x.md");
     }, PATIENT);
     watched.forget();
-    // The folder itself is reported as soon as it is watched anew.
+    // The folder itself is reported as soon as it is watched again.
     watched.watch.renew();
     await vi.waitUntil(() => watched.hints.has("link"), PATIENT);
   });

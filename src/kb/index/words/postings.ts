@@ -33,7 +33,7 @@ export interface ByteWriter {
   /** An unsigned integer of `bytes` bytes, at most 6, the high byte first. */
   uint(value: number, bytes: number): void;
   bytes(source: Uint8Array, from: number, to: number): void;
-  /** Returns a copy of what was written, and starts anew. */
+  /** Returns a copy of what was written, and starts over. */
   take(): Buffer<ArrayBuffer>;
 }
 

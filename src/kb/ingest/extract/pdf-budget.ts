@@ -24,7 +24,7 @@ export function pdfCpuMs(bytes: number): number {
   return CPU_MS + (bytes / (1024 * 1024)) * CPU_MS_PER_MB;
 }
 
-/** Most pages of a PDF of so many bytes. A page may be referred to any number of times, and each reference is read anew. */
+/** Most pages of a PDF of so many bytes. A page may be referred to any number of times, and each reference is read again. */
 export function pdfPagesMax(bytes: number): number {
   return PAGES + Math.floor(bytes / BYTES_PER_PAGE);
 }

@@ -81,7 +81,7 @@ it("a list that is appended to another one continues it", () => {
   );
 });
 
-it("a writer keeps what it was given while it grows, and starts anew when that was taken", () => {
+it("a writer keeps what it was given while it grows, and starts over when that was taken", () => {
   const writer = makeByteWriter();
   const long = Buffer.from(Array.from({ length: 5000 }, (_, at) => at % 251));
   writer.uint(0x01_02_03_04_05_06, 6);

@@ -83,7 +83,7 @@ describe.skipIf(isSkipped())("the program on PostgreSQL", () => {
       const { id: accountId } = await store.records.ensureAccount(LOCAL_ACCOUNT);
       const created = await service.ask("POST", ROUTES.resource, NOTE);
       const at = { accountId, id: Resource.parse(created.body).data._id };
-      // Past the looks at everything of a start.
+      // After the checks of everything at a start.
       await sleep(3000);
       const startMs = performance.now();
       await store.records.enqueueUpdate({ ...at, nowIso: new Date().toISOString() }, updateTo("changed"));

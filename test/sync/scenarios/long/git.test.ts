@@ -46,7 +46,7 @@ describe.skipIf(!hasGit)("git (skipped where it is not installed)", () => {
     expect(sent()).toEqual({ create: 40, update: FILES / 10 + FILES / 30 });
     const second = ids();
 
-    // Back: git writes what differs anew, so every inode of it is another one. The moved folder is recognised by its content.
+    // Back: git writes what differs again, so every inode of it is another one. The moved folder is recognised by its content.
     git("checkout", "-q", "main");
     await agrees();
     expect(sent()).toEqual({ delete: 40, update: FILES / 10 + FILES / 30 });

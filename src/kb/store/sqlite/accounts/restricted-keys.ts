@@ -41,7 +41,7 @@ function restrict(db: Connection, keys: readonly AccountKey[]): RestrictedKeys {
     const { sha256, scopes, expiresAt, revokedAt } = key;
     const older = find.get(sha256);
     if (older === undefined) {
-      // The backup has an earlier refresh token of the grant, which somebody may have kept: the client has to ask again.
+      // The backup has an earlier refresh token of the grant, which somebody may have saved: the client has to ask again.
       if (key.grant !== undefined) {
         revoked += revokeById.run({ id: key.id, revokedAt: revokedAt ?? key.createdAt }).changes;
         continue;

@@ -11,7 +11,7 @@ import { meanOf, prepareVectorRange } from "./stored-vectors.ts";
 export const RUN_VECTORS = 4096;
 /** A run has codes for all chunks of its range but an eighth: those whose vectors come later are changes of it. */
 const LACKING_MAX = RUN_VECTORS / 8;
-/** Changed rows of a scope after which its runs are written anew: a start reads the vectors of such rows. */
+/** Changed rows of a scope after which its runs are rewritten: a start reads the vectors of such rows. */
 const CHANGED_MIN = 1024;
 const CHANGED_SHARE_MAX = 0.02;
 /** Vectors and changes of a scope after which its runs are planned. */
@@ -152,13 +152,13 @@ function prepareRuns(db: Connection) {
       insertRun.run(scope, model, from, end, pack(from, vectors.all(from, end, model, -1), mean));
       return true;
     },
-    /** Whether so many vectors of a scope have changed that its runs are written anew. */
+    /** Whether so many vectors of a scope have changed that its runs are rewritten. */
     isWorn(scope: number): boolean {
       const changed = countChanged.get(scope) ?? 0;
       const { chunks = 0 } = selectScope.get(scope) ?? {};
       return chunks === 0 ? changed > 0 : changed > Math.max(CHANGED_MIN, chunks * CHANGED_SHARE_MAX);
     },
-    /** Writes the runs anew whose vectors have changed by now, in steps. */
+    /** Rewrites the runs whose vectors have changed by now, in steps. */
     *rewrite(scope: number): Generator<undefined> {
       const last = selectLastChange.get(scope) ?? 0;
       for (const run of selectRuns.all({ scope, last })) {

@@ -5,7 +5,7 @@ import { isSkipped, newDatabase, query } from "../databases.ts";
 
 interface Process {
   readonly notices: DatabaseNotices;
-  readonly heard: string[];
+  readonly received: string[];
   readonly missed: ReturnType<typeof vi.fn<() => void>>;
 }
 
@@ -25,14 +25,14 @@ describe.skipIf(isSkipped())("announcements between processes", () => {
 
   const open = (listenAt = url): Process => {
     const notices = openNotices(listenAt, database);
-    const heard: string[] = [];
+    const received: string[] = [];
     const missed = vi.fn<() => void>();
-    notices.listen({ onNotice: (topic, key) => heard.push(`${topic} ${key}`), onMissed: missed });
-    const process = { notices, heard, missed };
+    notices.listen({ onNotice: (topic, key) => received.push(`${topic} ${key}`), onMissed: missed });
+    const process = { notices, received, missed };
     opened.push(process);
     return process;
   };
-  /** Resolves when the first message of a process has come back: from then on it hears the others. */
+  /** Resolves when the first message of a process has come back: from then on it receives those of the others. */
   const live = async (process: Process): Promise<void> => {
     await vi.waitFor(() => expect(process.missed).toHaveBeenCalled());
     process.missed.mockClear();
@@ -44,9 +44,9 @@ describe.skipIf(isSkipped())("announcements between processes", () => {
     one.notices.announce("ingest", "a");
     one.notices.announce("ingest", "a");
     two.notices.announce("ended", "a/b");
-    await vi.waitFor(() => expect(three.heard.toSorted()).toEqual(["ended a/b", "ingest a"]), 1000);
-    await vi.waitFor(() => expect(one.heard).toEqual(["ended a/b"]), 1000);
-    expect(two.heard).toEqual(["ingest a"]);
+    await vi.waitFor(() => expect(three.received.toSorted()).toEqual(["ended a/b", "ingest a"]), 1000);
+    await vi.waitFor(() => expect(one.received).toEqual(["ended a/b"]), 1000);
+    expect(two.received).toEqual(["ingest a"]);
   });
 
   it("announcements between processes are sent together, and all of them before a process ends", async () => {
@@ -57,7 +57,7 @@ describe.skipIf(isSkipped())("announcements between processes", () => {
     for (const key of keys) one.notices.announce("change", key);
     await one.notices.close();
     expect(sent.mock.calls.length).toBeLessThan(5);
-    await vi.waitFor(() => expect(two.heard).toEqual(keys.map((key) => `change ${key}`)), 1000);
+    await vi.waitFor(() => expect(two.received).toEqual(keys.map((key) => `change ${key}`)), 1000);
   });
 
   it("announcements between processes become a check of everything if there are too many to name", async () => {
@@ -65,7 +65,7 @@ describe.skipIf(isSkipped())("announcements between processes", () => {
     await Promise.all([one, two].map(live));
     for (let at = 0; at < 5000; at += 1) one.notices.announce("change", `${at}`);
     await vi.waitFor(() => expect(two.missed).toHaveBeenCalled(), 1000);
-    expect(two.heard).toEqual([]);
+    expect(two.received).toEqual([]);
   });
 
   it("announcements between processes arrive again after a lost connection, and what was missed is checked", async () => {
@@ -79,7 +79,7 @@ describe.skipIf(isSkipped())("announcements between processes", () => {
     await vi.waitFor(() => expect(two.missed).toHaveBeenCalled(), 5000);
     await vi.waitFor(() => {
       one.notices.announce("chat", "a");
-      expect(two.heard).toContain("chat a");
+      expect(two.received).toContain("chat a");
     }, 10_000);
   });
 

@@ -177,7 +177,7 @@ it("writes no codes while many of their chunks have no vector", async () => {
   expect(await select("SELECT count(*) FROM code_run")).toEqual([0]);
 });
 
-it("writes the codes of changed vectors anew, and keeps none of a removed chunk", async () => {
+it("writes the codes of changed vectors again, and keeps none of a removed chunk", async () => {
   const documents = await fill(17);
   await covered(RUN_VECTORS, 2 * RUN_VECTORS);
   for (const key of documents.slice(0, 9)) await store.records.deleteResource({ ...key, nowIso: NOW });

@@ -88,7 +88,7 @@ function openWorld(chance: Chance, path: string) {
   /** A search of an old snapshot that has not ended yet. */
   let old: (() => void) | undefined;
 
-  /** Runs in a transaction that is committed, or fails, which the index is told of unless the process ended with it. */
+  /** Runs in a transaction that is committed, or fails, which the index is notified of unless the process ended with it. */
   function attempt(run: () => void): void {
     const fate = chance.next();
     const before = fate < 0.94 ? models : structuredClone(models);
