@@ -1,4 +1,4 @@
-import type { ResolvedSource } from "../../config/load.ts";
+import type { Config, ResolvedSource } from "../../config/load.ts";
 import type { Finding } from "../../lib/finding.ts";
 import { remoteFileSystem } from "../../sync/watch/network.ts";
 import { counted, thousands } from "../output/progress.ts";
@@ -25,9 +25,14 @@ export const sourcesCheck: Check = {
     }
     const which = counted(sources.length, "folder");
     const what = quick ? which : `${which}, ${counted(files, "file")}`;
-    return { seen: `${what}, as ${userWords()}`, findings };
+    return { seen: `${what}, as ${userWords()}${secretWords(config)}`, findings };
   },
 };
+
+/** Says what the check for secrets does not see. */
+function secretWords({ sync }: Pick<Config, "sync">): string {
+  return sync.blockSecrets ? "; the check for secrets does not see text inside PDFs and pictures" : "";
+}
 
 /** Names the user of the check: a daemon under another user may see less. */
 function userWords(): string {

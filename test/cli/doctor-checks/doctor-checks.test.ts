@@ -158,6 +158,13 @@ describe("the sources", () => {
   });
 });
 
+it("says what the check for secrets does not see, where it is on", async () => {
+  const words = "the check for secrets does not see text inside PDFs and pictures";
+  const sources = [{ path: "docs" }];
+  expect((await check("sources", { sources, sync: { blockSecrets: true } })).seen).toContain(words);
+  expect((await check("sources", { sources })).seen).not.toContain(words);
+});
+
 describe("a hosted service", () => {
   it("a hosted service is reached, takes the key, and has the same time", async () => {
     const keys: unknown[] = [];
