@@ -210,7 +210,8 @@ describe("a subscription", () => {
     const open = await Promise.all(
       [channel, client].map((one) => one.listen({ resourcesListChanged: true })),
     );
-    await service.send("DELETE", `/v1/keys/${made.json.data._id}`, { key: admin });
+    const revoked = await service.send("DELETE", `/v1/keys/${made.json.data._id}`, { key: admin });
+    expect(revoked.status).toBe(200);
     expect(await Promise.all(open.map(({ closed }) => closed))).toEqual(["graceful", "remote"]);
   }, 15_000);
 

@@ -79,7 +79,7 @@ async function stream(
   options: ChangeStreamOptions,
   { request, reply, first, extra }: Follower,
 ): Promise<FastifyReply> {
-  const { kb } = parts;
+  const { kb, keyring } = parts;
   const { accountId } = callerOf(request);
   const { pollMs, pauseMs } = options;
   const signal = disconnectSignal(request, reply);
@@ -89,13 +89,16 @@ async function stream(
   try {
     extra.start?.(events);
     let checkedMs = kb.steadyMs();
+    // Older than the check of the request: a change of keys since then costs one more check.
+    let generation = 0;
     let page = first;
     while (!signal.aborted && !kb.isEnding()) {
       for (const change of page.changes) events.send("change", changeOf(change), change.cursor);
       const isCaughtUp = page.changes.length < PAGE;
       if (isCaughtUp) await extra.caughtUp?.(events);
       await events.drained();
-      if (kb.steadyMs() - checkedMs >= pollMs) {
+      if (keyring.generation() !== generation || kb.steadyMs() - checkedMs >= pollMs) {
+        generation = keyring.generation();
         await checkCaller(parts, request);
         checkedMs = kb.steadyMs();
       }
@@ -104,7 +107,8 @@ async function stream(
       const listening = kb.changeWaits.listen(accountId, checkedMs + pollMs - kb.steadyMs());
       try {
         page = await readPage(parts, accountId, page.cursor, PAGE);
-        if (page.changes.length === 0 && !signal.aborted) await listening.ended;
+        const mayWait = page.changes.length === 0 && keyring.generation() === generation;
+        if (mayWait && !signal.aborted) await listening.ended;
       } finally {
         listening.stop();
       }

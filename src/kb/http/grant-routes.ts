@@ -2,6 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { GrantAnswer, GrantBody, GrantEndAnswer, GrantRefreshBody } from "../../wire/grant.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { createGrant, endGrant, type NewGrant, refreshGrant } from "../keys/grants.ts";
+import { applyKeyChange } from "./key-routes.ts";
 import { addOperation, answer, callerOf, routeConfig, sendJson } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { readBody } from "./validate.ts";
@@ -61,7 +62,7 @@ export function addGrantRoutes(server: FastifyInstance, parts: HttpParts): void 
     handle: async (request) => {
       const caller = callerOf(request);
       await endGrant(kb, caller);
-      keyring.clear();
+      applyKeyChange(parts, caller.accountId);
       return answer(200, "Grant ended successfully", { _id: caller.id });
     },
   });

@@ -11,7 +11,7 @@ const TAG = "Keys";
 
 /** Adds the operations on keys of the caller's account (additions): create, list, change, rotate, revoke. */
 export function addKeyRoutes(server: FastifyInstance, parts: HttpParts): void {
-  const { kb, keyring } = parts;
+  const { kb } = parts;
   const oneKey = `${ROUTES.keys}/:id`;
   const shown = (record: KeyRecord) => shownKey(record, kb.nowMs());
 
@@ -54,7 +54,7 @@ export function addKeyRoutes(server: FastifyInstance, parts: HttpParts): void {
     },
     handle: async (request, accountId) => {
       const changed = await changeKey(kb, accountId, idOf(request), readBody(KeyChangeBody, request.body));
-      keyring.clear();
+      applyKeyChange(parts, accountId);
       return answer(200, "Key updated successfully", shown(changed));
     },
   });
@@ -72,7 +72,7 @@ export function addKeyRoutes(server: FastifyInstance, parts: HttpParts): void {
     handle: async (request, accountId) => {
       const body = readBody(RotateBody, request.body ?? {});
       const { key, record, previous } = await rotateKey(kb, accountId, idOf(request), body);
-      keyring.clear();
+      applyKeyChange(parts, accountId);
       return answer(201, "Key rotated successfully", { key, ...shown(record), previous: shown(previous) });
     },
   });
@@ -84,8 +84,14 @@ export function addKeyRoutes(server: FastifyInstance, parts: HttpParts): void {
     doc: { summary: "Revokes a key for good.", tag: TAG, answers: { 200: KeyAnswer } },
     handle: async (request, accountId) => {
       const revoked = await revokeKey(kb, accountId, idOf(request));
-      keyring.clear();
+      applyKeyChange(parts, accountId);
       return answer(200, "Key revoked successfully", shown(revoked));
     },
   });
+}
+
+/** Applies a change of the account's keys from the next request on, and at once to its open streams. */
+export function applyKeyChange({ kb, keyring }: HttpParts, accountId: string): void {
+  keyring.clear();
+  kb.changeWaits.notify(accountId);
 }

@@ -31,6 +31,8 @@ export interface Keyring {
   checkHash(sha256: string, scope: KeyNeed): KeyRecord | Promise<KeyRecord>;
   /** Clears the cache. Call it after a change of a key, so that the change applies from the next request on. */
   clear(): void;
+  /** Counts the calls of `clear`: a caller that was checked before the last one may have lost its key. */
+  generation(): number;
 }
 
 /** Opens the keyring of a store. `rate` limits the requests of each key, and of all grants of a key; default: unlimited. */
@@ -88,6 +90,7 @@ export function openKeyring(
       generation += 1;
       cache.clear();
     },
+    generation: () => generation,
   };
 }
 

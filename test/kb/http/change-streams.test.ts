@@ -22,6 +22,22 @@ describe("the stream of changes", () => {
     expect(stream.events.at(-1)).toMatchObject({ event: "error", data: { error: { code: "key_expired" } } });
   }, 20_000);
 
+  it("the stream of changes ends as soon as its key is revoked", async () => {
+    // At a time that stands still no stream checks its key again by itself.
+    const still = await openRunning({ nowMs: () => 1_800_000_000_000 });
+    try {
+      const admin = await still.issueKey("revoked", ["admin"]);
+      const made = await still.send("POST", "/v1/keys", { key: admin, body: { name: "x", scopes: ["read"] } });
+      const stream = await openChangeStream(still, agent, "", {}, made.json.data.key);
+      const revoked = await still.send("DELETE", `/v1/keys/${made.json.data._id}`, { key: admin });
+      expect(revoked.status).toBe(200);
+      await stream.ended;
+      expect(stream.events.at(-1)?.data).toMatchObject({ error: { code: "key_unknown" } });
+    } finally {
+      await still.close();
+    }
+  }, 20_000);
+
   it("leaves streams to other accounts if one opens as many as it can", async () => {
     const key = await running.issueKey("greedy", ["read"]);
     const streams = await Promise.all(
