@@ -1,4 +1,8 @@
-import { expect, it } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { afterAll, expect, it } from "vitest";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
 import type { Scope } from "../../../../src/kb/store/search-index.ts";
 import { openFixture } from "../store-fixture.ts";
@@ -10,20 +14,34 @@ const LONG = Array.from({ length: 1500 }, (_, at) => `tide moon harbour crane ${
   "\n\n",
 );
 
-const fixture = openFixture(openSqliteStore);
+const folder = mkdtempSync(join(tmpdir(), "kbsync-fairness-"));
+const path = join(folder, "kb.sqlite");
+const fixture = openFixture(() => openSqliteStore({ path }));
+afterAll(() => rmSync(folder, { recursive: true }));
 const create = (accountId: string, content: string) => fixture.create(content, { accountId });
 
-/**
- * Starts many calls, and one of another account behind them; returns how many of the many end before the other. All are
- * sent in one turn: a test that stalls in between would count what the thread does meanwhile.
- */
+/** Starts many calls, and one of another account behind them; returns how many of the many end before the other. */
 async function endedBefore(many: () => Promise<unknown>, other: () => Promise<unknown>): Promise<number> {
   let ended = 0;
-  const started = Array.from({ length: MANY }, () => many().then(() => (ended += 1)));
-  await other();
+  const { started, last } = writeNothingDuring(() => ({
+    started: Array.from({ length: MANY }, () => many().then(() => (ended += 1))),
+    last: other(),
+  }));
+  await last;
   const before = ended;
   await Promise.all(started);
   return before;
+}
+
+/** Runs `send` while no write can begin: a thread that works during a stall of this one would write all that was sent before it. */
+function writeNothingDuring<T>(send: () => T): T {
+  const db = new Database(path);
+  try {
+    db.exec("BEGIN IMMEDIATE");
+    return send();
+  } finally {
+    db.close();
+  }
 }
 
 it("a search does not wait for the searches of another account", async () => {
