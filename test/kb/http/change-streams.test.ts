@@ -27,7 +27,10 @@ describe("the stream of changes", () => {
     const still = await openRunning({ nowMs: () => 1_800_000_000_000 });
     try {
       const admin = await still.issueKey("revoked", ["admin"]);
-      const made = await still.send("POST", "/v1/keys", { key: admin, body: { name: "x", scopes: ["read"] } });
+      const made = await still.send("POST", "/v1/keys", {
+        key: admin,
+        body: { name: "x", scopes: ["read"] },
+      });
       const stream = await openChangeStream(still, agent, "", {}, made.json.data.key);
       const revoked = await still.send("DELETE", `/v1/keys/${made.json.data._id}`, { key: admin });
       expect(revoked.status).toBe(200);

@@ -90,11 +90,12 @@ async function openUnused(url: string, isTarget = false): Promise<Database> {
   }
 }
 
+/** Counts a service's listener too: its other connections close while it has nothing to do. */
 async function look(tx: Transaction) {
   await refuseUnfit(tx);
   const found = await tx.get<{ readonly others: number }>(
     `SELECT count(*) AS others FROM pg_stat_activity
-    WHERE datname = current_database() AND application_name = 'kbsync' AND pid <> pg_backend_pid()`,
+    WHERE datname = current_database() AND application_name LIKE 'kbsync%' AND pid <> pg_backend_pid()`,
   );
   return {
     others: found?.others ?? 0,

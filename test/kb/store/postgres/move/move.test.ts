@@ -2,7 +2,8 @@ import { mkdtempSync, existsSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import { afterAll, describe, expect, it } from "vitest";
+import { Client } from "pg";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import { moveBetween, moveStore } from "../../../../../src/kb/store/move/move.ts";
 import type { MoveTarget } from "../../../../../src/kb/store/move/side.ts";
 import { ONLY_SQLITE, TABLES } from "../../../../../src/kb/store/move/tables.ts";
@@ -13,6 +14,7 @@ import { openSqliteStore } from "../../../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../../../src/kb/store/store.ts";
 import { indexContract } from "../../index-contract.ts";
 import { recordsContract } from "../../records-contract.ts";
+import { WAIT } from "../../../../wait.ts";
 import { isSkipped, newDatabase, query } from "../databases.ts";
 import { addRecords, addRest, readAll } from "./filled.ts";
 
@@ -137,9 +139,26 @@ describe.skipIf(isSkipped())("a copy of a store", { timeout: 240_000 }, () => {
   it("refuses a database that a service uses", async () => {
     const database = await newDatabase();
     const store = await openPostgresStore(database);
-    await store.records.accounts();
-    await expect(moveToPostgres(path, database)).rejects.toMatchObject({ code: "move_in_use" });
-    await store.close();
+    const client = new Client({ connectionString: database });
+    await client.connect();
+    try {
+      // As a service does. The connections that it writes and reads by close after 10 s without work.
+      store.notices?.listen({ onNotice: () => undefined, onMissed: () => undefined });
+      await vi.waitFor(async () => {
+        const { rowCount } = await client.query(
+          "SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'kbsync listener'",
+        );
+        expect(rowCount).toBe(1);
+      }, WAIT);
+      // Those close at once.
+      await client.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'kbsync'",
+      );
+      await expect(moveToPostgres(path, database)).rejects.toMatchObject({ code: "move_in_use" });
+    } finally {
+      await client.end();
+      await store.close();
+    }
   });
 
   it.each([
