@@ -11,7 +11,9 @@ const UNSPACED =
 
 /** Returns the term of a lower-case word: its stem, truncated to TERM_CHARS_MAX. A word of another language has its mark. */
 export function stemmed(word: string, language?: Language): string {
-  if (language === undefined || !language.script.test(word)) return cut(stem(word));
+  // A longer word is data, and the stemmers take a time that grows with its square.
+  const isStemmed = language !== undefined && word.length <= TERM_CHARS_MAX && language.script.test(word);
+  if (!isStemmed) return cut(stem(word));
   return cut(folded(language.stem(word))) + language.mark;
 }
 

@@ -59,7 +59,7 @@ export function inLanguages(words: QueryWords, query: string, languages: readonl
   const added = { terms: [...terms], factors: [...factors], weights: [...weights] };
   const otherOf: (number | undefined)[] = terms.map(() => undefined);
   const placeOf = new Map(terms.map((term, at) => [term, at]));
-  const written = [...new Set(readWords(query))];
+  const written = [...new Set(readWords(query))].slice(0, QUERY_TERMS_MAX);
   for (const language of languages) {
     const isFrequent = (word: string): boolean =>
       isFrequentIn(word.toLowerCase(), language) ||

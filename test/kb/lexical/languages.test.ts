@@ -60,6 +60,12 @@ describe("the terms of a text are those of its language", () => {
     expect(analyze(`${GERMAN} 2024`).terms).toContain("2024");
   });
 
+  it("except words that are too long to be words", () => {
+    // A stemmer would take half a second for it.
+    const data = "ё".repeat(20_000);
+    expect(analyze(`${RUSSIAN} ${data}`).terms).toContain("е".repeat(64));
+  });
+
   it("with as many words as in English, whatever the language", () => {
     const words = constantFrom(
       ..."die der und Schlüssel straße ключи от шкафу κλειδιά HTTPServer été 東京 x2 e\u0301 - .".split(" "),
