@@ -11,10 +11,13 @@ const UNSPACED =
 
 /** Returns the term of a lower-case word: its stem, truncated to TERM_CHARS_MAX. A word of another language has its mark. */
 export function stemmed(word: string, language?: Language): string {
-  // A longer word is data, and the stemmers take a time that grows with its square.
-  const isStemmed = language !== undefined && word.length <= TERM_CHARS_MAX && language.script.test(word);
-  if (!isStemmed) return cut(stem(word));
+  if (language === undefined || !isOf(language, word)) return cut(stem(word));
   return cut(folded(language.stem(word))) + language.mark;
+}
+
+/** Whether a word has stems of a language. A longer one is data, for which stemmers take a time that grows with its square. */
+function isOf({ script }: Language, word: string): boolean {
+  return word.length <= TERM_CHARS_MAX && script.test(word);
 }
 
 /** Parts that a word may have. A word of more is data, such as a line of base64. */
@@ -80,8 +83,9 @@ function partsOf(word: string): readonly string[] {
   return parts.filter((part) => part.length > 1);
 }
 
-function spellingsOf(word: string, isExtra: boolean, language: Language | undefined): FoldedTerm[] {
+function spellingsOf(word: string, isExtra: boolean, of: Language | undefined): FoldedTerm[] {
   const lower = word.toLowerCase().normalize("NFC");
+  const language = of !== undefined && isOf(of, lower) ? of : undefined;
   const plain = folded(word);
   if (plain === "") return [];
   const written = lower.replaceAll(/[äöüß]/g, (letter) => SPELLINGS.get(letter) ?? letter);

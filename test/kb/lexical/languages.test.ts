@@ -57,6 +57,9 @@ describe("the terms of a text are those of its language", () => {
     expect(analyze(`${RUSSIAN} Docker running 2024`).terms).toEqual(
       expect.arrayContaining(["квартир\u0001ru", "docker", "run", "2024"]),
     );
+    expect(analyze(`${RUSSIAN} Café größe2`).terms).toEqual(
+      expect.arrayContaining(["cafe", "große2", "groesse2"]),
+    );
     expect(analyze(`${GERMAN} 2024`).terms).toContain("2024");
   });
 
