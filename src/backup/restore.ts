@@ -31,7 +31,7 @@ export interface RestoreReport<Prepared> {
   readonly bytes: number;
   /** Folder with the previous files; null if there were none. */
   readonly previousState: string | null;
-  /** What `prepare` returned. */
+  /** The result of `prepare`. */
   readonly prepared: Prepared;
 }
 

@@ -287,7 +287,7 @@ export function endOf(
     const shown = subject === "" ? words : words.replaceAll(subject, unbroken);
     return { code: code ?? EXIT.filesFailed, words: shown };
   }
-  // What was under way breaks off in many ways when a person stops it, and none of them is news.
+  // Work in progress ends in many ways when a person stops it; none is worth a message.
   if (signal.aborted) return { code: EXIT.stopped, words: "" };
   if (code !== undefined) return { code, words: `kbsync: ${messageOf(error)}\n` };
   const stack = error instanceof Error ? error.stack : messageOf(error);

@@ -14,7 +14,7 @@ import type { KnowledgeBase } from "./resources/knowledge-base.ts";
 /** Options of answering questions. */
 export interface ChatOptions {
   readonly agents: readonly AgentConfig[];
-  /** What the agent `default` reads. Called for each question, because it may change while the service runs. */
+  /** Returns the sources of the agent `default`. Called for each question, because it may change while the service runs. */
   readonly defaultKnowledge: () => readonly KnowledgePart[];
   /** Facts about models, by name. */
   readonly models: Readonly<Record<string, ModelFacts>>;

@@ -42,7 +42,7 @@ export interface ServiceFigures {
   readonly messages: { readonly waiting: number; readonly dead: number };
   /** Resources whose last ingestion failed. */
   readonly resourcesFailed: number;
-  /** What models have cost today and this month; undefined without a budget. */
+  /** The cost of models today and this month; undefined without a budget. */
   readonly spent: Spent | undefined;
   readonly models: {
     readonly embedder: ModelState["state"];

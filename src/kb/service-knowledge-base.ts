@@ -21,7 +21,7 @@ import type { Store } from "./store/store.ts";
 import { fileAddresses } from "./uploads/file-address.ts";
 import { openFiles } from "./uploads/open-files.ts";
 
-/** What the knowledge base takes from the service. */
+/** Dependencies of the knowledge base. */
 type Given = Pick<
   KnowledgeBase,
   "changeWaits" | "isEnding" | "leases" | "limits" | "nowMs" | "sharedTurns" | "steadyMs" | "usage"

@@ -13,7 +13,7 @@ import type { Topic } from "./store/methods.ts";
 import { logDelivery } from "./webhooks/report.ts";
 import { openWebhooks, type Webhooks } from "./webhooks/webhooks.ts";
 
-/** What the service does beside its answers. */
+/** Background work of the service. */
 export interface Work {
   readonly answering: Answering;
   readonly webhooks: Webhooks;

@@ -11,6 +11,6 @@ export interface Finding {
   readonly subject: string;
   /** The problem, with the expected and the actual state. */
   readonly message: string;
-  /** What a person can do. */
+  /** Advice for a person. */
   readonly remedy: string;
 }

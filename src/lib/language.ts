@@ -73,7 +73,7 @@ const LEAD = 1.3;
 /** Least share of a script in the letters. Japanese prose has half kana, and technical texts have names in Latin script. */
 const SCRIPT_SHARE_MIN = 0.3;
 
-/** What must hold before a language is named. */
+/** Conditions before a language is named. */
 interface Evidence {
   readonly known: typeof WORDS;
   readonly wordsMin: number;

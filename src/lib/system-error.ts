@@ -1,4 +1,4 @@
-/** What the codes of the system that a person can act on mean. */
+/** Meanings of the system's codes on which a person can act. */
 const WORDS: ReadonlyMap<string, string> = new Map([
   ["EACCES", "permission denied"],
   ["EPERM", "not permitted"],

@@ -11,7 +11,7 @@ export const Cursor = z
   .optional()
   .describe("next_cursor of the previous answer. Default: the first page.");
 
-/** What a page of a list says about the next one. */
+/** The pointer of a page of a list to the next one. */
 export const NextCursor = z.string().nullable().describe("Cursor of the next page; null on the last one.");
 
 /** Part of the budget for what surrounds the entries of an answer: a receipt takes some 100 tokens, a long cursor 200. */

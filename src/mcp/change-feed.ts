@@ -104,7 +104,7 @@ export function createChangeFeed(caller: Caller, onDefect: (error: unknown) => v
   };
 }
 
-/** What a feed reports. */
+/** The reports of a feed. */
 interface FeedListener {
   changed(change: Change): void;
   /** The cursor has expired: anything may have changed. */

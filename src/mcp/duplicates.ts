@@ -23,7 +23,7 @@ export function duplicatesAmong(ranked: readonly SearchResult[]): Duplicates {
   return { has: ({ id }) => later.has(id), of: (ids) => ids.flatMap((id) => byFirst.get(id) ?? []) };
 }
 
-/** What a result says about passages with nearly the same text. */
+/** The note of a result about passages with nearly the same text. */
 interface Counted {
   readonly document_id: string;
   readonly duplicates?: number | undefined;

@@ -19,7 +19,7 @@ export interface HttpSubscriptions {
   close(): void;
 }
 
-/** What the bus needs to know of the request that it is used in. */
+/** The request in which the bus is used. */
 interface Listen {
   listener: ((event: ServerEvent) => void) | undefined;
   leave(): void;

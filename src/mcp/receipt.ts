@@ -92,7 +92,7 @@ export type AskLedger = (
   signal: AbortSignal,
 ) => Promise<LedgerReceipt | undefined>;
 
-/** What a client asks of its answers. */
+/** A client's demands on its answers. */
 export interface FreshQuestion {
   /** The folders that the question covers; undefined: all. */
   readonly scopes?: LedgerReceiptRequest["scopes"];

@@ -175,7 +175,7 @@ export function byRank(a: SearchResult, b: SearchResult): number {
   return b.score - a.score || (a.id < b.id ? -1 : 1);
 }
 
-/** What one search covers. */
+/** The range of one search. */
 export type SearchTarget = Pick<SearchRequest, "doc_id" | "collection_id" | "owner_id">;
 
 /** Returns the target that is all of a source. */

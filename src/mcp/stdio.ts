@@ -7,7 +7,7 @@ import { openStdioSubscriptions } from "./stdio-subscriptions.ts";
 /** Most `subscriptions/listen` of a client. */
 const LISTENS_MAX = 32;
 
-/** What a connection needs. */
+/** Dependencies of a connection. */
 export type StdioParts = Omit<McpParts, "notifies">;
 
 /**

@@ -153,7 +153,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
         context.capabilities.askAgain(context.signal).catch(() => undefined);
         auditing = audits.schedule(() => sources.isIdle());
         rechecking = audits.rechecks.schedule();
-        // What ends the daemon is thrown below, after everything is closed.
+        // The error that ends the daemon is thrown below, after everything is closed.
         await lifecycle
           .until(() => signal.aborted || lifecycle.isEnding() || lifecycle.fatal() !== undefined, signal)
           .catch(() => undefined);
@@ -219,7 +219,7 @@ export interface RecoverReport {
   /** Where the former ledger was moved; null if it was usable, or there was none. */
   readonly setAside: string | null;
   readonly sources: readonly AdoptReport[];
-  /** What the next sync will send. */
+  /** The requests of the next sync. */
   readonly planned: readonly PlannedAction[];
 }
 

@@ -90,7 +90,7 @@ export function listedUnits(text: string): string[] {
   return text.split("\n").flatMap((line) => /^\S+/.exec(line.trim())?.[0] ?? []);
 }
 
-/** What `systemctl show` prints: a property a line, values may hold anything but a line break. Pure. */
+/** Parses the output of `systemctl show`: a property a line, values may hold anything but a line break. Pure. */
 export function parseProperties(text: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
     text.split("\n").flatMap((line) => {

@@ -23,7 +23,7 @@ export interface Credential {
   readonly path: string;
 }
 
-/** What a unit is generated from. All paths are absolute. */
+/** Inputs of a generated unit. All paths are absolute. */
 export interface UnitFacts {
   readonly program: Program;
   /** After the script. */

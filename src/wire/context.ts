@@ -14,7 +14,7 @@ const RESULTS_MAX = 100;
 /** Documents that a result lists of those with nearly its text. */
 export const DUPLICATE_DOCUMENTS_MAX = 10;
 
-/** What to return around each hit: its section, the chunks next to it, or so many chunks on each side. */
+/** The text to return around each hit: its section, the chunks next to it, or so many chunks on each side. */
 export const Expand = z
   .union([z.enum(["section", "neighbours"]), WireInteger.pipe(z.int().min(1).max(NEIGHBOURS_MAX))])
   .describe(
@@ -61,7 +61,7 @@ const PassageHit = z
   .meta({ id: "PassageHit" });
 export type PassageHit = z.infer<typeof PassageHit>;
 
-/** What the additions say of a result. */
+/** The additions of a result. */
 export const PassageFields = {
   hits: z
     .array(PassageHit)
@@ -81,7 +81,7 @@ export const PassageFields = {
     .describe("The other documents that these are of; the first ones of many."),
 };
 
-/** What an answer took of its budget. */
+/** The part of its budget that an answer took. */
 export const Budget = z
   .object({
     tokenizer: z.string().describe("How tokens are counted; docs/API.md has the rule."),

@@ -18,7 +18,7 @@ export type FileState = z.infer<typeof FileState>;
 export const DocumentKind = z.enum(["content", "file", "link"]);
 export type DocumentKind = z.infer<typeof DocumentKind>;
 
-/** What a person calls the states of files that are not in agreement: `parked` is waiting, `doomed` is held. */
+/** Names for people of the states of files that are not in agreement: `parked` is waiting, `doomed` is held. */
 export const TroubledState = z.enum(["failed", "waiting", "held"]);
 export type TroubledState = z.infer<typeof TroubledState>;
 
@@ -80,7 +80,7 @@ const OnDisk = record({
   /** Why it is inaccessible: the system's error code. */
   error: z.string().optional(),
 });
-/** What exists at a path. */
+/** The entry at a path. */
 export type OnDisk = z.infer<typeof OnDisk>;
 
 const RecipeOrigin = record({
@@ -112,7 +112,7 @@ const FileFacts = record({
   /** When a parked file is tried again. */
   retryAtMs: z.number().nullable(),
 });
-/** What the ledger knows about a path, for a person. */
+/** The ledger's facts about a path, for a person. */
 export type FileFacts = z.infer<typeof FileFacts>;
 
 const OpenIntent = record({
@@ -134,7 +134,7 @@ const NextStep = record({
   /** For a person. */
   why: z.string(),
 });
-/** What the next pass would do with a file. */
+/** The next step for a file. */
 export type NextStep = z.infer<typeof NextStep>;
 
 const activity = {

@@ -30,7 +30,7 @@ export type NewFolder = z.infer<typeof NewFolder>;
 /** Files of one kind: `pdf`, `image`, `office`, `link`, or a format of text such as `markdown`. */
 const FilesOfKind = record({ kind: z.string(), files: z.number(), bytes: z.number() });
 
-/** What one rule leaves out. */
+/** The paths that one rule leaves out. */
 const LeftOut = record({
   reason: z.string(),
   files: z.number(),
@@ -41,7 +41,7 @@ const LeftOut = record({
 });
 export type LeftOut = z.infer<typeof LeftOut>;
 
-/** What names and sizes say of a folder. No file is read, so a few of those counted may still turn out to be no text. */
+/** An estimate of a folder by names and sizes. No file is read, so a few of those counted may still turn out to be no text. */
 export const FolderContents = record({
   /** Files that would be taken. */
   files: z.number(),
@@ -64,7 +64,7 @@ export type FolderContents = z.infer<typeof FolderContents>;
 const Obstacle = record({ message: z.string(), hint: z.string() });
 export type Obstacle = z.infer<typeof Obstacle>;
 
-/** What adding a folder would mean. */
+/** The effects of adding a folder. */
 export const FolderPreview = FolderContents.unwrap()
   .extend({
     path: z.string(),
@@ -82,7 +82,7 @@ export const FolderPreview = FolderContents.unwrap()
   .readonly();
 export type FolderPreview = z.infer<typeof FolderPreview>;
 
-/** What changed. The daemon starts again on the new configuration at once, within its process. */
+/** The changes. The daemon starts again on the new configuration at once, within its process. */
 const ChangedFolder = {
   path: z.string(),
   /** The configuration that was written. */

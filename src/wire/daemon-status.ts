@@ -21,7 +21,7 @@ export const PaceState = z.discriminatedUnion("kind", [
     /** Unix time of the next try. */
     untilMs: z.number(),
     reason: z.string(),
-    /** What a person can do, if waiting does not help. */
+    /** Advice for a person, if waiting does not help. */
     hint: z.string().optional(),
     /** Unix time at which the daemon gives up; undefined: never. */
     givesUpMs: z.number().optional(),
@@ -55,7 +55,7 @@ export type Progress = z.infer<typeof Progress>;
 const MountTrouble = record({
   path: z.string(),
   reason: z.string(),
-  /** What a person can do, in a sentence. */
+  /** Advice for a person, in a sentence. */
   remedy: z.string(),
 });
 export type MountTrouble = z.infer<typeof MountTrouble>;
@@ -87,7 +87,7 @@ const SourceStatus = record({
   holdReason: z.string().nullable(),
   /** Nothing is sent, because the folder is missing or another one. */
   halted: z.boolean(),
-  /** What a person can do about the hold reason, in one sentence; null without one. */
+  /** Advice about the hold reason, in one sentence; null without one. */
   remedy: z.string().nullable(),
   /** Identifies exactly what an approval would cover now; null if there is nothing to approve. */
   approvalToken: z.string().nullable(),

@@ -39,7 +39,7 @@ const Path = z.string().regex(/^\/[^\0]*$/, "an absolute path");
 /** Unix time that a Date can represent (ECMA-262, 21.4.1.1). */
 const TimeMs = z.number().min(-8.64e15).max(8.64e15);
 
-/** What a person approves. */
+/** The subject of an approval. */
 const Approval = record({
   source: z.string(),
   /**
@@ -52,7 +52,7 @@ const Approval = record({
 });
 export type Approval = z.infer<typeof Approval>;
 
-/** What a person's retry covers in a source. */
+/** The part of a source that a retry covers. */
 const Retried = record({
   source: z.string(),
   /** Files that the service refused or that could not become a resource. */
@@ -103,7 +103,7 @@ const OfFiles = OfPath.extend({
 const Folders = record({ sources: list(z.string()) });
 const Approvals = list(Approval);
 
-/** What reading the configuration again changed, each key named as in the file. */
+/** The changes of a reload, each key named as in the file. */
 const Reloaded = record({
   applied: list(z.string()),
   /** Takes effect at the next start. */
@@ -111,7 +111,7 @@ const Reloaded = record({
 });
 export type Reloaded = z.infer<typeof Reloaded>;
 
-/** What a pass would do to a file, or to a whole source (empty path). */
+/** A planned action on a file, or on a whole source (empty path). */
 const PlannedAction = record({
   source: z.string(),
   path: z.string(),
@@ -131,11 +131,11 @@ const PlannedAction = record({
     "halt",
   ]),
   reason: z.string().optional(),
-  /** What would leave, if a text or a file does: bytes of the file, and characters of its text unless the service reads it. */
+  /** The size of a text or file to send: bytes of the file, and characters of its text unless the service reads it. */
   sends: record({ bytes: z.number(), chars: z.number().optional() }).optional(),
 });
 
-/** What a pass would send. */
+/** The work that a pass would send. */
 const PlanEstimate = record({
   documents: z.number(),
   /** Of their files. */
@@ -148,7 +148,7 @@ const PlanEstimate = record({
   cost: z.number().optional(),
 });
 
-/** What a pass would do now. */
+/** The plan of a pass. */
 const PassPlan = record({
   /** The first of them. */
   planned: list(PlannedAction),
@@ -158,7 +158,7 @@ const PassPlan = record({
 });
 export type PassPlan = z.infer<typeof PassPlan>;
 
-/** What an erasure removed. */
+/** The counts of an erasure. */
 const Erased = record({
   /** Records of files in the ledger. */
   files: z.number(),
@@ -195,7 +195,7 @@ export const DAEMON_API = {
   },
   /** Files that are left out. */
   skipped: { method: "GET", request: OfFiles, answer: record({ files: list(SkippedFile) }) },
-  /** What `approve` would approve. */
+  /** The deletes that `approve` would approve. */
   held: { method: "GET", request: OfFolder, answer: record({ held: Approvals }) },
   /** How fresh answers about the folders are; may wait until everything saved before is acknowledged. */
   receipt: { method: "POST", request: LedgerReceiptRequest, answer: LedgerReceipt },
@@ -215,9 +215,9 @@ export const DAEMON_API = {
   rescan: { method: "POST", request: OfFolder, answer: Folders },
   /** Reads the configuration again. What applied takes effect with a new daemon, which answers the next requests. */
   reload: { method: "POST", request: z.strictObject({}), answer: Reloaded, restarts: true },
-  /** What would be taken of a folder that is not synced yet. */
+  /** The files that a folder would add that is not synced yet. */
   preview: { method: "POST", request: NewFolder, answer: FolderPreview },
-  /** What a pass would do now, and what it would send: reads files, but sends and changes nothing. */
+  /** The plan of a pass, with the requests: reads files, but sends and changes nothing. */
   plan: {
     method: "POST",
     request: z.strictObject({ limit: z.int().min(0).max(FILES_MAX).default(FILES_DEFAULT) }),

@@ -33,7 +33,7 @@ export const Remainder = z
   .meta({ id: "Remainder" });
 export type Remainder = z.infer<typeof Remainder>;
 
-/** What an erasure removed from a service, and what is left. */
+/** The counts of an erasure at a service, and the rest. */
 export const ErasureReport = z
   .object({
     documents: Count.describe("Records of resources, live or deleted."),

@@ -54,7 +54,7 @@ export const FolderReceipt = z
   .meta({ id: "FolderReceipt" });
 export type FolderReceipt = z.infer<typeof FolderReceipt>;
 
-/** What the service has not finished of the documents that a question covers. */
+/** The unfinished documents of a question's range at the service. */
 export const DocumentReceipt = z.object({
   waiting: Count.describe("Documents whose latest text is not searchable yet."),
   failed: Count.describe("Documents whose latest text could not be read."),
@@ -98,7 +98,7 @@ export const CITED_MAX = 100;
 /** Most scopes in one request. */
 const SCOPES_MAX = 1000;
 
-/** What a daemon is asked about its folders. */
+/** A question to a daemon about its folders. */
 export const LedgerReceiptRequest = z.strictObject({
   /** The folders of these scopes, or of one document. Default: all folders. */
   scopes: z
@@ -118,7 +118,7 @@ export const LedgerReceiptRequest = z.strictObject({
 });
 export type LedgerReceiptRequest = z.infer<typeof LedgerReceiptRequest>;
 
-/** What a daemon, or a ledger alone, knows of its folders. */
+/** The facts about folders, from a daemon or a ledger alone. */
 export const LedgerReceipt = z
   .object({
     folders: z.array(FolderReceipt).readonly(),

@@ -43,7 +43,7 @@ export const SearchBody = z
   .meta({ id: "SearchBody" });
 export type SearchBody = z.infer<typeof SearchBody>;
 
-/** What a search ranked a chunk by. */
+/** The basis of a chunk's rank. */
 export const Explanation = z
   .object({
     matchedWords: z
@@ -112,7 +112,7 @@ export const SearchResult = z.object({
     filePath: z.string().optional(),
     /** The string of that name in the resource's metadata: context for its text (an addition). */
     folderDescription: z.string().optional(),
-    /** What was asked for beyond the hits (additions). */
+    /** The requested additions to the hits. */
     ...PassageFields,
   }),
   /** With `explain` (an addition). */

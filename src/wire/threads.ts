@@ -63,7 +63,7 @@ export const ThreadsAnswer = answerOf(
 ).meta({ id: "ThreadsAnswer" });
 export type ThreadsAnswer = z.infer<typeof ThreadsAnswer>;
 
-/** What people see of an answer. Of an answer that an older release stored, its text alone is known. */
+/** The parts of an answer that people see. Only the text of an answer from an older release is known. */
 export const ShownAnswer = z.object({
   content: z.string(),
   model: z.string().nullable(),

@@ -40,7 +40,7 @@ async function approve(context: Context, source: string | undefined, options: Ap
     const held = (await operator.act("held", where))?.answer.held ?? [];
     if (options.json === true) printJson(context, { held });
     else context.stdout.write(held.length === 0 ? haltedWords(haltedIn(stateDir)) : heldWords(held));
-    // Who meant to agree must not take it for done.
+    // A person who meant to approve must not believe that it happened.
     if (held.length > 0 && options.dryRun !== true) context.exitCode = EXIT.held;
     return;
   }
@@ -70,7 +70,7 @@ export function haltedWords(sources: readonly Halted[]): string {
     .join("");
 }
 
-/** What is held and nobody has agreed to, a line each. */
+/** Held deletes without approval, a line each. */
 export function heldWords(held: readonly Approval[]): string {
   if (held.length === 0) return "nothing is held\n";
   return held
@@ -81,7 +81,7 @@ export function heldWords(held: readonly Approval[]): string {
     .join("");
 }
 
-/** What was agreed to, a line each; where no delete waits, a source goes on that stood still. */
+/** Approved deletes, a line each; where no delete waits, a source goes on that stood still. */
 export function approveWords(approvals: readonly Omit<Approval, "token">[], isRunning: boolean): string {
   if (approvals.length === 0) return "nothing is held\n";
   const lines = approvals.map(({ source, held, reason }) => {
@@ -89,7 +89,7 @@ export function approveWords(approvals: readonly Omit<Approval, "token">[], isRu
     const deed =
       held === 0 ? (isRunning ? "continues" : "continues with it") : `deletes ${held === 1 ? "it" : "them"}`;
     const when = isRunning ? `the daemon ${deed} now` : `the next sync ${deed}`;
-    // What was asked there has been answered.
+    // The question has been answered.
     const why = reason.replace(/; is a disk not mounted\?$/, "");
     return `approved: ${source}${what} (${why}); ${when}\n`;
   });

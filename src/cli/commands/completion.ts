@@ -13,7 +13,7 @@ import { runningInstances } from "../state/instances.ts";
 import { ledgerFolders } from "../state/sources.ts";
 import { stateFolder } from "../state/state-folder.ts";
 
-/** What the shells complete with values of this machine. */
+/** Arguments that the shells complete with values of this machine. */
 const COMPLETION_VALUES = ["sources", "agents"] as const;
 type CompletionValues = (typeof COMPLETION_VALUES)[number];
 

@@ -66,14 +66,14 @@ async function examine(check: Check, ground: DoctorGround): Promise<Examined> {
     if (!(error instanceof KbsyncError)) throw error;
     const remedy = error.hint ?? "Check that the state folder is the right one and can be read.";
     const subject = error.subject ?? ground.state.path;
-    // What could not be checked is not known to be damaged.
+    // A part that could not be checked is not known to be damaged.
     const level = error.code === "path_unseen" ? "failure" : "damage";
     const finding = { check: check.name, level, subject, message: error.message, remedy } as const;
     return { check: check.name, sound: false, seen: "could not be checked", findings: [finding] };
   }
 }
 
-/** What keeps a check from being sound, in a word. */
+/** The result of an unsound check, in a word. */
 function troubleOf(findings: Examined["findings"]): string {
   return findings.some(({ level }) => level === "damage") ? "damaged" : "failed";
 }

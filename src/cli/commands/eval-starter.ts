@@ -14,7 +14,7 @@ import { counted } from "../output/progress.ts";
 /** Headings that a starter chooses from; the documents after them are left out. */
 const HEADINGS_MAX = 100_000;
 
-/** What a starter is made from: the ledger and the service that it was synced to. */
+/** The sources of a starter: the ledger and the service that it was synced to. */
 export interface Synced {
   readonly config: Config;
   readonly lookup: ResourceLookup;

@@ -44,7 +44,7 @@ interface EvalOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-/** What an evaluation works with: the ledger and the service that it was synced to. */
+/** Dependencies of an evaluation: the ledger and the service that it was synced to. */
 interface Evaluated {
   readonly config: Config;
   readonly state: StateFolder;
@@ -151,7 +151,7 @@ async function evaluate(context: Context, file: string, options: EvalOptions): P
     const below = shortfalls(reports, thresholds);
     const gotWorse = reports.some((report) => (report.last?.worse.length ?? 0) > 0);
     const isRefused = !options.worse && gotWorse;
-    // What a check refused must not become what the next check compares with.
+    // A refused result must not become the baseline of the next check.
     if (!isRefused) {
       const runs = reports.map(({ tier, outcomes }) => runOf(file, tier, at, outcomes));
       storeRuns(state.path, last, runs);

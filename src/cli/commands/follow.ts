@@ -113,7 +113,7 @@ export function passSummary(status: DaemonStatus, elapsedMs: number): string {
         ? "nothing to send"
         : "nothing sent"
       : `${counted(progress.sent, "change")} in ${duration(elapsedMs / 1000)}`;
-  // What was in agreement with a folder that is not there now cannot be said to be.
+  // Nothing is in agreement with a folder that is missing.
   const agreed = sum(
     sources.filter((source) => !source.halted),
     "inAgreement",
@@ -134,7 +134,7 @@ export function passSummary(status: DaemonStatus, elapsedMs: number): string {
   return `${bad.length === 0 ? "" : `${bad.join(", ")}; `}${parts.join(", ")}\n${reasons.join("")}${left.join("")}${skippedLine(sum(sources, "skipped"))}`;
 }
 
-/** What is said of a paused source. */
+/** The words for a paused source. */
 export const PAUSED_WORDS = "paused: nothing is sent until `kbsync resume`";
 
 /** Why a source stands still, or why its deletes are held; undefined when neither. */
@@ -151,7 +151,7 @@ export function holdLine({
 /** Number of unreadable paths that are listed. */
 const UNREADABLE_SHOWN = 3;
 
-/** What cannot be read, the first ones by name; undefined where everything can, or no name is known. */
+/** The unreadable files, the first ones by name; undefined where everything can, or no name is known. */
 export function unreadableLine({
   unreadable,
   unreadablePaths,
@@ -170,7 +170,7 @@ export function mountLines({ mounts }: Pick<SourceStatus, "mounts">): readonly s
   return mounts.map(({ path, reason, remedy }) => `${visibleLine(path)}: ${reason} (${remedy})`);
 }
 
-/** What is said of a source that left the configuration. */
+/** The words for a source that left the configuration. */
 export function removedLine({
   path,
   resources,

@@ -61,7 +61,7 @@ async function list(context: Context, path: string | undefined, options: LsOptio
     context.stderr.write(`kbsync: at most ${thousands(FILES_MAX)} of each kind are listed; name a folder\n`);
 }
 
-/** What an empty list means. */
+/** The meaning of an empty list. */
 function noneWords(chosen: readonly ListedState[]): string {
   const [state] = chosen;
   if (state === undefined) return "every file is searchable as it is on disk (`kbsync status` counts them)\n";

@@ -220,7 +220,7 @@ async function upload(
   return (await askService(service, call, UploadAnswer)).file_url;
 }
 
-/** What stands below an answer: where it comes from, and what a person should know of it. */
+/** The lines below an answer: its sources, and warnings. */
 export function endText({ data }: ChatResponse, lookup: Pick<ResourceLookup, "fileOf"> | undefined): string {
   const sources = data.annotations.flatMap((each) => (each.type === "citation" ? [each] : []));
   const notes = data.annotations.map(noteOf).filter((note) => note !== "");

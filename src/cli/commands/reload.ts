@@ -6,7 +6,7 @@ import { compareConfigs, type ConfigChange, liveConfig } from "../state/config-c
 import type { Context } from "../output/context.ts";
 import type { Supervisor } from "../systemd/supervise.ts";
 
-/** What a daemon runs on. */
+/** The settings and dependencies of a daemon. */
 export interface Ground {
   readonly config: Config;
   readonly service: ReachedService;
@@ -16,7 +16,7 @@ export interface Ground {
 export interface Reloads {
   /** Aborted when the daemon is to end and another one to be opened on what `take` gives. */
   signal(): AbortSignal;
-  /** What to go on with; undefined: nothing was read that changes anything. Asking for it begins the next wait. */
+  /** The settings to continue with; undefined: nothing was read that changes anything. Asking for it begins the next wait. */
   take(): Ground | undefined;
   /** Reads the configuration now. Throws the error of one that is refused. */
   reload(): Promise<ConfigChange>;

@@ -23,7 +23,7 @@ import type { Supervised, Supervisor } from "../systemd/supervise.ts";
 import { sourcesInUnit, watchUnit } from "../systemd/unit-sources.ts";
 import { programVersion } from "../output/version.ts";
 
-/** What `runDaemon` needs beside what the daemon runs on. */
+/** Dependencies of `runDaemon` besides those of the daemon. */
 export interface DaemonRun {
   readonly context: Context;
   readonly command: InstanceFacts["command"];
@@ -172,7 +172,7 @@ async function runReachable(
   }
 }
 
-/** What the program does for its daemon. */
+/** The program's services for its daemon. */
 interface RunProgram extends DaemonProgram {
   /** Returns the folders that were removed with their documents since the last call. */
   takeRemoved(): readonly string[];
@@ -209,7 +209,7 @@ async function deleteDocuments(daemon: Daemon, folder: string, log: Logger): Pro
   }
 }
 
-/** What is reported to the service manager about a daemon. */
+/** The reports about a daemon to the service manager. */
 export function supervisedDaemon(
   daemon: Pick<Daemon, "figures" | "status" | "pulse">,
   { service }: Ground,

@@ -283,7 +283,7 @@ function foundAt({ id, score, version, payload }: SearchResult, lookup: Resource
   };
 }
 
-/** What the results together have of the tokens that they may have. */
+/** The tokens of all results, and their bound. */
 function budgetOf(results: readonly SearchResult[], tokensMax: number | undefined) {
   const text = results.map(({ payload }) => payload.content).join("\n\n");
   return { tokenizer: TOKENIZER, tokens: countTokens(text), maxTokens: tokensMax ?? null };

@@ -38,7 +38,7 @@ interface StatusOptions extends CommonOptions {
 /** Refresh interval of `--watch`, in milliseconds. */
 const WATCH_EVERY_MS = 1000;
 
-/** What `kbsync status --json` prints. */
+/** The output of `kbsync status --json`. */
 interface Status {
   readonly stateDir: string;
   /** The daemon that runs on the state folder; null when none does, and the rest is as of its last pass. */
@@ -48,7 +48,7 @@ interface Status {
     /** Null: a hosted service is not asked, for that would need its key and the network. */
     readonly running: boolean | null;
   };
-  /** What models of other services have cost; null without a budget. */
+  /** The cost of models of other services; null without a budget. */
   readonly models: Spending | null;
   readonly sources: readonly SourceStatus[];
   /** Folders whose main language the packaged model does not know. */
@@ -129,7 +129,7 @@ export async function watch<T>(
       text = show(await read());
     }
   } catch (error) {
-    // What was under way when the person stopped it is no news.
+    // Work that the person stopped is not worth a message.
     if (!signal.aborted) throw error;
   } finally {
     screen?.close();
@@ -137,7 +137,7 @@ export async function watch<T>(
   if (screen !== undefined) stdout.write(text);
 }
 
-/** What the daemon says; one that is just starting or ending has nothing to say, as if none ran. */
+/** The answer of the daemon; one that is just starting or ending has nothing to say, as if none ran. */
 async function askLive(
   operator: Operator,
 ): Promise<{ daemon: Status["daemon"]; sources?: readonly SourceStatus[] }> {
@@ -232,7 +232,7 @@ function serviceText({ address, running }: Status["service"], daemon: Status["da
   return `service  ${running ? address : "not running"}${pace}`;
 }
 
-/** What keeps requests from leaving, for a person. */
+/** The reason that requests wait, for a person. */
 export function paceWords(service: PaceState): string {
   if (service.kind === "open") return "the service answers";
   if (service.kind === "limited") return limitWords(service);

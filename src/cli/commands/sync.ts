@@ -173,7 +173,7 @@ async function withoutVectors(
   return answers.reduce((sum, { receipt }) => sum + (receipt?.documents?.withoutVectors ?? 0), 0);
 }
 
-/** What is not found by meaning yet after a pass, for a person. Nothing where all is. */
+/** The count of passages that are not found by meaning yet after a pass, for a person. Empty if there are none. */
 export function vectorLine(passages: number): string {
   if (passages === 0) return "";
   const what = counted(passages, "passage is", "passages are");

@@ -14,7 +14,7 @@ const MEMORY_BYTES_MIN = 2 * 1024 ** 3;
 /** Processors from which the costliest tier embeds about as fast as the middle one does on four. */
 const PROCESSORS_MANY = 8;
 
-/** What decides which tier suits a machine. */
+/** The facts that decide which tier suits a machine. */
 export interface Machine {
   readonly processors: number;
   readonly memoryBytes: number;

@@ -3,7 +3,7 @@ import { Tier } from "../../wire/primitives.ts";
 /** Puts a question to a person and resolves with the answer as it was typed. Rejects when the person goes. */
 export type Ask = (question: string) => Promise<string>;
 
-/** What each tier finds by, and what it costs. */
+/** The method and the cost of each tier. */
 export const TIER_WORDS: Readonly<Record<Tier, string>> = {
   fastest: "by words; no extra work, files are searchable at once",
   moderate: "by words at once, by meaning as passages are embedded (about 4 a second per processor)",

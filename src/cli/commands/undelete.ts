@@ -79,7 +79,7 @@ function resultText(results: readonly PutBack[], cwd: string): string {
     .join("");
 }
 
-/** What is not as it was. */
+/** The differences from the deleted document. */
 function noteOf({ isExact, kind }: TrashedText): string {
   if (isExact) return "";
   if (kind === "link") return "  (a new shortcut to its address)";

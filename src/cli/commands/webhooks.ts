@@ -31,7 +31,7 @@ interface ReplayOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-/** What these commands ask the service, as errors name it. */
+/** The requests of these commands, as errors name them. */
 const WHAT = "a request for its webhooks";
 
 type Questions = z.output<typeof QueuesAnswer>["data"]["questions"];
@@ -95,7 +95,7 @@ async function reach(context: Context, options: CommonOptions): Promise<ReachedS
   return runningService(config, makeStateFolder(config.stateDir), context.env);
 }
 
-/** What came of a replay. */
+/** The result of a replay. */
 export function replayLine({ replayed, disabled = 0 }: z.output<typeof ReplayAnswer>["data"]): string {
   const left = disabled === 0 ? "" : `, ${disabled} not sent: their endpoint is disabled`;
   return `${counted(replayed, "message")} queued again${left}\n`;

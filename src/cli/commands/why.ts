@@ -15,7 +15,7 @@ interface WhyOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-/** What the running daemon is doing with the file; null if none runs. */
+/** The state of the file in the running daemon; null if none runs. */
 type Live = AnswerOf<"why">["daemon"];
 
 /** `kbsync why PATH`: every decision about a file. */

@@ -54,7 +54,7 @@ export interface ReachedService {
 /** The built console, which has the same relative path from `src` and from `dist`. */
 const CONSOLE_FOLDER = fileURLToPath(new URL("../../../dist/console", import.meta.url));
 
-/** What the program gives to the service that it starts. */
+/** Settings of the service that the program starts. */
 export interface StartOptions {
   /** The operations of a daemon in this process. */
   readonly daemon?: DaemonHandlers;

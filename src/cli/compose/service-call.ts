@@ -11,7 +11,7 @@ import type { ReachedService } from "./embedded-service.ts";
 export interface ServiceCall {
   readonly method: "GET" | "POST";
   readonly path: string;
-  /** What the request is, as an error names it: "a question". */
+  /** The request as an error names it: "a question". */
   readonly what: string;
   /** Sent as JSON, unless it is a form. */
   readonly body?: object;

@@ -14,7 +14,7 @@ export interface DoctorGround {
 
 /** Result of a check. */
 export interface Checked {
-  /** What was checked, in a few words for people. */
+  /** The subject of the check, in a few words. */
   readonly seen: string;
   readonly findings: readonly Finding[];
 }

@@ -12,7 +12,7 @@ export interface Need {
   readonly folder?: string;
 }
 
-/** What a command gets on standard input and an address as the body of a POST, as JSON. */
+/** The notification, as JSON: a command gets it on standard input, an address as the body of a POST. */
 export interface Notice {
   /** All of it in a few lines. */
   readonly text: string;

@@ -31,7 +31,7 @@ export type Channel =
 
 /** How often the status is looked at. */
 const CHECK_MS = 5000;
-/** What is over by the second check needs nobody. */
+/** A problem that has gone by the second check needs no person. */
 const CHECKS_MIN = 2;
 
 /**

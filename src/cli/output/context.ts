@@ -1,11 +1,11 @@
 import type { Invocation } from "./hint.ts";
 import type { ProgressOutput } from "./progress.ts";
 
-/** What a command sees of the world outside. */
+/** The environment of a command. */
 export interface Context {
   /** Results and progress. Log lines go to standard error. */
   readonly stdout: ProgressOutput;
-  /** What a person should know at once and no script reads. */
+  /** Output for people, which no script reads. */
   readonly stderr: { write(text: string): void };
   readonly stderrIsTTY: boolean;
   readonly env: NodeJS.ProcessEnv;

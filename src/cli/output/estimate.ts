@@ -4,7 +4,7 @@ import { counted, thousands } from "./progress.ts";
 /** Characters of a token of English prose, as vendors of models state it; code and other scripts have fewer. */
 const TOKEN_CHARS = 4;
 
-/** What a pass would send. */
+/** The work that a pass would send. */
 export interface Estimate {
   readonly documents: number;
   /** Of their files. */

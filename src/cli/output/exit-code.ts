@@ -1,7 +1,7 @@
 import type { SourceStatus } from "../../wire/daemon-status.ts";
 import { codeOf } from "../../lib/failure.ts";
 
-/** What the exit status of every command means. */
+/** The meaning of every exit status. */
 export const EXIT = {
   done: 0,
   /** Some files failed, or wait for a later pass; the rest is in agreement. Figures of `eval` are below what was asked. */

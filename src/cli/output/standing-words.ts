@@ -30,7 +30,7 @@ export function standingWords({ service, sources }: Pick<DaemonStatus, "service"
   return [...(bad.length === 0 ? [] : [bad.join(", ")]), ...troubles, counts.join(", ")].join("; ");
 }
 
-/** What needs attention, by count: `2 failed`, `1 unreadable`, `60 deletes held`. */
+/** Counts that need attention: `2 failed`, `1 unreadable`, `60 deletes held`. */
 export function badNews({
   failed,
   unreadable,

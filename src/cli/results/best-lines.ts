@@ -2,7 +2,7 @@ import { bodyStart, sentencesOf } from "../../kb/chat/sentences.ts";
 import { wrapped } from "../terminal/wrap.ts";
 import type { QueryMatches } from "./matches.ts";
 
-/** What the lines of a passage may take. */
+/** Bounds of a passage's lines. */
 export interface LineRoom {
   readonly cells: number;
   readonly lines: number;

@@ -24,7 +24,7 @@ export interface Found {
   /** Further hits with nearly the same text, and other documents that they are of. */
   readonly duplicates: number;
   readonly duplicateDocuments: NonNullable<SearchResult["payload"]["duplicateDocuments"]>;
-  /** What the file's folder is about, if that is known. */
+  /** The description of the file's folder, if known. */
   readonly folderDescription: string | undefined;
   /** Where `content` stands in the text of the document, as the service says. */
   readonly position: Pick<

@@ -7,14 +7,14 @@ import type { SearchQuery } from "../../sync/remote/remote.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import { locatePath } from "../state/typed-path.ts";
 
-/** What a person narrows a search to. */
+/** Options that narrow a search. */
 export interface ScopeOptions {
   readonly doc?: string;
   readonly source?: string;
   readonly tier?: Tier;
 }
 
-/** What a search covers. */
+/** The range of a search. */
 export interface SearchScope {
   readonly targets: readonly SearchQuery["where"][];
   /** Whether a resource is of the source that is asked; undefined where all of the targets are. */

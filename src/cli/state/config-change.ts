@@ -1,6 +1,6 @@
 import type { Config } from "../../config/load.ts";
 
-/** What differs between two configurations, each named as a person finds it in the file. */
+/** The differences between two configurations, each named as in the file. */
 export interface ConfigChange {
   /** Takes effect in a running daemon. */
   readonly applied: readonly string[];
@@ -8,9 +8,9 @@ export interface ConfigChange {
   readonly pending: readonly string[];
 }
 
-/** What a running daemon takes. Whatever else there is was read once, at the start: the service, its rules, where things lie. */
+/** The settings that a running daemon takes over. All others are read once, at the start. */
 const LIVE_IN_DAEMON: ReadonlySet<string> = new Set(["sources", "sync"]);
-/** What a service that runs alone takes. */
+/** The settings that a running service takes over. */
 export const LIVE_IN_SERVICE: ReadonlySet<string> = new Set();
 /** Where it was read from is no setting; sources are compared by their folders. */
 const NO_SETTING = new Set<string>(["file", "sources"]);

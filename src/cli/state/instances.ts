@@ -20,7 +20,7 @@ const Instance = z.object({
 
 /** A running `kbsync up`, `run` or `serve`, as it registered itself. */
 export type Instance = z.infer<typeof Instance>;
-/** What an instance says of itself. */
+/** The entry of an instance. */
 export type InstanceFacts = Pick<Instance, "command" | "stateDir" | "config" | "folders">;
 
 /** The entry of this process. */

@@ -39,7 +39,7 @@ function bringUpToDate(upgrade: () => void): void {
   }
 }
 
-/** What became of the keys in a restored store. */
+/** The state of the keys in a restored store. */
 export interface RestoredKeys extends RestrictedKeys {
   /** Why the replaced store does not show what was revoked since the backup; null: it does. */
   readonly problem: string | null;

@@ -3,7 +3,7 @@ import type { Config } from "../../config/load.ts";
 import type { Spending as StoredSpending } from "../../kb/store/spending.ts";
 import type { StateFolder } from "./state-folder.ts";
 
-/** What models of other services have cost, and the caps, in the currency of the prices. */
+/** The cost of models of other services, and the caps, in the currency of the prices. */
 export interface Spending {
   /** In UTC, as the budget counts: calls in progress at the most that they may cost. */
   readonly today: number;

@@ -53,7 +53,7 @@ export function makeStateFolder(path: string): StateFolder {
   return stateFolder(path);
 }
 
-/** What kbsync itself puts into a state folder, by the beginning of its name; and what a disk's root has. */
+/** The files that kbsync itself puts into a state folder, by prefix, and those of a disk's root. */
 const OWN_NAMES =
   /^(?:pauthkey|ledger\.|daemon\.|control\.|service|trash|mcp-secret|restore|before-restore-|eval\.json|instances|backups\.json|\.c|lost\+found)/;
 
@@ -167,7 +167,7 @@ export function writeServiceAddress(state: StateFolder, url: string): void {
   writeStateFile(state.addressFile, `${JSON.stringify({ url, pid: process.pid })}\n`);
 }
 
-/** What the last service wrote down; whether it still runs must be asked of it. */
+/** The address that the last service wrote. Ask it whether it still runs. */
 export function readServiceAddress(state: StateFolder): ServiceAddress | undefined {
   try {
     return ServiceAddress.parse(JSON.parse(readFileSync(state.addressFile, "utf8")));

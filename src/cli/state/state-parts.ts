@@ -13,7 +13,7 @@ export function uploadsFolder({ serviceDir }: StateFolder): string {
 }
 
 /**
- * What a backup of a state folder is made of; the ledger first, see `BackupOptions.parts`. `hasUploads`: the uploaded files are in the
+ * The parts of a backup of a state folder; the ledger first, see `BackupOptions.parts`. `hasUploads`: the uploaded files are in the
  * state folder. `isInDatabase`: the store is in a database, and a file in the folder is none any more.
  */
 export function backupParts(

@@ -4,7 +4,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { pathBelow } from "../../lib/path-below.ts";
 import { shellWord } from "../../lib/shell-word.ts";
 
-/** What a typed path may refer to. */
+/** The paths that a typed path may refer to. */
 export interface KnownPaths {
   readonly cwd: string;
   /** The folders of the sources. */

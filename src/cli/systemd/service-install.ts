@@ -21,7 +21,7 @@ export interface InstallOptions extends UnitRequest {
   readonly start: boolean;
 }
 
-/** What a person types about a unit, ready for a shell: names of units and folders may hold backslashes and spaces. Pure. */
+/** Commands about a unit, quoted for a shell: names of units and folders may hold backslashes and spaces. Pure. */
 export function unitCommands(
   { unit, stateDir }: Pick<UnitPlan, "unit" | "stateDir">,
   { user }: Pick<UnitRequest, "user">,

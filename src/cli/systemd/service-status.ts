@@ -13,7 +13,7 @@ export interface UnitStatusOptions extends UnitRequest {
   readonly json?: boolean;
 }
 
-/** What `kbsync service status --json` prints. */
+/** The output of `kbsync service status --json`. */
 export interface UnitStatus {
   readonly unit: string;
   /** Null: it is not installed. */
@@ -25,14 +25,14 @@ export interface UnitStatus {
   readonly active: string;
   readonly sub: string;
   readonly result: string;
-  /** What the program says of itself. */
+  /** The status that the program reports. */
   readonly status: string;
   readonly pid: number | null;
   /** How often it was started again after a failure. */
   readonly restarts: number;
   readonly since: string | null;
   readonly stateDir: string;
-  /** What a person should see to. */
+  /** Warnings for a person. */
   readonly warnings: readonly string[];
 }
 
@@ -88,7 +88,7 @@ export function unitStatusText(now: UnitStatus, isUser: boolean): string {
   return lines.map(([name, words]) => unitLine(name, words)).join("");
 }
 
-/** What the unit file says, and whether it is up to date. A warning says why that cannot be determined. */
+/** The contents of the unit file, and whether it is up to date. A warning says why that cannot be determined. */
 export function fileStatus(
   context: Context,
   options: UnitStatusOptions,

@@ -3,7 +3,7 @@ import { openNotifier, type Notifier } from "../../system/notify.ts";
 import { addSample, type Progress, type ProgressSample, stalledMs } from "../../system/progress.ts";
 import { duration } from "../output/progress.ts";
 
-/** What a supervisor reports on. */
+/** The subject of a supervisor's reports. */
 export interface Supervised {
   /** Whether startup is complete: everything listens, and the work is known. */
   isReady(): boolean;

@@ -8,7 +8,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { isCovered, isShared } from "../../system/unit.ts";
 import type { CommonOptions } from "../output/options.ts";
 
-/** What a person asks of `kbsync service`. */
+/** The options of `kbsync service`. */
 export interface UnitRequest extends CommonOptions {
   /** A folder with a unit of its own. Default: the configuration's sources, in one unit. */
   readonly dir?: string;
@@ -25,7 +25,7 @@ const OTHERS_ENTER = 0o005;
 const OTHERS_PASS = 0o001;
 const GROUP_PASS = 0o010;
 
-/** What another user than the one who installs could not use. Throws `usage`, `config_unreadable`. */
+/** Checks that the unit's user can use the files. Throws `usage`, `config_unreadable`. */
 export function checkForOtherUser(
   file: string,
   config: Config,

@@ -25,16 +25,16 @@ import { loadSources } from "../state/sources.ts";
 
 /** A unit as planned for this machine. */
 export interface UnitPlan {
-  /** What systemctl calls it. */
+  /** Its name for systemctl. */
   readonly unit: string;
   /** Where its file goes: a template's for a folder's unit. */
   readonly file: string;
   readonly text: string;
   /** Where its data lies, which no uninstall touches. */
   readonly stateDir: string;
-  /** What it does, a name and words each. */
+  /** Its properties, a name and words each. */
   readonly facts: readonly (readonly [name: string, words: string])[];
-  /** What a person should see to. */
+  /** Warnings for a person. */
   readonly warnings: readonly string[];
 }
 
@@ -202,7 +202,7 @@ function otherNeeds({ service, kb }: Config): string[] {
   return [modelDir, kb.ocr.dataDir].filter((path) => path !== undefined);
 }
 
-/** What the next install has to know to write the same. A folder's unit has no configuration. */
+/** The options that the next install needs to write the same. A folder's unit has no configuration. */
 function originOf(request: UnitRequest, config: Config | undefined, data: string): Origin {
   const { runAs, group, stateDir } = request;
   return {

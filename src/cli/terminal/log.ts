@@ -77,7 +77,7 @@ function priorityOf(level: number): Priority {
   return level >= 30 ? PRIORITY.info : PRIORITY.debug;
 }
 
-/** What is shown of a line of pino's. */
+/** The fields of a line of pino that are shown. */
 interface LogRecord {
   readonly level: number;
   readonly time: number;

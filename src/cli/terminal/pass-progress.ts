@@ -6,7 +6,7 @@ import { canRedraw } from "../output/terminal.ts";
 import { styleOf } from "./style.ts";
 import { wrapped } from "./wrap.ts";
 
-/** What a bar needs of a daemon's status. */
+/** The fields of a daemon's status that a bar shows. */
 export type PassStatus = Pick<DaemonStatus, "progress" | "service"> & {
   readonly sources: readonly Pick<DaemonStatus["sources"][number], "files" | "waiting" | "compared">[];
 };
@@ -24,7 +24,7 @@ export interface PassState {
   readonly isScanning: boolean;
   /** Nothing leaves until the service answers. */
   readonly isServiceAway: boolean;
-  /** What keeps documents from being sent, if the configuration does; undefined otherwise. */
+  /** The setting that keeps documents from being sent; undefined otherwise. */
   readonly pause: string | undefined;
   /** Undefined: not known yet. */
   readonly secondsLeft: number | undefined;

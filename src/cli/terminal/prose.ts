@@ -15,7 +15,7 @@ const CELLS_DEFAULT = 80;
 /** Stands for a blank that no line is broken at. A noncharacter of Unicode: no name that is valid text has it. */
 const UNBROKEN = "\ufdd0";
 
-/** What decides how wide a message is. */
+/** The facts that decide the width of a message. */
 interface Width {
   readonly isTTY: boolean;
   /** Undefined or 0: the terminal does not say. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What may be sent at a time. */
+/** Bounds of the requests in flight. */
 export interface Limit {
   /** Bytes of documents per second; 0: none are sent, Infinity: no limit. */
   readonly uploadRate: number;

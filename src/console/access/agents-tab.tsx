@@ -115,7 +115,7 @@ function partWords({ owner, tier }: Part): string {
   return `${owner ?? "the account's own documents"} (${TIER_WORDS[tier].label})`;
 }
 
-/** What a person types of an agent. */
+/** The fields of an agent's form. */
 interface Draft {
   readonly name: string;
   readonly systemPrompt: string;

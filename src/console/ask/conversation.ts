@@ -10,7 +10,7 @@ export interface Turn {
   readonly key: string;
   readonly question: string;
   readonly images: readonly string[];
-  /** What has come of the answer so far. */
+  /** The answer so far. */
   readonly text: string;
   readonly response?: ChatResponse;
   /** The turn as the service stores it, if it comes from an earlier visit. */

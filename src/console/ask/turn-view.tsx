@@ -82,7 +82,7 @@ function Source({ citations }: { readonly citations: readonly Citation[] }): JSX
   );
 }
 
-/** What the answer does not say about itself: the model, what it left out, how fresh it is. */
+/** Facts beside the answer: the model, what it left out, how fresh it is. */
 function Remarks({ response: { data, usage, receipt } }: { readonly response: ChatResponse }): JSX.Element {
   const left = data.annotations.flatMap((each) => {
     switch (each.type) {

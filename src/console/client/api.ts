@@ -24,7 +24,7 @@ export class RequestError extends Error {
   }
 }
 
-/** What a request sends. */
+/** The contents of a request. */
 export interface SentRequest {
   readonly method?: "GET" | "POST" | "PUT" | "DELETE";
   readonly query?: Readonly<Record<string, string | number | undefined>>;

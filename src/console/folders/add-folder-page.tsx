@@ -195,7 +195,7 @@ function requestOf({ path, tier, owner, exclude }: Wish): NewFolder {
   };
 }
 
-/** What a preview is of. */
+/** The subject of a preview. */
 function scopeOf({ path, exclude }: Wish): string {
   return JSON.stringify([path.trim(), exclude]);
 }

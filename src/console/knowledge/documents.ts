@@ -47,7 +47,7 @@ interface Part {
   readonly nextCursor: string | null;
 }
 
-/** What is known of a scope's documents. */
+/** The loaded documents of a scope. */
 export interface DocumentsState extends Part {
   /** Whether this is the answer to the present filter. */
   readonly isCurrent: boolean;

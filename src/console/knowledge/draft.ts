@@ -9,7 +9,7 @@ export const METHODS: readonly { readonly value: Method; readonly label: string;
   { value: "content", label: "Content", hint: "Text or Markdown that you type or paste." },
 ];
 
-/** What stands in the form. */
+/** The contents of the form. */
 export interface Draft {
   readonly name: string;
   readonly description: string;
@@ -42,7 +42,7 @@ export const EMPTY: Draft = {
   metadata: [],
 };
 
-/** What a part of the form needs. */
+/** Props of a part of the form. */
 export interface PartProps {
   readonly draft: Draft;
   readonly problems: Problems;

@@ -4,7 +4,7 @@ import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { ask } from "../client/api.ts";
 import { uploadFile } from "./upload.ts";
 
-/** What a person adds, as the body of a create without its text. */
+/** A new document, as the body of a create without its text. */
 export interface NewDocument {
   readonly title: string;
   /** The file to upload, or the rest of the body. */

@@ -44,7 +44,7 @@ export interface Typed {
   readonly isTyped: boolean;
 }
 
-/** What is typed of a number so far. */
+/** The typed part of a number. */
 export function useTypedNumber(number: number): Typed {
   const [text, setText] = useState("");
   const isTyped = number < TYPED_FROM || text.replaceAll(/\D/g, "") === String(number);

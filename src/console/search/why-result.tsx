@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import type { Explanation } from "../../wire/search.ts";
 
-/** What a result was ranked by, as words and as bars. */
+/** The basis of a result's rank, as words and as bars. */
 export function WhyResult({ explain }: { readonly explain: Explanation }): JSX.Element {
   const { wordShare, bm25Share, cosine, rerank } = explain;
   return (

@@ -1,7 +1,7 @@
 import type { ReadonlySignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-/** What a page has loaded so far. */
+/** The data that a page has loaded so far. */
 export interface Loaded<T> {
   /** The last answer, which stays while another one is on its way, and when that fails. */
   readonly value: T | undefined;

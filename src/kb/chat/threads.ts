@@ -13,7 +13,7 @@ import { invalidField, Refusal, shown } from "../resources/refusal.ts";
 import type { ChatRecords, StoredThread, StoredTurn } from "../store/chat.ts";
 import type { ThreadKey } from "../store/records.ts";
 
-/** What the operations on threads need. */
+/** Dependencies of the operations on threads. */
 type Records = Pick<ChatRecords, "thread" | "threads" | "removeThread">;
 
 /** Most characters of the turns of an answer. One turn may exceed it. */

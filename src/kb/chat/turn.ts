@@ -46,7 +46,7 @@ export interface CheckedRequest {
   readonly sources: readonly ImageSource[];
   /** The id of the answer. */
   readonly messageId: string;
-  /** What was known before the search; set for an agent that reads something. */
+  /** The facts from before the search; set for an agent that reads something. */
   readonly known?: KnownBefore | undefined;
   /** Set for a queued request: the lease of its job, and the delivery of its answer. */
   readonly job?: { readonly lease: Lease; readonly deliveryOf: (response: ChatResponse) => NewDelivery };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { codeOf } from "../../lib/failure.ts";
 
-/** What a model was trained to read before queries and before texts: E5 has `query: ` and `passage: `. */
+/** The prompts that a model expects before queries and before texts: E5 has `query: ` and `passage: `. */
 export interface Prompts {
   readonly query: string;
   readonly passage: string;

@@ -74,7 +74,7 @@ function overBudget(retryAfterSeconds: number): Refusal {
   );
 }
 
-/** What keeps the lines of bulk creates from taking too much of the event loop. */
+/** Bounds the share of the event loop that the lines of bulk creates take. */
 export interface Pace {
   /** Shared by all bulk creates. */
   readonly slice: TurnSlice;

@@ -25,7 +25,7 @@ export interface ChangeStreamOptions {
   readonly pauseMs: number;
 }
 
-/** What a stream sends beside the changes. */
+/** Events of a stream besides the changes. */
 export interface ChangeStreamEvents {
   /** Sends the first events. */
   start?(events: EventStream): void;

@@ -48,7 +48,7 @@ export interface Health {
   readonly languageModel: LanguageState;
   /** Whether chunks without vectors are being embedded. */
   readonly isBackfilling: boolean;
-  /** What each tier of `collection_details` does at present. */
+  /** The present abilities of each tier of `collection_details`. */
   readonly tiers: Readonly<Record<Tier, string>>;
 }
 

@@ -50,7 +50,7 @@ export function parseHashedBody(bytes: Buffer): HashedJson {
   return { value: parseJsonBody(bytes), sha256: hash("sha256", bytes, "hex") };
 }
 
-/** Says what V8 says without its words, and without the excerpt of the body, which stays out of messages and logs. */
+/** Describes V8's error in other words, and without the excerpt of the body, which stays out of messages and logs. */
 function mistakeIn(message: string): string {
   if (/^(?:Unexpected end|Unterminated)/.test(message)) return "it ends too early";
   const [, line, column] = /\(line (\d+) column (\d+)\)$/.exec(message) ?? [];

@@ -7,7 +7,7 @@ const LEASED_PART = 16;
 /** Maximum keys with tokens in memory. One more drops those of keys that no request waits for. */
 const KEYS_MAX = 10_000;
 
-/** What a process has of the bucket of a key. */
+/** The share that a process has of a key's bucket. */
 interface Stock {
   tokens: number;
   /** Until then the bucket is known to be empty. */

@@ -33,7 +33,7 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
   const schedule = openJobSchedule();
   const slots = openJobSlots(() => loop.wake());
   const bodies = openShares(BODY_BYTES_MAX);
-  /** What parked jobs reserve before they restart, by number. */
+  /** The reservations of parked jobs, by number. */
   const reservations = new Map<number, WaitReservation>();
   /** Number of the last job that was read. Later ones have higher numbers. */
   let lastRead = 0;

@@ -19,7 +19,7 @@ const KEEPING_SLOT_MAX = 16;
 /** How a document first waits: `file` before it has its text, as a scan does; `text` for a model. */
 type WaitKind = "file" | "text";
 
-/** What a document could not get when it had to wait, and must have before it restarts. */
+/** The slots that a waiting document lacks, and needs before it restarts. */
 export interface WaitReservation {
   readonly kind: WaitKind;
   /** Whether it keeps its slot while it waits. */

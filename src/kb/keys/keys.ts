@@ -29,7 +29,7 @@ export function hashKey(key: string): string {
   return hash("sha256", key, "hex");
 }
 
-/** What a key may do, and for which account. */
+/** The rights of a key, and its account. */
 export interface KeyGrant {
   /** Name of the account; created if missing. */
   readonly account: string;

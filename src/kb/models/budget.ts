@@ -7,7 +7,7 @@ export interface BudgetLimits {
   readonly perMonth?: number | undefined;
 }
 
-/** What models have cost, calls in progress at the most that they may cost. */
+/** The cost of models so far. Calls in progress count at their maximum. */
 export interface Spent {
   readonly day: number;
   readonly month: number;

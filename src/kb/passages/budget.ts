@@ -14,7 +14,7 @@ export const SEPARATOR = "\n\n";
 
 /** A passage as it is returned. */
 export interface Fitted {
-  /** Those within the text, best first. */
+  /** The hits within the text, best first. */
   readonly hits: Passage["hits"];
   readonly pieces: Pieces;
   /** Undefined for a single chunk as the search found it, and for a beginning. */

@@ -16,7 +16,7 @@ import { firstPassage } from "./first-passage.ts";
 import { firstOfEach } from "../../lib/near-duplicates.ts";
 import { expandHits, passageOf, type Hit, type Passage } from "./passages.ts";
 
-/** What a search says in addition to its hits. */
+/** The facts that a search returns with its hits. */
 export interface ContextRequest {
   readonly query: string;
   readonly expand: Expand | undefined;

@@ -11,7 +11,7 @@ export const CRASHES_MAX = 3;
 /** When a job may start: now; after another job ends; or after another job ends and before all others of its account. */
 export type Admission = "now" | "later" | "next";
 
-/** What admission needs to know of a job. */
+/** The facts of a job that admission needs. */
 export interface Suspect {
   readonly accountId: string;
   /** How often a process ended while it worked on the job, before this run. */

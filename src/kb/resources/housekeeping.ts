@@ -27,7 +27,7 @@ export const DEFAULT_RETENTION: Retention = {
   deadLetterDays: 30,
 };
 
-/** What one sweep removed. */
+/** Counts of removals in one sweep. */
 export interface Swept {
   readonly answers: number;
   readonly records: number;
@@ -161,7 +161,7 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
   };
   const sweepIfFree = async (): Promise<void> => {
     const isFree = await turns.runIfFree("housekeeping", async () => parts.onSwept(await sweep()));
-    // What is left of uploads may lie on a disk of this process alone.
+    // Leftovers of uploads may lie on a disk of this process alone.
     if (!isFree) await recover();
   };
   const start = (): void => {

@@ -19,7 +19,7 @@ const DEPTH_MAX = 3;
 /** Bytes of a file that show whether it is a mail. */
 const HEAD_BYTES = 16 * 1024;
 
-/** What remains of a mail's bounds. */
+/** The remaining bounds of a mail. */
 interface Budget {
   count: number;
   bytes: number;

@@ -14,7 +14,7 @@ export const FRESH_WAITS_MAX = 128;
 const FIRST_READ_MS = 100;
 const LAST_READ_MS = 1000;
 
-/** What a question searches. */
+/** The range of a question. */
 export interface Searched {
   readonly scope: Scope;
   readonly tier: Tier;
@@ -26,7 +26,7 @@ export interface Freshness {
   readonly wait_seconds?: number | undefined;
 }
 
-/** What was known before a search, so that its receipt claims no more than the search could see. */
+/** The facts from before a search, so that its receipt claims no more than the search could see. */
 export type KnownBefore = Pick<Receipt, "current" | "folders" | "foldersUnknown" | "documents" | "gaveUp">;
 
 /**

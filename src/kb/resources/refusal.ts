@@ -88,7 +88,7 @@ export type RefusalCode =
   | "store_damaged"
   | "disk_full";
 
-/** What a refusal contains besides its message. */
+/** The fields of a refusal besides its message. */
 export interface RefusalFacts {
   /** JSON path of the invalid field of the request, for example `settings.chunkSize`. */
   readonly field?: string;

@@ -3,7 +3,7 @@ import type { Expected, Resource, ResourceKey, ThreadLink } from "../store/recor
 import type { RequestNote } from "../store/request-note.ts";
 import { Refusal } from "./refusal.ts";
 
-/** What a request says about a change, besides the change itself. */
+/** The parts of a request besides the change itself. */
 export interface RequestContext {
   /** Set if the request may be repeated under its `Idempotency-Key`. */
   readonly request?: Pick<RequestNote, "key" | "bodySha256">;

@@ -17,7 +17,7 @@ export interface Source {
   readonly content: string;
   /** Where the source file has the parts of `content`, if that is known. */
   readonly locations?: LocatedText["locations"];
-  /** What the file or link says about itself. */
+  /** The own metadata of the file or link. */
   readonly fileMetadata?: ReadText["fileMetadata"];
   /** A message about parts of the document that the text does not contain. */
   readonly warning?: string | undefined;

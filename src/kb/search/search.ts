@@ -41,7 +41,7 @@ export interface SearchOutcome {
   readonly text: string;
   /** The chunks of the results, in the same order. */
   readonly chunks: readonly FoundChunk[];
-  /** What each of the chunks was ranked by. */
+  /** The basis of each chunk's rank. */
   readonly bases: ReadonlyMap<ChunkRef, ScoreBasis>;
   /** Absent if the search did all that its tier promises. */
   readonly fallback?: SearchFallback;
@@ -222,7 +222,7 @@ interface Scored {
   readonly basis: ScoreBasis;
 }
 
-/** What a chunk was ranked by. */
+/** The basis of a chunk's rank. */
 export interface ScoreBasis {
   readonly match: WordMatch;
   /** BM25 divided by the best BM25. */

@@ -1,6 +1,6 @@
 import type { ResourceStatus } from "./records.ts";
 
-/** What happened to a document. */
+/** A change of a document. */
 export type ChangeKind = "created" | "updated" | "deleted";
 
 /** One change of a document, with its state after the change. */

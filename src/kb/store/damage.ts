@@ -1,6 +1,6 @@
 import { codeOf } from "../../lib/failure.ts";
 
-/** What a person can do about a damaged store; part of answers, logs and the error of a failed start. */
+/** Advice on a damaged store; part of answers, logs and the error of a failed start. */
 export const DAMAGE_HINT =
   "`kbsync doctor` reports what is damaged, `kbsync restore` replaces the store by a backup; the store was left as it is.";
 

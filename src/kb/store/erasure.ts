@@ -43,7 +43,7 @@ export interface Erasure {
   readonly nowIso: string;
 }
 
-/** What an erasure removed. */
+/** The counts of an erasure. */
 export interface Erased {
   /** Records of resources, live or deleted. */
   readonly documents: number;

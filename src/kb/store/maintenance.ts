@@ -3,7 +3,7 @@ import type { KeyRecord, StoredFile } from "./records.ts";
 import type { Spending } from "./spending.ts";
 
 /**
- * What backup, restore and doctor need of a store at rest, without its service. Each method throws a KbsyncError if the store
+ * Access of backup, restore and doctor to a store at rest, without its service. Each method throws a KbsyncError if the store
  * cannot be read.
  */
 export interface StoreMaintenance {
@@ -16,7 +16,7 @@ export interface StoreMaintenance {
   uploads(): readonly KnownUpload[];
   /** Upgrades a store that nothing else uses to the schema of this program. */
   upgrade(): void;
-  /** What models have cost on a day and in its month, also while a service uses the store. */
+  /** The cost of models on a day and in its month, also while a service uses the store. */
   spent(day: string): Spending;
   /** The keys of all accounts. */
   keys(): readonly AccountKey[];

@@ -5,7 +5,7 @@ import { isDamage } from "./damage.ts";
 import type { Ports, Store } from "./store.ts";
 
 /**
- * What a method does: `lookup` reads one small row; `read` reads one snapshot; `scan` reads much, in steps that let other
+ * The kind of a method: `lookup` reads one small row; `read` reads one snapshot; `scan` reads much, in steps that let other
  * reads run in between; `write` is one transaction; `free` is a write that frees space or revokes a key, and must work on a
  * full disk.
  */
@@ -249,7 +249,7 @@ function wrapMethods(
 
 const ALL: readonly Kind[] = ["lookup", "read", "scan", "write", "free"];
 
-/** What a write may have added: a job to a queue, or a change to the feed. */
+/** The kinds of rows that a write may have added: a job to a queue, or a change to the feed. */
 export type Topic = QueueName | "change";
 
 /** Returns the same store, which notifies `listener` of every write that may have added something for an account. */

@@ -1,6 +1,6 @@
 import type { QueueName } from "../queue/queue.ts";
 
-/** What a process may announce: a job in a queue, a change of an account's documents, or the end of a job of a line. */
+/** The topics that a process may announce: a job in a queue, a change of an account's documents, or the end of a job of a line. */
 export type NoticeTopic = QueueName | "change" | "ended";
 
 /** Receives what other processes announce. */

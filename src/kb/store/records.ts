@@ -30,7 +30,7 @@ export interface KeyRecord {
   readonly grant?: GrantFacts;
 }
 
-/** What makes a key a grant. It is valid as long as the key that it was derived from is, and then no longer than its own times. */
+/** The fields that make a key a grant. It is valid as long as the key that it was derived from is, and then no longer than its own times. */
 export interface GrantFacts {
   /** Id of the key that it was derived from, which is no grant itself. */
   readonly parentId: string;

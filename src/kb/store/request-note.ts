@@ -15,7 +15,7 @@ export interface RequestNote {
   readonly nowMs: number;
 }
 
-/** What else is written in the transaction of a write. */
+/** Rows that the transaction of a write also writes. */
 export interface SameTransaction {
   readonly request?: RequestNote;
   /** The lease of the job that makes this write: the write ends the job. Throws `lease_lost`. */
@@ -24,7 +24,7 @@ export interface SameTransaction {
   readonly thread?: ThreadLink;
 }
 
-/** What a request did. Available for 24 hours, as long as the request may be repeated. */
+/** The outcome of a request. Available for 24 hours, as long as the request may be repeated. */
 export interface StoredAnswer {
   /** SHA-256 of the request. */
   readonly bodySha256: string;

@@ -91,7 +91,7 @@ export interface Index {
   dropRetired(fingerprint: string, limit: number): Promise<number>;
 }
 
-/** What a search covers: one resource, or one owner's part of a collection. Applied within the index lookup. */
+/** The range of a search: one resource, or one owner's part of a collection. Applied within the index lookup. */
 export type Scope = (
   | { readonly accountId: string; readonly resourceId: string }
   | { readonly accountId: string; readonly collectionId: string; readonly ownerId: string }
@@ -223,7 +223,7 @@ export interface Surroundings {
   /** The text begins or ends where the content does. */
   readonly isBegin: boolean;
   readonly isEnd: boolean;
-  /** What the first chunk repeats: the opening fence of the code in which the text begins. */
+  /** The lines that the first chunk repeats: the opening fence of the code in which the text begins. */
   readonly before: string;
   /** The chunks, by ascending start and end. */
   readonly chunks: readonly Pick<Chunk, "ref" | "start" | "end">[];
@@ -268,7 +268,7 @@ export interface DocumentsQuery {
 
 /** The position of a document in a list. It stays valid when the document is changed or deleted. */
 export interface ListPosition {
-  /** What the list is sorted by. */
+  /** The sort key. */
   readonly key: string;
   readonly id: string;
 }
@@ -301,7 +301,7 @@ export interface UnfinishedQuery {
   readonly upToJob?: number;
 }
 
-/** What is not searchable yet of a scope. */
+/** Counts of a scope that are not searchable yet. */
 export interface Unfinished {
   /** Resources in the state `queued`, and in the state `error`. */
   readonly waiting: number;

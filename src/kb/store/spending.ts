@@ -1,4 +1,4 @@
-/** What costs money. */
+/** The kinds of calls that cost money. */
 export type Spender = "embedding" | "chat";
 
 /** Sums of a day and of its month, in billionths. */
@@ -7,7 +7,7 @@ export interface Spending {
   readonly month: number;
 }
 
-/** What models of other services have cost, by day (UTC, `2026-11-24`), of all accounts and of each. A call may be of no account. */
+/** The cost of models of other services, by day (UTC, `2026-11-24`), of all accounts and of each. A call may be of no account. */
 export interface SpendingRecords {
   /** Adds a sum, if neither limit would be exceeded by it; null: no limit. Returns the sums after it. */
   spend(spending: {

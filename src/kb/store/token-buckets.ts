@@ -14,7 +14,7 @@ export interface TokenBuckets {
   sweep(limit: number): Promise<number>;
 }
 
-/** What was taken from a bucket. */
+/** The tokens taken from a bucket. */
 export interface Taken {
   readonly tokens: number;
   /** Time until the bucket has a token again; 0 if it has one. */

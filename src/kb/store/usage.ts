@@ -1,4 +1,4 @@
-/** What an account used in an hour. Hours count from 1970-01-01T00:00Z. */
+/** The use of an account in an hour. Hours count from 1970-01-01T00:00Z. */
 export interface AddedUsage {
   readonly accountId: string;
   readonly hour: number;
@@ -18,7 +18,7 @@ export interface UsageQuery {
   readonly fromHour: number;
 }
 
-/** What models cost on a day (UTC, `2026-11-24`), in billionths. */
+/** The cost of models on a day (UTC, `2026-11-24`), in billionths. */
 export interface DaySpending {
   readonly day: string;
   readonly nanos: number;

@@ -118,7 +118,7 @@ export function ownLine(accountId: string, url: string): string {
   return `${accountId} ${URL.parse(url)?.host ?? ""}`;
 }
 
-/** What the attempts of a line count against: its endpoint, or the host of the address, across all accounts. */
+/** The unit of a line that attempts count against: its endpoint, or the host of the address, across all accounts. */
 export function receiverOf(line: string): string {
   return line.slice(line.indexOf(" ") + 1);
 }

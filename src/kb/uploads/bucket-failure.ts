@@ -24,7 +24,7 @@ const FOR_THE_OPERATOR: ReadonlySet<string> = new Set([
   "SignatureDoesNotMatch",
   "TokenRefreshRequired",
 ]);
-/** What services say that store no more. */
+/** Answers of services that are full. */
 const FULL: ReadonlySet<string> = new Set([
   "QuotaExceeded",
   "InsufficientStorage",

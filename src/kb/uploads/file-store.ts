@@ -9,7 +9,7 @@ export interface Received {
   readonly sha256: string;
 }
 
-/** What identifies a file and its content. */
+/** Identifies a file and its content. */
 export type FileKey = Pick<StoredFile, "token" | "sizeBytes" | "sha256">;
 
 /** Age at which what an unfinished upload or removal left is removed: no upload, and no reading of a file, takes as long. */

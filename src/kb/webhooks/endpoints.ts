@@ -17,7 +17,7 @@ const TRIES_MAX = 10;
 const GENERATED = "Leave it out to have one generated.";
 const HOUR_MS = 60 * 60 * 1000;
 
-/** What the operations on endpoints work with. */
+/** Dependencies of the operations on endpoints. */
 export interface EndpointParts {
   readonly records: Records;
   readonly nowMs: () => number;

@@ -7,7 +7,7 @@ const CODE_MS = 60_000;
 /** Codes at a time, each of which needed a valid key; one more drops the oldest. */
 const CODES_MAX = 1000;
 
-/** What a code was issued for. */
+/** The grant of a code. */
 export interface Issued {
   readonly request: AuthorizationRequest;
   readonly grant: Grant;

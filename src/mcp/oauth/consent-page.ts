@@ -8,7 +8,7 @@ const STYLE =
   "input{font:inherit;width:100%;box-sizing:border-box;padding:.4rem}button{font:inherit;padding:.4rem 1rem;margin:1rem .5rem 0 0}";
 const STYLE_SHA256 = createHash("sha256").update(STYLE).digest("base64");
 
-/** What the page shows besides the request. */
+/** The contents of the page besides the request. */
 export interface ConsentFacts {
   /** The form's proof that this server made it. */
   readonly signed: string;

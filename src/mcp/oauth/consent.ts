@@ -11,7 +11,7 @@ import { OAuthRefusal } from "./refusal.ts";
 /** Longest key of a person. */
 const KEY_CHARS_MAX = 4096;
 
-/** What the consent needs. */
+/** Dependencies of the consent. */
 export interface ConsentParts {
   readonly issuer: string;
   readonly resource: string;

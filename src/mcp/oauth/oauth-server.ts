@@ -11,7 +11,7 @@ import { openTokenEndpoint } from "./token-endpoint.ts";
 const AUTHORIZE_PATH = "/oauth/authorize";
 const TOKEN_PATH = "/oauth/token";
 const RESOURCE_METADATA_PATH = "/.well-known/oauth-protected-resource";
-/** What a token allows, as a scope of the service's keys. */
+/** The rights of a token, as a scope of the service's keys. */
 const SCOPE = "read";
 /** Time to end a grant. The request that causes it may be over before. */
 const END_MS = 10_000;

@@ -5,10 +5,10 @@ import { type ReadBody, readForm } from "./form.ts";
 import type { Grant } from "./grants.ts";
 import { OAuthRefusal } from "./refusal.ts";
 
-/** What the endpoint needs. */
+/** Dependencies of the endpoint. */
 export interface TokenParts {
   readonly resource: string;
-  /** What a token allows. */
+  /** The rights of a token. */
   readonly scope: string;
   readonly codes: Codes;
   readonly nowMs: () => number;

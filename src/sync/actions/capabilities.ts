@@ -5,7 +5,7 @@ import type { DeclaredCapabilities } from "../remote/collection-requests.ts";
 import type { Remote } from "../remote/remote.ts";
 
 /**
- * What the service offers beyond the specification. It declares it where it names the collections. The ledger stores the last
+ * Abilities of the service beyond the specification. It declares it where it names the collections. The ledger stores the last
  * answer about mails and metadata, which holds while the service is unreachable.
  */
 export interface Capabilities {
@@ -36,7 +36,7 @@ const MAILS_AGAIN_MS = 3_600_000;
 /** An answer that did not come is asked for again this soon. */
 const RETRY_MS = 600_000;
 
-/** What the ledger stores of it. */
+/** The form that the ledger stores. */
 type CapabilityLedger = Pick<Ledger, "note" | "write"> & {
   readonly sources: Pick<
     Ledger["sources"],

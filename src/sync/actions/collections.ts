@@ -61,7 +61,7 @@ export function openCollections(
   configured: ReadonlyMap<Tier, string>,
 ): Collections {
   const known = new Map<Tier, string>(configured);
-  /** What this process has written to the ledger: each create reports its collection again. */
+  /** The collections that this process has written to the ledger: each create reports its collection again. */
   const written = new Map<Tier, string>();
   const listeners: ((tier: Tier) => void)[] = [];
   const turns = openTurns();

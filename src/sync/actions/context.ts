@@ -25,7 +25,7 @@ export interface PeerSource {
   mayAdopt(doubts: readonly CreateIntent[]): boolean;
 }
 
-/** What all actions share. */
+/** Dependencies that all actions share. */
 export interface ActionContext {
   readonly ledger: Ledger;
   readonly remote: Remote;
@@ -70,7 +70,7 @@ export interface ActionContext {
   readonly report: (activity: Activity) => void;
 }
 
-/** What actions need from their source. */
+/** Dependencies of actions on their source. */
 export interface ActionSource {
   readonly id: number;
   /** Absolute path of the folder. */

@@ -42,7 +42,7 @@ export interface Prepared {
   write(): Departure;
 }
 
-/** What leaves once its intent is durable. */
+/** A request that leaves once its intent is durable. */
 export interface Departure extends Outgoing {
   readonly startedMs: number;
   /** The intent of a create or replace. */
@@ -51,7 +51,7 @@ export interface Departure extends Outgoing {
   readonly mayBeThere: boolean;
 }
 
-/** What recording a file's state needs. */
+/** Dependencies of recording a file's state. */
 type Reporting = Pick<ActionContext, "ledger" | "now" | "report">;
 type RuledSource = Pick<ActionSource, "id" | "rulesKey">;
 

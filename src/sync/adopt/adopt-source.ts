@@ -34,7 +34,7 @@ export interface AdoptReport {
 export interface SourceAdoption extends AdoptReport {
   /** Parts that could not be read. Their files are matched another time. */
   readonly unsearched: Unsearched;
-  /** What this comparison's scan could not read, even if an earlier scan could. */
+  /** The paths that this comparison's scan could not read, even if an earlier scan could. */
   readonly unreadable: readonly RelativePath[];
   /** Rows of files whose resource the service no longer has, and that a person agreed to create again. */
   readonly approvedRows: NumberSet;

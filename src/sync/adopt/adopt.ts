@@ -192,7 +192,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   };
 }
 
-/** What an adoption knows. */
+/** The state of an adoption. */
 interface AdoptionState {
   /**
    * Parts of the folder that could not be read when the scope was listed. Resources for their files may exist already.

@@ -11,7 +11,7 @@ import { composeRecipe } from "../read/recipe.ts";
 import type { SizedFile } from "../reconcile-service/uploads.ts";
 import type { Rules } from "../rules/rules.ts";
 
-/** What adoption needs to know about a source. */
+/** The facts of a source that adoption needs. */
 export interface AdoptingSource {
   readonly id: number;
   readonly root: string;

@@ -13,7 +13,7 @@ import {
 import { alterationsOf } from "../plan/audit.ts";
 import { CLOCK_SLACK_MS } from "../plan/settlement.ts";
 
-/** What the list shows of a source's scope. */
+/** The resources of a source's scope in the list. */
 export interface Found {
   /** Resources that no row owned when they were listed. */
   readonly shown: readonly AdoptableResource[];

@@ -92,7 +92,7 @@ export function openSettler(options: SettlerOptions): Settler {
         const settlement = await compareAlone(creates);
         const mine = creates.filter((each) => !isForAnother(context, each));
         const adopted = settlement && (await apply(options, doubts, mine, settlement));
-        // What the list does not show may still appear, and without a collection's id there is no list at all.
+        // Resources missing from the list may still appear, and without a collection's id there is no list at all.
         await ledger.write(() => {
           for (const { id } of creates) if (adopted?.has(id) !== true) ledger.intents.doubt(id, null);
         });

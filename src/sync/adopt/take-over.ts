@@ -39,7 +39,7 @@ export async function questionUnseen(
     const group = questioned.slice(at, at + WRITE_ROWS);
     await ledger.write(() => {
       for (const row of group) {
-        // What became of an unreadable file is found out another time, by the name that its resource has now.
+        // The state of an unreadable file is determined later, by the name that its resource has now.
         question(context, row, isUnreadable(row.path) ? undefined : found.altered.get(row.id));
         const to = newPathOf(row);
         if (to !== undefined) ledger.files.repath([{ id: row.id, to }]);
@@ -56,7 +56,7 @@ export async function takeOver(
   startedMs: number,
 ): Promise<void> {
   const { ledger } = context;
-  // What a create without an answer has made may turn up later. It must not replace what its file receives now.
+  // The resource of a create without an answer may turn up later. It must not replace what its file receives now.
   const unanswered = Map.groupBy(ledger.intents.creates(source.id), ({ path }) => path);
   const give = (match: (typeof matches)[number], isFreed?: boolean, givenUp?: ReadonlySet<string>): void => {
     adopt(context, source, match, isFreed, givenUp);

@@ -29,7 +29,7 @@ export interface Checks {
   oldestMs(): number | undefined;
 }
 
-/** What a pass takes. */
+/** The paths that a pass takes. */
 export interface Due {
   readonly all: boolean;
   readonly paths: readonly RelativePath[];

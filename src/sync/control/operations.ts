@@ -45,7 +45,7 @@ export interface DaemonFacts {
   readonly startedMs: number;
 }
 
-/** What the daemon's program does for it. */
+/** The program's services for the daemon. */
 export interface DaemonProgram extends FolderChanges {
   /** Plans a pass. Throws `plan_busy` while another is planned. */
   plan(request: RequestOf<"plan">, signal: AbortSignal): Promise<PassPlan>;

@@ -17,7 +17,7 @@ import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 import { waitFor } from "./wait.ts";
 
-/** What is known where the ledger is closed or unreadable. */
+/** The receipt where the ledger is closed or unreadable. */
 const NOTHING: LedgerReceipt = { folders: [], changed: [] };
 
 /**

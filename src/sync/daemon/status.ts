@@ -104,7 +104,7 @@ export function openStatusReporter(parts: Parts, sources: () => DaemonSources): 
   };
 }
 
-/** What holds up requests: the service, or limits of the configuration. */
+/** The cause that holds up requests: the service, or limits of the configuration. */
 export function paceOf({ pacer, limits }: Pick<Parts, "pacer" | "limits">): PaceState {
   const state = pacer.state();
   return state.kind === "open" ? (limits.state() ?? state) : state;

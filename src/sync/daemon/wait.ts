@@ -86,9 +86,9 @@ export async function waitFor(
   }
 }
 
-/** What is waited for in a source. */
+/** The part of a source that is waited for. */
 interface Waiting extends SourceTarget<SourceSync> {
-  /** What a check answers that began after the call. */
+  /** The answer of a check that began after the call. */
   ask: number;
   /** Files that are not done; undefined: no such check has ended. */
   left?: Set<RelativePath> | undefined;

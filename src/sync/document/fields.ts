@@ -3,7 +3,7 @@ import { keyProblem, METADATA_STRING_CHARS_MAX } from "../../wire/metadata.ts";
 /** A value that a document states about itself. */
 export type FieldValue = string | number | boolean;
 
-/** What a document states about itself: front matter, or the headers of a mail. `tags` are apart, because they are a list. */
+/** The own metadata of a document: front matter, or the headers of a mail. `tags` are apart, because they are a list. */
 export interface DocumentFields {
   readonly tags: readonly string[];
   readonly values: Readonly<Record<string, FieldValue>>;

@@ -3,7 +3,7 @@ import { beginsBinary } from "./text.ts";
 /** Format of a file whose text must be extracted. A zip archive is examined further. */
 export type Container = "zip" | "mail" | "html" | "csv" | "tsv" | "subtitles" | "notebook" | "rtf";
 
-/** What a file's name implies for its resource, before any byte is read. */
+/** The properties of a resource that its file's name implies, before any byte is read. */
 export type NamedKind =
   /** A PDF or an image: uploaded unchanged. */
   | { readonly kind: "file" }

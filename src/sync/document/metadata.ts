@@ -10,7 +10,7 @@ import {
 import { DIGEST_CHARS } from "./digest.ts";
 import type { DocumentFields, FieldValue } from "./fields.ts";
 
-/** What is known about a document's file. */
+/** The facts about a document's file. */
 export interface MetadataFacts {
   /** Below the source, `/` between parts. */
   readonly path: string;
@@ -23,7 +23,7 @@ export interface MetadataFacts {
   readonly fields: DocumentFields;
 }
 
-/** What the configuration and the folders say about a file. */
+/** The metadata of a file from the configuration and the folders. */
 export interface MetadataParts {
   /** Fixed metadata of the rules that match, merged; overrides what the document states, except tags, which are joined. */
   readonly set: DocumentFields;

@@ -3,7 +3,7 @@ import type { DocumentFields } from "./fields.ts";
 import { readFrontMatter } from "./front-matter.ts";
 import type { TextFormat } from "./kinds.ts";
 
-/** What a text states about itself. */
+/** The own metadata of a text. */
 export interface Naming {
   readonly title?: string;
   readonly description?: string;

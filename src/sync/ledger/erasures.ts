@@ -14,7 +14,7 @@ interface SavedText {
   readonly name: string;
 }
 
-/** What was removed. */
+/** Counts of removed rows. */
 export interface ErasedRows {
   readonly files: number;
   readonly texts: number;

@@ -20,7 +20,7 @@ import type { NotedMount } from "../rules/sub-mounts.ts";
 import type { SettledIgnore } from "../rules/ignore-settling.ts";
 
 /**
- * What the service has acknowledged, and what was sent without an answer. Reads see committed data: call `flush` first
+ * Acknowledged resources, and requests without an answer. Reads see committed data: call `flush` first
  * where a change may be pending.
  */
 export interface Ledger extends GroupCommit {
@@ -176,7 +176,7 @@ function refuseForeign(db: Sqlite, file: string, service: string): void {
 }
 
 /**
- * What the ledger knows about the folders of sources, besides their files. Changes are plain statements: run them
+ * The ledger's facts about the folders of sources, besides their files. Changes are plain statements: run them
  * inside a group commit.
  */
 interface SourceTree {

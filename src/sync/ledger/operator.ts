@@ -3,7 +3,7 @@ import type { RelativePath } from "../plan/model.ts";
 import type { Sqlite } from "./database/open.ts";
 
 /**
- * What a person decided about sources, besides approvals. Changes are plain statements: run them inside a group commit.
+ * Decisions of a person about sources, besides approvals. Changes are plain statements: run them inside a group commit.
  */
 export interface Operator {
   /** Paused sources, for which nothing is sent. */

@@ -7,7 +7,7 @@ export interface Standstill {
   readonly kind: "lost" | "halted" | "held";
   /** The reason, in words. */
   readonly reason: string;
-  /** What a person can do, in a sentence. */
+  /** Advice for a person, in a sentence. */
   readonly remedy: string;
 }
 

@@ -19,7 +19,7 @@ import type { OperatorLedger } from "./offline.ts";
 import { ledgerReceipt } from "./receipt.ts";
 import { listTrashed, undelete } from "./undelete.ts";
 
-/** What a running daemon does at once after a person changed its ledger. Sources have their numbers in the ledger. */
+/** The immediate actions of a running daemon after a person changed its ledger. Sources have their numbers in the ledger. */
 export interface WakeUps {
   /** Stops sending for a source. */
   pause(source: number): void;

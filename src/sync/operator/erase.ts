@@ -15,7 +15,7 @@ import { NOTE } from "../trash/note.ts";
 import { inspectPath } from "../why/disk.ts";
 import type { OperatorLedger } from "./offline.ts";
 
-/** What an erasure works on. */
+/** Dependencies of an erasure. */
 export interface ErasureParts {
   readonly ledger: Pick<OperatorLedger, "erasures" | "flush" | "sources" | "write">;
   readonly stateDir: string;

@@ -20,11 +20,11 @@ export interface ProvenFile {
   /** SHA-256 of the bytes that the service acknowledged, according to the ledger. */
   readonly ledger: string | null;
   /**
-   * What the service has: the digest of a text, the SHA-256 of an uploaded file's bytes, fetched for this proof, or the
+   * The service's content: the digest of a text, the SHA-256 of an uploaded file's bytes, fetched for this proof, or the
    * address of a link. Null if it has nothing.
    */
   readonly service: string | null;
-  /** What the service should have, in the same form. */
+  /** The expected content, in the same form. */
   readonly expected: string | null;
   /**
    * `waiting`: not sent yet. `leftOut`: not a file for a knowledge base, or refused. `notFetched`: the service does not
@@ -35,7 +35,7 @@ export interface ProvenFile {
   readonly reason?: string;
 }
 
-/** What a proof needs of the service and of the ledger. */
+/** Dependencies of a proof: the service and the ledger. */
 export type ProofContext = CompareContext & { readonly ledger: { readonly drift: Drift } };
 
 /** A source to prove. */

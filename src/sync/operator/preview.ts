@@ -20,7 +20,7 @@ export interface PlannedAction {
   readonly docId?: string;
   readonly action: Exclude<ActionKind, "touch"> | "discard" | "refuse" | "skip" | "hold" | "halt";
   readonly reason?: string;
-  /** What would leave, if a text or a file does: bytes of the file, and characters of its text unless the service reads it. */
+  /** The size of a text or file to send: bytes of the file, and characters of its text unless the service reads it. */
   readonly sends?: { readonly bytes: number; readonly chars?: number };
 }
 

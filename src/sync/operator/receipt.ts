@@ -9,7 +9,7 @@ import type { KnownFile, RelativePath } from "../plan/model.ts";
 import type { OperatorLedger } from "./offline.ts";
 import { sourceStatus } from "./status.ts";
 
-/** What a question covers of a source: all of it, or the file of one document. */
+/** The part of a source that a question covers: all of it, or the file of one document. */
 export interface CoveredSource {
   readonly row: SourceRow;
   readonly file: KnownFile | undefined;

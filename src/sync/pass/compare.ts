@@ -9,7 +9,7 @@ import { MOUNTED_OVER } from "../rules/sub-mounts.ts";
 import { withoutMounts } from "../scan/scan.ts";
 import { inSlices } from "./slices.ts";
 
-/** What a scan and the ledger's rows differ in. */
+/** The differences between a scan and the ledger's rows. */
 export interface Compared extends Difference {
   /** Number of files without a row that are in flight and no longer exist. */
   readonly missingNew: number;

@@ -63,7 +63,7 @@ export interface Deletes {
  * folder in which files constantly come and go would never have its deletes sent.
  */
 const BURST_MAX_MS = LATELY_MS;
-/** What waits for the end of a burst is checked at least this often, so that the source does not count as idle. */
+/** Deletes that wait for the end of a burst are checked at least this often, so that the source does not count as idle. */
 const BURST_CHECK_MS = 1000;
 
 /**

@@ -11,7 +11,7 @@ import { type Compared, openComparison } from "./compare.ts";
 import { openDeletes, type Deletes, type RootHalt } from "./deletes.ts";
 import type { SourceFiles } from "./moved-files.ts";
 
-/** What a source gives to its passes. */
+/** Dependencies of passes on their source. */
 export interface PassOptions {
   readonly source: Pick<ActionSource, "id" | "root" | "rules" | "rulesKey" | "checkAgain">;
   readonly context: Pick<ActionContext, "ledger" | "now" | "moved" | "report" | "trash" | "timing">;
@@ -24,7 +24,7 @@ export interface PassOptions {
 /** Above this number of paths, a scan of the whole source is cheaper. */
 export const PATHS_MAX = 20_000;
 
-/** What all passes of a source share. */
+/** State that all passes of a source share. */
 export interface PassParts {
   readonly scanning: { readonly signal: AbortSignal; readonly onSlice: () => void };
   readonly judging: PassParts["scanning"] & { readonly judgesMounts: boolean };

@@ -9,13 +9,13 @@ import type { Due } from "../agenda/checks.ts";
 import { findMoves } from "./moved-files.ts";
 import { type PassOptions, type PassParts, PATHS_MAX, withBusy, factsOf, rootless } from "./parts.ts";
 
-/** What a pass would find. */
+/** The findings of a pass that has not run. */
 export interface PassPreview extends Pick<Difference, "refused" | "skipped"> {
   readonly candidates: readonly Candidate[];
   readonly braked: Braked;
 }
 
-/** What a pass would have to do. */
+/** The work of a pass that has not run. */
 export interface Unsent {
   readonly candidates: readonly Candidate[];
   /** Paths whose file is gone, and whose delete no person has to approve. */

@@ -3,7 +3,7 @@ import type { DocumentKind, FileState, ListedResource } from "./model.ts";
 
 /** Compares what the ledger says was acknowledged with what the service lists. Pure. */
 
-/** What the ledger knows about a file's resource. */
+/** The ledger's facts about a file's resource. */
 export interface Acknowledged {
   readonly state: FileState;
   readonly kind: DocumentKind;
@@ -228,7 +228,7 @@ export function gatherUnowned(): Unowned {
   };
 }
 
-/** What a duplicate of a row's resource would equal: it is stored in the same way as the first. */
+/** The text that a duplicate of a row's resource would have: it is stored in the same way as the first. */
 function samenessesOf({
   label,
   digest,

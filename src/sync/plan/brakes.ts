@@ -1,6 +1,6 @@
 import type { KnownFile, RootIdentity, Scan } from "./model.ts";
 
-/** What the brakes know about a source besides the plan. */
+/** The facts of a source that the brakes need besides the plan. */
 export interface BrakeFacts {
   /** Identity of the root at the last agreement; undefined before the first pass. */
   readonly rootBefore: RootIdentity | undefined;
@@ -23,7 +23,7 @@ export interface BrakeFacts {
   readonly holdDeletesPercent: number;
   /** Why rows are held already. */
   readonly holdReason: string | undefined;
-  /** What a person agreed to when the source was halted by another root. */
+  /** The approval of a person when the source was halted by another root. */
   readonly approval: HaltApproval | undefined;
   /** Missing rows, by id, whose path the rules leave out: their file may well exist. */
   readonly leftOut: ReadonlySet<number>;
@@ -40,7 +40,7 @@ export interface HaltApproval {
   readonly files: number;
 }
 
-/** What the brakes let through. */
+/** The actions that the brakes let through. */
 export interface Braked {
   readonly deletes: readonly KnownFile[];
   readonly held: readonly KnownFile[];

@@ -4,7 +4,7 @@ import { openTextMap, type TextMap } from "./text-map.ts";
 import type { KnownFile, RelativePath, Scan, ScanEntry, Skip } from "./model.ts";
 import { scopeTest, unseenTest } from "./scope.ts";
 
-/** What `reconcile` needs besides disk and ledger. */
+/** Inputs of `reconcile` besides disk and ledger. */
 export interface ReconcileOptions {
   /** Identifies the rules in force, or those for a path. Rows read under others are checked again. */
   readonly rulesKey: number | ((path: RelativePath) => number);
@@ -14,7 +14,7 @@ export interface ReconcileOptions {
   readonly retryParked?: boolean | ((path: RelativePath) => boolean);
 }
 
-/** What the rows of a scan's scope say of its paths, each compared with the entry at its own path. */
+/** The rows of a scan's scope, each compared with the entry at its own path. */
 interface ComparedRows {
   /** Entries without a living row. */
   readonly entries: TextMap<ScanEntry>;

@@ -1,7 +1,7 @@
 import type { Settings } from "../../wire/primitives.ts";
 import type { ActionKind, LedgerFile, Shape } from "./model.ts";
 
-/** What `decide` needs of a file that was read. */
+/** The facts of a read file that `decide` needs. */
 export interface ReadFacts {
   readonly hash: string;
   readonly title: string;

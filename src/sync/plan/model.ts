@@ -90,7 +90,7 @@ export interface Recipe {
   readonly extractorVersion: number;
 }
 
-/** What the ledger knows about a file, as far as comparing it with the disk requires. */
+/** The fields of a ledger row that are compared with the disk. */
 export interface KnownFile {
   /** Key of the ledger's row; survives moves. */
   readonly id: number;

@@ -126,7 +126,7 @@ export function pairByHash(
   return moves;
 }
 
-/** What remains of a difference after its moves. */
+/** The rest of a difference after its moves. */
 export interface Followed {
   /** All moves, including those found by content. */
   readonly moves: readonly Move[];

@@ -38,7 +38,7 @@ export function* reconcileInSteps(
 ): Steps<Difference> {
   const busy = options.busy ?? (() => false);
   const { entries, uncompared, refusals, skips, ...rows } = yield* compareRows(scan, known, options, busy);
-  // What remains in `entries` has no living row of its own. A held row of that path takes it, whatever it holds now,
+  // The rest of `entries` has no living row of its own. A held row of that path takes it, whatever it holds now,
   // unless it is the file of a living row under a new name: a document keeps its id with its file.
   const { back, restored, displaced } = assignHeld(rows.heldHere, entries, options);
   const isRenamed = restored.length === 0 ? () => false : renamedTest(rows.missing, rows.changed);

@@ -59,7 +59,7 @@ export interface Settling {
   finish(clockOffsetMs: number, forms?: StoredForms): Settlement;
 }
 
-/** What the service is known to store in a form of its own, so that a different one may be ours. Default: nothing. */
+/** The parts that the service stores in a form of its own, so that a different one may be ours. Default: none. */
 export interface StoredForms {
   readonly texts?: boolean;
   readonly descriptions?: boolean;

@@ -16,7 +16,7 @@ export interface Send {
   drop(): void;
 }
 
-/** What a queue needs to know about its jobs. */
+/** The facts of jobs that a queue needs. */
 export interface WorkQueueOptions<Job> {
   /** Jobs of one owner and kind wait in one line; lines share the width. Values are compared as keys of a map. */
   readonly lineOf: (job: Job) => {
@@ -57,7 +57,7 @@ export interface Line<Job> {
   window: Window;
 }
 
-/** What the parts of a queue share. */
+/** State that the parts of a queue share. */
 export interface Shared<Job> {
   /** In the order in which they are prepared. */
   lines: Line<Job>[];

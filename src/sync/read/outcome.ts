@@ -13,7 +13,7 @@ interface DocumentFacts {
   readonly entry: ScanEntry;
   /** When the file was created; absent where the file system does not record it. */
   readonly createdMs?: number;
-  /** What the document states about itself. Default: nothing. */
+  /** The document's own metadata. Default: none. */
   readonly fields?: DocumentFields;
   readonly recipe: Recipe;
 }

@@ -80,7 +80,7 @@ export async function compareWithService(
   }
 }
 
-/** What a comparison needs of a daemon. A proof has it without one. */
+/** Dependencies of a comparison on a daemon. A proof has it without one. */
 export type CompareContext = Pick<
   ActionContext,
   "collections" | "remote" | "random" | "signal" | "timing"

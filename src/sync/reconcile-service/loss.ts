@@ -43,7 +43,7 @@ export interface LossGuardOptions {
   readonly onWarning: (error: Error) => void;
 }
 
-/** What the list shows about a source. */
+/** The list's view of a source. */
 export interface Check {
   /** Rows whose resources the list does not show. */
   readonly missing: NumberSet;
@@ -62,7 +62,7 @@ export interface Check {
 const GONE_MAX = 3;
 const GONE_MS = 10 * 60_000;
 /**
- * What a list showed as missing may be created again until none of it was for this long: the list may have lagged, and
+ * Resources that a list showed as missing may be created again until none of them was for this long: the list may have lagged, and
  * what exists after all may be lost much later.
  */
 const ALLOWED_MS = 10 * 60_000;

@@ -5,7 +5,7 @@ import { sameness } from "../plan/audit.ts";
 import type { ListedResource } from "../plan/model.ts";
 import { CLOCK_SLACK_MS } from "../plan/settlement.ts";
 
-/** What was done after an entry of the activity log, or after a time. */
+/** The actions after an entry of the activity log, or after a time. */
 interface Recent {
   row(row: AcknowledgedFile): boolean;
   doc(docId: string): boolean;

@@ -21,7 +21,7 @@ import { openRecent, inFlightTest } from "./recent.ts";
 export interface Drifted {
   readonly row: AcknowledgedFile;
   readonly kind: "missing" | "altered";
-  /** What differs in an altered one; empty if there were too many to remember. */
+  /** The differences of an altered one; empty if there were too many to remember. */
   readonly alterations: readonly Alteration[];
   /** Text and title of an altered one as they were found. */
   readonly found: Pick<ListedResource, "digest" | "label"> | undefined;
@@ -76,7 +76,7 @@ export interface Adopted {
 export interface SweepOptions {
   /** Reports whether a file is being read or sent. */
   readonly isBusy: (source: number, path: RelativePath) => boolean;
-  /** What was done so shortly before is not judged: a service's list may lag behind its answers. */
+  /** Actions this recent are not judged: a service's list may lag behind its answers. */
   readonly lagMs: number;
   /** An adopted source: `older` is searched for among what its adoption did not see. Default: none is. */
   readonly adopted?: Adopted;
@@ -167,7 +167,7 @@ export async function sweepScope(
   };
 }
 
-/** What a list shows of the rows of a scope, by their numbers, and of what no row owns. */
+/** The rows of a scope that a list shows, by number, and the resources that no row owns. */
 interface ReadList {
   readonly seen: NumberSet;
   readonly altered: NumberSet;

@@ -17,7 +17,7 @@ export interface Later {
   /** Whether the service may have carried out the request nevertheless. */
   readonly acted: "no" | "maybe";
   readonly reason: string;
-  /** What failed. `request`: this request only. `service`: the service is unavailable. `key`: the service refuses the key. */
+  /** The scope of a failure. `request`: this request only. `service`: the service is unavailable. `key`: the service refuses the key. */
   readonly blame: "request" | "service" | "key";
   /** No server could be reached at the address. */
   readonly unreached?: boolean;
@@ -25,7 +25,7 @@ export interface Later {
   readonly isInFlight?: boolean;
   /** Nothing was sent because the source is paused. Asking again before it resumes is useless. */
   readonly isPaused?: boolean;
-  /** What a person can do, in the service's words. Present where waiting alone does not help. */
+  /** Advice for a person, in the service's words. Present where waiting alone does not help. */
   readonly hint?: string | undefined;
   /** The delay that the service asks for. */
   readonly retryAfterMs?: number | undefined;

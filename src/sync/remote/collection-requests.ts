@@ -26,13 +26,13 @@ export interface CollectionRequests {
   collections(signal: AbortSignal): Promise<Reply<ReadonlyMap<Tier, string> | "unsupported" | "unclear">>;
 }
 
-/** What requests about collections need and report. */
+/** Dependencies of requests about collections, and their reports. */
 export interface CollectionOptions extends Pick<TransportOptions, "now" | "onMoved"> {
   /** Called for each answer about the collections: what the service declares; undefined: it names no collections. */
   readonly onCapabilities?: (declared: DeclaredCapabilities | undefined) => void;
 }
 
-/** What a service offers beyond the specification. It declares it where it names its collections. */
+/** Abilities of a service beyond the specification. It declares it where it names its collections. */
 export interface DeclaredCapabilities {
   /** It reads the PDFs and images of an uploaded mail. */
   readonly readsMails: boolean;

@@ -187,7 +187,7 @@ function paced(
 ): ExchangeRequest {
   const { body } = request;
   const whole = typeof body === "string" ? Buffer.from(body) : body;
-  // What a request of a document has as its body: bytes, or those of a file as they are read.
+  // The body of a document's request: bytes, or those of a file as they are read.
   const pieces = whole instanceof Uint8Array ? [whole] : (whole as unknown as AsyncIterable<Uint8Array>);
   const stream = async function* (): AsyncGenerator<Uint8Array, void, undefined> {
     try {

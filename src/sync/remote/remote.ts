@@ -32,7 +32,7 @@ export interface Remote extends ResourceRequests, FileRequests, CollectionReques
   close(): Promise<void>;
 }
 
-/** What a client of a service needs. */
+/** Dependencies of a client of a service. */
 export interface RemoteOptions extends TransportOptions, CollectionOptions {}
 
 /** Opens the client of a service. Sends nothing yet. */

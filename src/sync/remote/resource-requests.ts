@@ -9,7 +9,7 @@ import { header, readAnswer, withKey, type RawAnswer, type Reply } from "./answe
 import type { ExchangeRequest } from "./exchange.ts";
 import type { MayLeave, Transport, TransportOptions } from "./transport.ts";
 
-/** What a create sends. */
+/** The fields of a create. */
 export interface NewResource {
   readonly title: string;
   readonly description: string;
@@ -23,7 +23,7 @@ export interface NewResource {
   readonly metadata?: UserMetadata | undefined;
 }
 
-/** What an update sends: only the given fields change. */
+/** The fields of an update: only the given fields change. */
 export interface ResourceChange {
   readonly title: string;
   readonly description?: string;

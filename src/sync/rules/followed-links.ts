@@ -9,7 +9,7 @@ export interface LinkTrace {
   readonly isFolder: boolean;
 }
 
-/** What to watch for links. Some of it may be watched already. */
+/** Paths to watch for links. Some of it may be watched already. */
 export interface LinkWatches {
   readonly folders: readonly FolderPath[];
   /** Paths whose events count although the rules exclude them. */

@@ -139,13 +139,13 @@ export function openChecking(options: CheckingOptions): Checking {
     isRootLost = false;
     if (due.all) periodic = false;
     if (isAdopting || isAwaiting) {
-      // What was not admitted returns with another check.
+      // A path that was not admitted returns with another check.
       const againMs = states.nextDueMs();
       if (againMs !== undefined) awaitCheck(due.paths, againMs);
       return;
     }
     if (due.all) checkedMs = wallMs;
-    // What was not compared meanwhile is found by a check of the whole source.
+    // A check of the whole source finds paths that were not compared meanwhile.
     if (due.all) isBlocked = false;
     agenda.answer(answers);
   };

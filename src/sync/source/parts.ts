@@ -14,7 +14,7 @@ import type { Rules } from "../rules/rules.ts";
 import { openChecking, type Checking } from "./checking.ts";
 import { openSourceDeletes, type SourceDeletes } from "./source-deletes.ts";
 
-/** What a source is opened with. */
+/** Options of a source. */
 export interface PartOptions {
   readonly row: SourceRow;
   readonly rules: Rules;
@@ -54,10 +54,10 @@ export interface SourceParts {
   readonly stop: () => void;
 }
 
-/** What the parts of a source share. */
+/** State that the parts of a source share. */
 interface SourceState {
   paused: boolean;
-  /** What a former process left open is settled. */
+  /** The open requests of a former process are settled. */
   recovered: boolean;
 }
 
@@ -99,7 +99,7 @@ export function openSourceParts(options: PartOptions, begin: Begin): SourceParts
     rules,
     rulesKey: rulesKeysOf(rules, () => options.context.capabilities.takesMetadata()),
     isStale: (path) => {
-      // What was read for sending is given up while the source is paused, and checked again.
+      // Files read for sending are dropped while the source is paused, and checked again.
       if (isHeld()) states.outdate(path);
       return states.isOutdated(path);
     },

@@ -3,7 +3,7 @@ import { countedAs } from "../agenda/jobs.ts";
 import type { FileState, RelativePath } from "../plan/model.ts";
 import type { SourceParts } from "./parts.ts";
 
-/** What a source is doing, beyond what the ledger records. */
+/** The work of a source, beyond the ledger's records. */
 export interface SourceActivity {
   /** Number of files planned and not done whose row counts as nothing, or as one in agreement. */
   readonly backlog: number;
@@ -11,7 +11,7 @@ export interface SourceActivity {
   readonly backlogAgreed: number;
 }
 
-/** What a source reports of its work. */
+/** Reports of a source's work. */
 export interface SourceProgress {
   activity(): SourceActivity;
   /**
@@ -40,7 +40,7 @@ export interface SourceProgress {
 /** A change that the watch reports is noticed this soon at the latest. The simulation judges by it. */
 export const NOTICED_MS = 10_000;
 
-/** What the source is doing. */
+/** The current work of the source. */
 export function progressOf({
   options: { row, isWatched },
   context: { ledger, now },

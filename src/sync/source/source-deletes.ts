@@ -85,7 +85,7 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
   const beginPutOff = (path?: RelativePath): void => {
     for (const at of path === undefined ? [...putOff.keys()] : [path]) {
       const waiting = putOff.get(at) ?? [];
-      // What has a job begins again when that has ended.
+      // A row with a job starts over when the job has ended.
       if (waiting.length === 0 || waiting.some((each) => jobs.has(each.id) || isBack(each))) continue;
       putOff.delete(at);
       begin(waiting);

@@ -122,7 +122,7 @@ export function openSource(options: SourceOptions): SourceSync {
     rescan: () => checking.rescan(),
     preview: (before) => passes.preview(before),
     run: async () => {
-      // What is known of the folder is a former process's.
+      // The known state of the folder is from a former process.
       ledger.note(() => ledger.sources.setCompared(row.id, false));
       await settler.recover();
       parts.state.recovered = true;
@@ -209,7 +209,7 @@ function departures({
   };
 }
 
-/** What is pending at a path. */
+/** The pending work at a path. */
 function pathQueries({
   agenda: { states },
   adoption,

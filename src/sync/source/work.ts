@@ -44,7 +44,7 @@ export function openWork({ ledger, width, isLimited, onError, isBroken }: WorkOp
     done += 1;
     if (failing.delete(keyOf(job))) failed += 1;
     else if (wasSent) sent += 1;
-    // What is reported outside of a job has no end that would remove it.
+    // A report outside of a job has no end that would remove it.
     if (done === total) failing.clear();
     if (job.kind === "file") bytes += job.candidate.entry.sizeBytes;
     if (isSentAsIs(job)) documents.done += 1;

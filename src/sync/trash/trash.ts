@@ -104,7 +104,7 @@ export function openTrash(options: TrashOptions): Trash {
     if (ledger.trash.has(docId)) return { kind: "done", value: undefined };
     if (isThere(join(source.root, path), what)) return { kind: "gone" };
     const size = what.entry.sizeBytes;
-    // What was sent of an upload is known by its hash, and may have had another size.
+    // The content of an upload is known by its hash, and may have had another size.
     if (size > bytesMax && !isKnownUpload(what))
       return notGiven(`its ${size} bytes exceed the trash's limit of ${bytesMax}`);
     const name = createHash("sha256").update(docId).digest("hex").slice(0, NAME_CHARS);

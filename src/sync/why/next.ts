@@ -7,7 +7,7 @@ import type { Difference, KnownFile, LedgerFile, RelativePath } from "../plan/mo
 import { isBlank } from "../plan/reconcile.ts";
 import { codeWords } from "../../lib/system-error.ts";
 
-/** What is known of the file and its source. */
+/** The facts of the file and its source. */
 export interface NextFacts {
   readonly path: RelativePath;
   readonly wanted: { readonly wanted: true } | { readonly wanted: false; readonly reason: string };

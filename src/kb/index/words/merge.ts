@@ -8,7 +8,7 @@ export interface MergePart extends LivePart {
   readonly part: WalkedPart;
 }
 
-/** What is read of a merged run before its pages. */
+/** The parts of a merged run that are read before its pages. */
 export interface MergedHead extends RunHead {
   /** Number of its chunks, and the sequence of the first. */
   readonly rows: number;

@@ -17,13 +17,13 @@ export interface Pieces {
   readonly inside: number[];
   /** The block of piece i as an index into `frames`; -1 for none. */
   readonly blocks: number[];
-  /** What chunks repeat of a split block. */
+  /** The part of a split block that chunks repeat. */
   readonly frames: Frame[];
   /** The properties of the next piece. */
   readonly next: NextPiece;
 }
 
-/** What each chunk with a part of a table or code block repeats, so that the part can be read alone. */
+/** The lines that each chunk with a part of a table or code block repeats, so that it can be read alone. */
 export interface Frame {
   /** First piece of the block, and first piece after the repeated head: a table's third row, the line after a fence. */
   readonly first: number;

@@ -5,7 +5,7 @@ export interface BitmapPixels {
   readonly data: Buffer;
 }
 
-/** What the two headers of a bitmap declare. */
+/** The contents of the two headers of a bitmap. */
 export interface BitmapHeader {
   readonly width: number;
   readonly height: number;

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 export const DATA = {
   /** Tables that fonts of Chinese, Japanese and Korean texts refer to without including them. */
   cmaps: { package: "pdfjs-dist", folder: "cmaps" },
-  /** What text recognition knows of English. */
+  /** The English data of text recognition. */
   ocr: { package: "@tesseract.js-data/eng", folder: "4.0.0_best_int" },
 } as const;
 

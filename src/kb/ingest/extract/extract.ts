@@ -44,7 +44,7 @@ export interface Extraction extends LocatedText {
   readonly text: string;
   /** The pages of a PDF, or of an image with several; the rows of a declared table. */
   readonly locations?: LocatedText["locations"];
-  /** What the file says about itself: of a PDF the number of `pages`, and the `author` if it names one. Default: nothing. */
+  /** The file's own metadata: of a PDF the number of `pages`, and the `author` if it names one. Default: nothing. */
   readonly fileMetadata?: UserMetadata;
   /** Says which parts of the document may be missing from the text, and why. */
   readonly warning?: string;
@@ -142,7 +142,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
   };
 }
 
-/** What reads files in child processes, and the bound on their text. */
+/** The readers in child processes, and the bound on their text. */
 interface Readers {
   readonly pool: PdfPool;
   readonly webPages: PageReader;

@@ -11,7 +11,7 @@ export interface MoveOptions {
   readonly onProgress?: (progress: MoveProgress) => void;
 }
 
-/** What a copy does at present. */
+/** The progress of a copy. */
 export interface MoveProgress {
   readonly step: "copy" | "compare" | "texts";
   /** The table that it works on, counted from 1. */
@@ -21,7 +21,7 @@ export interface MoveProgress {
   readonly records: number;
 }
 
-/** What a copy did. */
+/** The result of a copy. */
 export interface Moved {
   readonly from: string;
   readonly to: string;

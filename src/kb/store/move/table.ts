@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** What a column holds: an integer, a floating-point number, a text, true or false, bytes, or ids as a JSON array. */
+/** The type of a column: an integer, a floating-point number, a text, true or false, bytes, or ids as a JSON array. */
 export type ColumnType = "integer" | "number" | "text" | "boolean" | "bytes" | "ids";
 
 /** A value as both stores return it. */
@@ -25,7 +25,7 @@ export interface Table {
   /** Rows of a page. Pages also end after `PAGE_BYTES`, where the store can tell. */
   readonly pageRows: number;
   readonly sqlite: {
-    /** What follows the table in FROM. */
+    /** The rest of FROM after the table. */
     readonly join: string;
     readonly key: readonly KeyColumn[];
     /** Expressions of columns that SQLite has under another name, or derives. */

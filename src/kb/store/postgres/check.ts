@@ -17,7 +17,7 @@ const UNFROZEN = 1e9;
 /** Share of the connections that are in use. */
 const CONNECTIONS_SHARE = 0.9;
 
-/** What a database holds and what is wrong with its server. */
+/** The contents of a database and the problems of its server. */
 export interface DatabaseReport {
   /** The database without user and password. */
   readonly name: string;

@@ -67,7 +67,7 @@ async function readClock(tx: Transaction): Promise<number> {
   return found.nowMs;
 }
 
-/** What a migration did. */
+/** The result of a migration. */
 export interface Migrated {
   /** The database without user and password. */
   readonly database: string;

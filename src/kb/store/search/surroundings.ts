@@ -13,7 +13,7 @@ export interface PartRow {
   readonly gap: string;
 }
 
-/** What of a document its surroundings show. */
+/** The fields of a document that its surroundings show. */
 export interface PartsDocument {
   readonly head: string;
   readonly first: number;

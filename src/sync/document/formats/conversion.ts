@@ -36,7 +36,7 @@ export type Conversion =
 /** The result of one format's reader. */
 export interface Reading extends LocatedText {
   readonly title?: string | undefined;
-  /** What the document states about itself. Default: nothing. */
+  /** The document's own metadata. Default: none. */
   readonly fields?: DocumentFields;
   /** White space around the text belongs to it, because it comes from the file. */
   readonly isExact?: boolean;

@@ -3,7 +3,7 @@ import type { RelativePath } from "../../plan/model.ts";
 import type { Meta } from "../database/meta.ts";
 import type { Sqlite } from "../database/open.ts";
 
-/** What adoption has done for each source, and whether its rows can be relied on. */
+/** The progress of adoption for each source, and whether its rows can be relied on. */
 export interface Adoptions {
   isAdopted(source: number): boolean;
   setAdopted(source: number, adopted: boolean): void;

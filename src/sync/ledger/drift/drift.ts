@@ -44,7 +44,7 @@ export interface Scope {
 export type Owner = AcknowledgedFile | "inFlight" | "deleted" | undefined;
 
 /**
- * What the comparison with the service's list reads and records. Changes are plain statements: run them inside a group
+ * Reads and records of the comparison with the service's list. Changes are plain statements: run them inside a group
  * commit.
  */
 export interface Drift extends AcknowledgedRows, RecentActivity, Losses, Adoptions, LedgerAge {
@@ -67,7 +67,7 @@ interface AcknowledgedRows {
   setStored(id: number, found: Pick<ListedResource, "digest" | "label">): void;
 }
 
-/** What was done lately. */
+/** Recent actions. */
 interface RecentActivity {
   /** Returns the newest entry of the activity log, so that later ones can be recognised. */
   lastActivity(): number;

@@ -1,7 +1,7 @@
 import type { LedgerFile, ScanEntry, Shape } from "../../plan/model.ts";
 import type { Shapes } from "./shapes.ts";
 
-/** What the ledger records of a file when the service acknowledged it, or when a request is about to leave. */
+/** The ledger's record of a file when the service acknowledged it, or when a request is about to leave. */
 export interface Observed {
   readonly entry: ScanEntry;
   readonly rulesKey: number;

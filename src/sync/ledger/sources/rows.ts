@@ -52,7 +52,7 @@ export interface SourceRow {
   readonly deletesRefused: number;
   /** Files in agreement that the service read only in part. */
   readonly readInPart: number;
-  /** What the service has lost of this source, so that nothing is sent for it; null when nothing. */
+  /** The service's losses of this source, because of which nothing is sent for it; null without any. */
   readonly lost: string | null;
   /** Nothing is known to be lost: the service's answers are unclear, and the daemon asks again by itself. */
   readonly isUnclear: boolean;

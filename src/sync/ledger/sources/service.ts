@@ -2,7 +2,7 @@ import type { Tier } from "../../../wire/primitives.ts";
 import { openMeta } from "../database/meta.ts";
 import type { Sqlite } from "../database/open.ts";
 
-/** What the service supplied. */
+/** Facts that the service supplied. */
 export interface ServiceFacts {
   collectionId(tier: Tier): string | undefined;
   setCollectionId(tier: Tier, collectionId: string): void;

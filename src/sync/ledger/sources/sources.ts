@@ -7,7 +7,7 @@ import { type ServiceFacts, prepareFacts } from "./service.ts";
 /** The rows of sources, and the ids of collections. Changes are plain statements: run them inside a group commit. */
 export interface Sources extends SourceRows, SourceStates, SourceDeletes, ServiceFacts {}
 
-/** What a row records of its source's last checks. */
+/** The record of a source's last checks. */
 interface SourceStates {
   setRoot(id: number, root: RootIdentity): void;
   /** `halted` with `root` and `files` describes what halts the source. Without a root its folder is missing. */

@@ -3,7 +3,7 @@ import type { DaySpending, HourUsage } from "../../usage.ts";
 import type { Records } from "../../store.ts";
 import type { Transaction } from "../database/connections.ts";
 
-/** What accounts use, inside a transaction. */
+/** The use of accounts, inside a transaction. */
 export function usageOn(
   tx: Transaction,
 ): Pick<Records, "addUsage" | "usage" | "purgeUsage" | "spendingSince"> {
@@ -60,7 +60,7 @@ export function usageOn(
   };
 }
 
-/** What models cost, inside a transaction. */
+/** The cost of models, inside a transaction. */
 export function spendingOn(tx: Transaction): Pick<Records, "spend" | "settleSpending" | "spent"> {
   const spent = async (day: string): Promise<Spending> => {
     const sums = await tx.get<Spending>(

@@ -7,7 +7,7 @@ const BYTES_MAX = 7999;
 /** Announcements by topic, each with its keys. */
 export type Announcements = ReadonlyMap<NoticeTopic, ReadonlySet<string>>;
 
-/** What one process sends to the others. */
+/** A message from one process to the others. */
 export interface Message {
   /** The process that sends it. */
   readonly from: string;

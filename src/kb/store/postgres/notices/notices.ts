@@ -118,7 +118,7 @@ function listenFor(
           isLive = await arrives(signal);
           // A pooler takes the command, and delivers nothing. Repeating it would leave it at every connection of the pool.
           if (!isLive && (signal.aborted || !(await answers()))) return;
-          // What was announced before the first message arrived is lost.
+          // Announcements from before the first message are lost.
           if (isLive !== wasLive) look();
           await sleep(CHECK_MS, undefined, { signal });
         }

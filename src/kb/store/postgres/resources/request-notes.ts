@@ -11,7 +11,7 @@ import {
 import type { Records } from "../../store.ts";
 import type { Transaction } from "../database/connections.ts";
 
-/** What a note is of. */
+/** The subject of a note. */
 interface Noted {
   readonly accountId: string;
   readonly body: object;

@@ -12,7 +12,7 @@ const STEP = 500;
 
 type Status = DocumentEntry["status"];
 
-/** What of a document decides about its position in a list, with the texts that words are looked for in. */
+/** The columns of a document that decide its position in a list, with the texts that words are looked for in. */
 interface Sorted extends ListPosition {
   readonly number: number;
   readonly status: Status;
@@ -138,7 +138,7 @@ function wordFilter({
 
 /** Counts the documents of each status; `isAll`: the query selects all of the scope. */
 async function countAll(tx: Transaction, { where, parameters }: Selected, isAll: boolean): Promise<Statuses> {
-  // What is not searchable yet has an index of its own.
+  // Documents that are not searchable yet have an index of their own.
   const unfinished = isAll ? "AND status <> 'chunked'" : "";
   const rows = await tx.all<{ readonly status: Status; readonly count: number }>(
     `SELECT status, count(*) AS count FROM resource WHERE ${where} ${unfinished} GROUP BY status`,

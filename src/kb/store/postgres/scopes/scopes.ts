@@ -47,7 +47,7 @@ export async function lockScopes(
   );
 }
 
-/** What a write adds to the counts of a scope; negative: removes. */
+/** Changes of a scope's counts; negative: removes. */
 export interface ScopeChange {
   readonly resources?: number;
   readonly chunks?: number;

@@ -4,7 +4,7 @@ import type { Scope } from "../../search-index.ts";
 import type { Transaction } from "../database/connections.ts";
 import { filterRows, type FilterCache } from "./filters.ts";
 
-/** What a search covers, in one snapshot. */
+/** The range of a search, in one snapshot. */
 export interface Target extends SearchTarget {
   readonly accountId: string;
   /** Number of the newest change of the scope's vectors. */

@@ -3,7 +3,7 @@ import { makeCheckedCache, type CheckedCache } from "./unfinished.ts";
 import { makePartitionCache, type PartitionCache } from "../vectors/partitions.ts";
 import { makeWordCaches, type WordCaches } from "../words/word-parts.ts";
 
-/** What the searches of a process keep in memory. Each cache has a bound of its own. */
+/** The caches of a process's searches. Each cache has a bound of its own. */
 export interface IndexCaches {
   readonly words: WordCaches;
   readonly partitions: PartitionCache;

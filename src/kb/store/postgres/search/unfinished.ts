@@ -15,7 +15,7 @@ interface Checked {
   readonly lacking: readonly number[];
 }
 
-/** What is known of scopes and models, the least recently used first. */
+/** Facts of scopes and models, the least recently used first. */
 export type CheckedCache = Map<string, Checked>;
 
 export function makeCheckedCache(): CheckedCache {

@@ -42,7 +42,7 @@ export interface SnapshotCodes {
 /** The codes of scopes, within their bounds. */
 export interface PartitionCache {
   readonly partitions: Map<string, Partition>;
-  /** Those that are being made. */
+  /** The partitions in creation. */
   readonly making: Map<string, Promise<Partition | undefined>>;
 }
 

@@ -27,11 +27,11 @@ export interface OpenScope {
 
 /** A part with its removed chunks marked. */
 export interface MarkedPart extends StoredPart {
-  /** What of the scope's removals is marked: how many, and the number of the last one. */
+  /** The marked removals of the scope: how many, and the number of the last one. */
   readonly marks: string;
 }
 
-/** What searches by words keep in memory. */
+/** The caches of searches by words. */
 export interface WordCaches {
   /** Lists of runs, by the number of the run and the hash of the term. */
   readonly lists: ByteCache<string, PostingList>;

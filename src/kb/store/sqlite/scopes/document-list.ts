@@ -13,7 +13,7 @@ const FEW = 1000;
 
 type Status = DocumentEntry["status"];
 
-/** What of a document decides about its position in a list. */
+/** The columns of a document that decide its position in a list. */
 interface Sorted extends ListPosition {
   readonly number: number;
   readonly status: Status;

@@ -17,7 +17,7 @@ interface OpenScope {
   readonly merged: number;
   readonly runs: readonly StoredPart[];
   readonly segments: readonly StoredPart[];
-  /** What it includes: segments below this sequence, and removals up to this number. */
+  /** The contents: segments below this sequence, and removals up to this number. */
   readonly nextSequence: number;
   readonly chunks: number;
   readonly lastRemoval: number;
