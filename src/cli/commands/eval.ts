@@ -9,7 +9,14 @@ import { reachService } from "../compose/reached-service.ts";
 import type { ReachedService } from "../compose/embedded-service.ts";
 import { type AskedTier, askQuestions, questionsByTier } from "../evaluation/ask.ts";
 import { figuresOf, type Outcome } from "../evaluation/figures.ts";
-import { compareRuns, type LastRun, readLastRuns, runOf, storeRuns } from "../evaluation/last-runs.ts";
+import {
+  compareRuns,
+  isSameRun,
+  type LastRun,
+  readLastRuns,
+  runOf,
+  storeRuns,
+} from "../evaluation/last-runs.ts";
 import { invalidQuestions, type Question, readQuestions } from "../evaluation/questions.ts";
 import {
   type Metric,
@@ -19,6 +26,7 @@ import {
   shortfallText,
   type TierReport,
 } from "../evaluation/report.ts";
+import { PLAIN, type Setting, settingOption } from "../evaluation/setting.ts";
 import { awaitVectors } from "../evaluation/vectors.ts";
 import { openTrial } from "../evaluation/trial.ts";
 import type { Context } from "../output/context.ts";
@@ -35,6 +43,7 @@ import { writeStarter } from "./eval-starter.ts";
 interface EvalOptions extends CommonOptions {
   readonly init?: boolean;
   readonly tier?: readonly Tier[];
+  readonly setting?: readonly Setting[];
   readonly minHit1?: number;
   readonly minHit3?: number;
   readonly minMrr?: number;
@@ -75,6 +84,7 @@ export function addEval(program: Command, context: Context): void {
     .addOption(
       new Option("--init", "write a first file, made from the headings of the synced documents").conflicts([
         "tier",
+        "setting",
         "minHit1",
         "minHit3",
         "minMrr",
@@ -90,6 +100,11 @@ export function addEval(program: Command, context: Context): void {
       )
         .choices(Tier.options)
         .argParser((text, before: readonly Tier[] | undefined) => [...(before ?? []), tierOf(text)]),
+    )
+    .option(
+      "--setting <json>",
+      "search with these fields (expand, max_tokens, max_per_document, collapse, filter); may be repeated to compare settings, {} for none",
+      settingOption,
     );
   for (const [metric, name] of Object.entries(METRIC_NAMES))
     command.option(`--min-${metric} <share>`, `exit with 1 if ${name} is below this share (0 to 1)`, share);
@@ -147,13 +162,14 @@ async function evaluate(context: Context, file: string, options: EvalOptions): P
     checkSources(file, questions, lookup);
     const last = readLastRuns(state.path);
     const at = new Date(context.nowMs()).toISOString();
-    const reports = await reportTiers(context, file, questions, options.tier, evaluated, last);
+    const asked = { file, questions, tiers: options.tier, settings: options.setting ?? [PLAIN] };
+    const reports = await reportTiers(context, asked, evaluated, last);
     const below = shortfalls(reports, thresholds);
     const gotWorse = reports.some((report) => (report.last?.worse.length ?? 0) > 0);
     const isRefused = !options.worse && gotWorse;
     // A refused result must not become the baseline of the next check.
     if (!isRefused) {
-      const runs = reports.map(({ tier, outcomes }) => runOf(file, tier, at, outcomes));
+      const runs = reports.map(({ outcomes, ...report }) => runOf(askedOf(file, report), at, outcomes));
       storeRuns(state.path, last, runs);
     }
     if (options.json === true) printJson(context, { file, at, tiers: reports, shortfalls: below, gotWorse });
@@ -168,11 +184,22 @@ async function evaluate(context: Context, file: string, options: EvalOptions): P
 const REFUSED =
   "questions got worse: the next run compares with the same one again; without --no-worse, it compares with this one\n";
 
+/** What a run asks. */
+interface Asked {
+  readonly file: string;
+  readonly questions: readonly Question[];
+  /** Undefined: the tiers in use. */
+  readonly tiers: readonly Tier[] | undefined;
+  readonly settings: readonly Setting[];
+}
+
+function askedOf(questions: string, { tier, setting }: Pick<TierReport, "tier" | "setting">) {
+  return { questions, tier, ...(setting !== undefined && { setting }) };
+}
+
 async function reportTiers(
   context: Context,
-  file: string,
-  questions: readonly Question[],
-  chosen: readonly Tier[] | undefined,
+  { file, questions, tiers: chosen, settings }: Asked,
   evaluated: Evaluated,
   last: readonly LastRun[],
 ): Promise<readonly TierReport[]> {
@@ -181,15 +208,18 @@ async function reportTiers(
   const reports: TierReport[] = [];
   for (const tier of new Set(chosen ?? Tier.options.filter((each) => asked.has(each)))) {
     const isTrial = lookup.sources.every((source) => source.tier !== tier);
-    const outcomes = isTrial
-      ? await askInTrial(context, evaluated, questions, tier)
-      : await askHere(context, evaluated, tier, asked.get(tier) ?? []);
-    if (outcomes.length === 0) {
-      throw new KbsyncError(`no question concerns a folder that is synced to ${tier}`, { code: "usage" });
+    const runs = isTrial
+      ? await askInTrial(context, evaluated, { questions, settings }, tier)
+      : await askHere(context, evaluated, { tier, questions: asked.get(tier) ?? [], settings });
+    for (const { name, outcomes } of runs) {
+      if (outcomes.length === 0) {
+        throw new KbsyncError(`no question concerns a folder that is synced to ${tier}`, { code: "usage" });
+      }
+      const report = { tier, ...(name !== "" && { setting: name }) };
+      const before = last.find((run) => isSameRun(run, askedOf(file, report)));
+      const comparison = before === undefined ? null : compareRuns(before, outcomes);
+      reports.push({ ...report, isTrial, figures: figuresOf(outcomes), outcomes, last: comparison });
     }
-    const before = last.find((run) => run.questions === file && run.tier === tier);
-    const comparison = before === undefined ? null : compareRuns(before, outcomes);
-    reports.push({ tier, isTrial, figures: figuresOf(outcomes), outcomes, last: comparison });
   }
   return reports;
 }
@@ -197,9 +227,8 @@ async function reportTiers(
 async function askHere(
   context: Context,
   { config, lookup, service }: Pick<Evaluated, "config" | "lookup" | "service">,
-  tier: Tier,
-  questions: AskedTier["questions"],
-): Promise<readonly Outcome[]> {
+  { tier, questions, settings }: Pick<AskedTier, "tier" | "questions"> & Pick<Asked, "settings">,
+): Promise<readonly Run[]> {
   await awaitVectors(
     service.apiUrl,
     tier,
@@ -207,16 +236,26 @@ async function askHere(
     context.signal,
   );
   const open = (): SearchClient => openSearchClient(service, config.sync.requestTimeoutMs);
-  return askQuestions({ tier, lookup, questions, open }, context.signal);
+  const runs: Run[] = [];
+  for (const setting of settings) {
+    const asked = { tier, lookup, questions, open, setting };
+    runs.push({ name: setting.name, outcomes: await askQuestions(asked, context.signal) });
+  }
+  return runs;
+}
+
+/** The outcomes in a setting. */
+interface Run extends Pick<Setting, "name"> {
+  readonly outcomes: readonly Outcome[];
 }
 
 /** Asks in a tier that no folder is synced to. */
 async function askInTrial(
   context: Context,
   { config, lookup, log }: Evaluated,
-  questions: readonly Question[],
+  { questions, settings }: Pick<Asked, "questions" | "settings">,
   tier: Tier,
-): Promise<readonly Outcome[]> {
+): Promise<readonly Run[]> {
   if (!("embedded" in config.service)) {
     throw new KbsyncError(`no folder is synced to ${tier}`, {
       code: "usage",
@@ -244,7 +283,7 @@ async function askInTrial(
       context.stderr.write(`kbsync: ${counted(trial.missing, "file")} could not be synced to ${tier}\n`);
     const { lookup: copy, service } = trial;
     const asked = questionsByTier(questions, copy).get(tier) ?? [];
-    return await askHere(context, { config, lookup: copy, service }, tier, asked);
+    return await askHere(context, { config, lookup: copy, service }, { tier, questions: asked, settings });
   } finally {
     await trial.close();
   }

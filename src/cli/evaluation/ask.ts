@@ -5,6 +5,7 @@ import { bestResults, type SearchClient, searchScopes } from "../../sync/operato
 import type { Tier } from "../../wire/primitives.ts";
 import { ANSWER_DEPTH, containsAnswer, DEPTH, type Outcome } from "./figures.ts";
 import { expectedFiles, isGlob, type Question } from "./questions.ts";
+import { PLAIN, type Setting } from "./setting.ts";
 
 /** The sources of one tier at one service. */
 export interface AskedTier {
@@ -14,6 +15,8 @@ export interface AskedTier {
   readonly open: () => SearchClient;
   /** Each question for this tier, with whether a synced file of it is expected. */
   readonly questions: readonly { readonly question: Question; readonly isSynced: boolean }[];
+  /** Default: a search without further fields. */
+  readonly setting?: Setting;
 }
 
 /** Unanswered questions in a row after which the service counts as unreachable. */
@@ -72,7 +75,7 @@ function tiersWithExpected(
  * `key_refused`, and the signal's reason.
  */
 export async function askQuestions(
-  { tier, lookup, open, questions }: AskedTier,
+  { tier, lookup, open, questions, setting = PLAIN }: AskedTier,
   signal: AbortSignal,
 ): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
@@ -82,7 +85,7 @@ export async function askQuestions(
     for (const asked of questions) {
       const { question } = asked;
       try {
-        outcomes.push(await askOne(client, lookup, tier, asked, signal));
+        outcomes.push(await askOne(client, lookup, { tier, setting }, asked, signal));
         unanswered = 0;
       } catch (error) {
         const code = codeOf(error);
@@ -105,12 +108,18 @@ export async function askQuestions(
 async function askOne(
   client: SearchClient,
   lookup: ResourceLookup,
-  tier: Tier,
+  { tier, setting: { filter, context } }: Required<Pick<AskedTier, "tier" | "setting">>,
   { question, isSynced }: AskedTier["questions"][number],
   signal: AbortSignal,
 ): Promise<Outcome> {
   const sources = lookup.sources.filter((one) => one.tier === tier && isMeant(one, question));
-  const queries = searchScopes(sources).map((where) => ({ query: question.question, topK: DEPTH, where }));
+  const queries = searchScopes(sources).map((where) => ({
+    query: question.question,
+    topK: DEPTH,
+    where,
+    filter,
+    context,
+  }));
   const startMs = performance.now();
   const results = bestResults(await client.search(queries, signal), DEPTH);
   const ms = performance.now() - startMs;

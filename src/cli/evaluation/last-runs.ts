@@ -12,6 +12,8 @@ const LastRun = z.object({
   /** Absolute path of the questions. */
   questions: z.string(),
   tier: Tier,
+  /** Name of the setting; absent for a search without further fields. */
+  setting: z.string().optional(),
   at: z.iso.datetime(),
   results: z.array(Result),
 });
@@ -60,20 +62,29 @@ export function readLastRuns(stateDir: string): readonly LastRun[] {
 
 /** Stores runs, each in place of the one of the same questions and tier. Throws `state_unusable`. */
 export function storeRuns(stateDir: string, before: readonly LastRun[], runs: readonly LastRun[]): void {
-  const isReplaced = (old: LastRun): boolean =>
-    runs.some(({ questions, tier }) => old.questions === questions && old.tier === tier);
+  const isReplaced = (old: LastRun): boolean => runs.some((run) => isSameRun(old, run));
   const all = [...before.filter((old) => !isReplaced(old)), ...runs].slice(-RUNS_MAX);
   writeStateFile(runsFile(stateDir), `${JSON.stringify({ runs: all })}\n`);
 }
 
+/** Whether two runs asked the same questions in the same tier and setting. */
+export function isSameRun(one: Asked, other: Asked): boolean {
+  return (
+    one.questions === other.questions &&
+    one.tier === other.tier &&
+    (one.setting ?? "") === (other.setting ?? "")
+  );
+}
+type Asked = Pick<LastRun, "questions" | "tier" | "setting">;
+
 /** Builds the record of a run. */
-export function runOf(questions: string, tier: Tier, at: string, outcomes: readonly Outcome[]): LastRun {
+export function runOf(asked: Asked, at: string, outcomes: readonly Outcome[]): LastRun {
   const results = outcomes.map(({ question, rank, answered }) => ({
     id: questionId(question),
     rank,
     answered,
   }));
-  return { questions, tier, at, results };
+  return { ...asked, at, results };
 }
 
 /**

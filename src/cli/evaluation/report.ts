@@ -4,10 +4,13 @@ import { counted, localTime, thousands } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
 import { ANSWER_DEPTH, DEPTH, type Figures, HIT_DEPTH, type Outcome } from "./figures.ts";
 import type { Change, Comparison, Result } from "./last-runs.ts";
+import { settingName } from "./setting.ts";
 
 /** A run in one tier. */
 export interface TierReport {
   readonly tier: Tier;
+  /** Name of the setting; absent for a search without further fields. */
+  readonly setting?: string;
   /** Whether the folders were synced into this tier for the evaluation alone. */
   readonly isTrial: boolean;
   readonly figures: Figures;
@@ -31,6 +34,7 @@ const METRICS = Object.keys(METRIC_NAMES) as Metric[]; // The type of `METRIC_NA
 /** A figure below its threshold. */
 export interface Shortfall {
   readonly tier: Tier;
+  readonly setting?: string;
   readonly metric: Metric;
   readonly value: number;
   readonly min: number;
@@ -41,14 +45,16 @@ const SHOWN = 20;
 
 /** Returns the figures that are below their thresholds. A figure without questions is no shortfall. */
 export function shortfalls(
-  reports: readonly Pick<TierReport, "tier" | "figures">[],
+  reports: readonly Pick<TierReport, "tier" | "setting" | "figures">[],
   thresholds: Partial<Record<Metric, number>>,
 ): Shortfall[] {
-  return reports.flatMap(({ tier, figures }) =>
+  return reports.flatMap(({ tier, setting, figures }) =>
     METRICS.flatMap((metric) => {
       const value = figures[metric];
       const min = thresholds[metric];
-      return value === null || min === undefined || value >= min ? [] : [{ tier, metric, value, min }];
+      return value === null || min === undefined || value >= min
+        ? []
+        : [{ tier, ...(setting !== undefined && { setting }), metric, value, min }];
     }),
   );
 }
@@ -68,16 +74,16 @@ export function reportText(file: string, reports: readonly TierReport[]): string
 export function shortfallText(found: readonly Shortfall[]): string {
   return found
     .map(
-      ({ tier, metric, value, min }) =>
-        `below the threshold: ${tier} ${METRIC_NAMES[metric]} is ${value.toFixed(3)}, expected at least ${min}\n`,
+      ({ metric, value, min, ...asked }) =>
+        `below the threshold: ${settingName(asked)} ${METRIC_NAMES[metric]} is ${value.toFixed(3)}, expected at least ${min}\n`,
     )
     .join("");
 }
 
 function tableText(reports: readonly TierReport[]): string {
   const head = ["tier", "questions", ...METRICS.map((metric) => METRIC_NAMES[metric]), "median ms"];
-  const rows = reports.map(({ tier, isTrial, figures }) => [
-    isTrial ? `${tier} (trial)` : tier,
+  const rows = reports.map(({ isTrial, figures, ...asked }) => [
+    isTrial ? `${settingName(asked)} (trial)` : settingName(asked),
     thousands(figures.questions),
     ...METRICS.map((metric) => shareText(figures[metric])),
     msText(figures.medianMs),
@@ -99,11 +105,11 @@ function msText(ms: number | null): string {
   return ms < 10 ? ms.toFixed(1) : thousands(Math.round(ms));
 }
 
-function missesText(name: string, { tier, outcomes }: TierReport): string {
+function missesText(name: string, { outcomes, ...asked }: TierReport): string {
   const missed = outcomes.filter(({ rank, answered }) => isMiss(rank) || answered === false);
   if (missed.length === 0) return "";
   const lines = missed.slice(0, SHOWN).flatMap((outcome) => missLines(name, outcome));
-  return `${tier}: ${counted(missed.length, "question")} missed\n${listText(lines, missed.length)}`;
+  return `${settingName(asked)}: ${counted(missed.length, "question")} missed\n${listText(lines, missed.length)}`;
 }
 
 function isMiss(rank: number | null): boolean {
@@ -136,7 +142,8 @@ function cameWords(came: Outcome["came"]): string {
   return [...scores].map(([name, score]) => `${name} (${score.toFixed(2)})`).join(", ");
 }
 
-function lastText(name: string, { tier, last }: TierReport): string {
+function lastText(name: string, { last, ...asked }: TierReport): string {
+  const tier = settingName(asked);
   if (last === null) return "";
   const { before, now, worse, better } = last;
   if (before.questions === 0) return `${tier}: no question is as it was in the last run\n`;

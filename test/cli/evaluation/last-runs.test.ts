@@ -10,7 +10,7 @@ function outcome(name: string, rank: number | null, answered: boolean | null = n
   return { question, rank, answered, ms: 1, came: [], problem: null };
 }
 const AT = "2026-11-23T12:00:00.000Z";
-const run = (...outcomes: Outcome[]) => runOf("/q.yaml", "fastest", AT, outcomes);
+const run = (...outcomes: Outcome[]) => runOf({ questions: "/q.yaml", tier: "fastest" }, AT, outcomes);
 
 describe("a question", () => {
   type Side = readonly [rank: number | null, answered?: boolean | null];
@@ -55,12 +55,14 @@ describe("the stored runs", () => {
     expect(readLastRuns(folder)).toEqual([first]);
     const others = [
       run(outcome("q", 1)),
-      runOf("/q.yaml", "moderate", AT, []),
-      runOf("/other.yaml", "fastest", AT, []),
+      runOf({ questions: "/q.yaml", tier: "moderate" }, AT, []),
+      runOf({ questions: "/other.yaml", tier: "fastest" }, AT, []),
     ];
     storeRuns(folder, readLastRuns(folder), others);
     expect(readLastRuns(folder)).toEqual(others);
-    const many = Array.from({ length: 19 }, (_, at) => runOf(`/${at}.yaml`, "fastest", AT, []));
+    const many = Array.from({ length: 19 }, (_, at) =>
+      runOf({ questions: `/${at}.yaml`, tier: "fastest" }, AT, []),
+    );
     storeRuns(folder, readLastRuns(folder), many);
     expect(readLastRuns(folder)).toEqual([...others.slice(2), ...many]);
   });

@@ -35,7 +35,7 @@ const before = [
   outcome(5, { answered: true }),
   outcome(8, { rank: null }),
 ];
-const last = compareRuns(runOf("/q.yaml", "fastest", AT, before), now);
+const last = compareRuns(runOf({ questions: "/q.yaml", tier: "fastest" }, AT, before), now);
 const report = { tier: "fastest", isTrial: false, figures: figuresOf(now), outcomes: now, last } as const;
 const trial = {
   tier: "moderate",
@@ -74,7 +74,7 @@ fastest: since ${localTime(Date.parse(AT))}, 3 questions in both runs: hit@1 0.3
 });
 
 it("says so where no question is as it was", () => {
-  const none = compareRuns(runOf("/q.yaml", "fastest", AT, []), now);
+  const none = compareRuns(runOf({ questions: "/q.yaml", tier: "fastest" }, AT, []), now);
   expect(reportText("/q.yaml", [{ ...trial, last: none }])).toContain(
     "moderate: no question is as it was in the last run\n",
   );
