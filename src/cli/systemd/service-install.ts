@@ -57,6 +57,7 @@ export function asInstalled<T extends UnitRequest>(request: T, installed: Instal
  * `unit_unusable`, `unit_failed`, `unit_slow`, `unit_stopped`, `no_systemd`, `not_permitted`, `datagram_unavailable`.
  */
 export async function installUnit(context: Context, options: InstallOptions): Promise<void> {
+  refuseDatabaseVariable(context, options);
   const { file } = unitPaths(context, options);
   const installed = options.print === true ? undefined : readUnit(file);
   const plan = planUnit(context, asInstalled(options, installed), systemdVersion());
@@ -80,6 +81,18 @@ export async function installUnit(context: Context, options: InstallOptions): Pr
   printUnit("enabled", options.user === true ? "starts when you log in" : "starts with the machine");
   if (options.start) await startUnit(systemctl, plan, options, printUnit);
   else printUnit("start it", unitCommands(plan, options).restart);
+}
+
+/** Refuses a database that the unit would not have: it has no variables of the shell that installs it. Throws `usage`. */
+function refuseDatabaseVariable({ env }: Context, { dir }: InstallOptions): void {
+  if ((env["KBSYNC_DATABASE"] ?? "") === "") return;
+  throw new KbsyncError("KBSYNC_DATABASE is set, but a unit does not have the variables of this shell", {
+    code: "usage",
+    hint:
+      dir === undefined
+        ? "Unset it. Write the address into service.database, and its password into the file that service.databasePasswordFile names: the unit gets it as a credential."
+        : "Unset it here, and write it into /etc/kbsync/INSTANCE.env; INSTANCE is the part of the unit's name behind @.",
+  });
 }
 
 /** Stops the unit and removes its file. Its data stays. Throws `unit_missing`, `unit_foreign`, `no_systemd`, `not_permitted`. */

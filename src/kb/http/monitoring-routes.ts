@@ -15,7 +15,7 @@ export interface MetricsText {
 /** Liveness: the process answers. */
 export const LIVE_PATH = "/healthz";
 /** Readiness: the service accepts requests. */
-const READY_PATH = "/readyz";
+export const READY_PATH = "/readyz";
 /** Metrics. */
 const METRICS_PATH = "/metrics";
 

@@ -13,7 +13,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readUnit, withOrigin, writeUnit } from "../../../src/cli/systemd/installed-unit.ts";
-import { asInstalled, unitCommands } from "../../../src/cli/systemd/service-install.ts";
+import { asInstalled, installUnit, unitCommands } from "../../../src/cli/systemd/service-install.ts";
 import { fileStatus, statusOf, unitStatusText } from "../../../src/cli/systemd/service-status.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import { planUnit } from "../../../src/cli/systemd/unit-plan.ts";
@@ -45,6 +45,18 @@ const configure = (content: object): void => writeFileSync(config, JSON.stringif
 const plan = (request: UnitRequest = {}) => planUnit(context(), { config, ...request });
 
 describe("the unit of a configuration", () => {
+  it("a unit is not written while KBSYNC_DATABASE names a database that it would not have", async () => {
+    configure({ sources: [{ path: "docs" }] });
+    const env = { ...context().env, KBSYNC_DATABASE: "postgres://kbsync:secret@db.example/kbsync" };
+    const refusal = (dir?: string) =>
+      installUnit({ ...context(), env }, { config, print: true, start: false, ...(dir && { dir }) });
+    await expect(refusal()).rejects.toMatchObject({
+      code: "usage",
+      hint: expect.stringContaining("service.databasePasswordFile"),
+    });
+    await expect(refusal("docs")).rejects.toMatchObject({ hint: expect.stringContaining("/etc/kbsync/") });
+  });
+
   it("a unit runs both halves with the embedded service, and keeps its data where systemd says", () => {
     configure({ sources: [{ path: "docs" }] });
     const { unit, file, stateDir, text, warnings } = plan();
