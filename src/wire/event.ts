@@ -1,8 +1,11 @@
 import { z } from "zod";
 
-/** Types of the events that registered endpoints receive. */
+/**
+ * Types of the events that registered endpoints receive. `resource.updated` reports a change that makes no version, as of a title or
+ * metadata; only endpoints that name it receive it.
+ */
 export const EventType = z
-  .enum(["resource.chunked", "resource.error", "resource.deleted"])
+  .enum(["resource.chunked", "resource.error", "resource.deleted", "resource.updated"])
   .meta({ id: "EventType" });
 export type EventType = z.infer<typeof EventType>;
 

@@ -16,6 +16,7 @@ const EVENT_WORDS = {
   "resource.chunked": "a document is searchable",
   "resource.error": "a document could not be processed",
   "resource.deleted": "a document was deleted",
+  "resource.updated": "only title or metadata changed, as by a rename",
 } as const;
 const EVERY_MS = 5000;
 
@@ -261,7 +262,12 @@ function NewEndpoint({ onMade }: { readonly onMade: (secret: string) => void }):
           />
         )}
       </Field>
-      <Switches legend="Events (none chosen: all)" words={EVENT_WORDS} chosen={events} onChange={setEvents} />
+      <Switches
+        legend="Events (none chosen: the first three)"
+        words={EVENT_WORDS}
+        chosen={events}
+        onChange={setEvents}
+      />
       {error === undefined ? null : <ErrorNotice error={error} />}
       <div class="row">
         <button type="submit" class="button primary" disabled={url.trim() === "" || isBusy}>

@@ -93,6 +93,22 @@ describe("events", () => {
   });
 });
 
+describe("an endpoint that names resource.updated", () => {
+  it("gets a change of title or metadata alone, as often as the feed of changes has it", async () => {
+    await register({ events: ["resource.updated"] });
+    const { json } = await create({ title: "Tides" });
+    const put = (body: object) => send("PUT", `/api/rag/resource/${json.data._id}`, { body });
+    await put({ title: "Ebb" });
+    await put({ content: "New words." });
+    await put({ metadata: { path: "moved/tides.md" } });
+    const got = await messages(2);
+    expect(got.map((each) => [each.json.type, each.json.data.title, each.json.data.version])).toEqual([
+      ["resource.updated", "Ebb", 1],
+      ["resource.updated", "Ebb", 2],
+    ]);
+  });
+});
+
 describe("deliveries", () => {
   it("retries failed messages under the same id, ever later and with a new signature", async () => {
     receiver.answer = () => ({ status: 500 });

@@ -66,10 +66,13 @@ export function refuseOtherSecrets(
 /** A message without its receiver. */
 export type Message = Omit<NewDelivery, "to">;
 
-/** Reports whether an endpoint with this list of events, as JSON, subscribes to a type. */
+/**
+ * Reports whether an endpoint with this list of events, as JSON, subscribes to a type. An empty list is all but `resource.updated`: a
+ * renamed folder sends one for each of its files.
+ */
 export function isWanted(events: string, type: EventType): boolean {
   const wanted = JSON.parse(events) as string[]; // written by this store from a list of strings
-  return wanted.length === 0 || wanted.includes(type);
+  return wanted.includes(type) || (wanted.length === 0 && type !== "resource.updated");
 }
 
 /** Returns the message about an event of a resource, with a new id. */

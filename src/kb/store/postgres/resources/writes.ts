@@ -83,7 +83,8 @@ export function resourceWritesOn(
       const after = resourceOf(written, text);
       if (sameTransaction?.request !== undefined) await noteResource(tx, after, sameTransaction.request);
       await addChange(tx, "updated", written, change.nowIso);
-      if (chunking !== undefined) await publish(tx, "resource.chunked", after, change.nowIso);
+      const type = chunking === undefined ? "resource.updated" : "resource.chunked";
+      await publish(tx, type, after, change.nowIso);
       return after;
     },
     async enqueueUpdate(at, job, sameTransaction) {

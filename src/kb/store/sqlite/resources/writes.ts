@@ -103,7 +103,8 @@ export function prepareResourceWrites(
       forgetLink(traces, before, columns.url);
       changes.add("updated", written, change.nowIso);
       const after = resourceOf(written, text);
-      if (chunking !== undefined) deliveries.publish("resource.chunked", after, change.nowIso);
+      const type = chunking === undefined ? "resource.updated" : "resource.chunked";
+      deliveries.publish(type, after, change.nowIso);
       return after;
     },
 
