@@ -53,6 +53,8 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
   const create = async (change: object): Promise<string> =>
     (await running.send("POST", "/api/rag/resource", { key, body: createBody(change) })).json.data._id;
   const open = (address: string): Promise<unknown> => page.goto(`${running.url}/#${address}`);
+  /** A test that is tried again starts with documents of its own. */
+  const newOwner = (name: string): string => `${name}-${Date.now()}`;
   const scopeOf = async (ownerId: string): Promise<string> => {
     const { json } = await running.send("GET", "/api/rag/owners?limit=1000", { key });
     const owner = json.data.owners.find((each: { ownerId: string }) => each.ownerId === ownerId);
@@ -235,8 +237,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
 
   describe("the list of documents", () => {
     it("filters, selects and deletes many, and names the number before", async () => {
-      // A retry starts with documents of its own.
-      const owner_id = `seals-${Date.now()}`;
+      const owner_id = newOwner("seals");
       for (const name of ["one", "two", "three", "other"])
         await create({ title: `Seal ${name}`, content: `A seal, ${name}.`, owner_id });
       await signIn(page, running.url, key);
@@ -282,8 +283,9 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
     });
 
     it("deletes at the service, which goes on after a reload and can be stopped", async () => {
+      const owner_id = newOwner("cods");
       const lines = Array.from({ length: 1500 }, (_, at) =>
-        JSON.stringify(createBody({ title: `Cod ${at}`, owner_id: "cods", collection_details: "fastest" })),
+        JSON.stringify(createBody({ title: `Cod ${at}`, owner_id, collection_details: "fastest" })),
       );
       await running.send("POST", "/api/rag/resources/bulk", {
         key,
@@ -291,7 +293,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
         body: `${lines.join("\n")}\n`,
       });
       await signIn(page, running.url, key);
-      await open(await scopeOf("cods"));
+      await open(await scopeOf(owner_id));
       await page.getByText("1,500 documents").waitFor();
       await page.getByRole("checkbox", { name: "Select all 1,500" }).check();
       await page.getByRole("button", { name: "Delete…" }).click();
@@ -303,29 +305,31 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       expect(await violations(page)).toEqual([]);
       await page.getByRole("button", { name: "Stop" }).click();
       await page.getByText(/^Deleted .* stopped with/).waitFor();
-      const at = new URLSearchParams((await scopeOf("cods")).split("?")[1]);
-      const query = `collectionId=${at.get("collection")}&ownerId=cods`;
+      const at = new URLSearchParams((await scopeOf(owner_id)).split("?")[1]);
+      const query = `collectionId=${at.get("collection")}&ownerId=${owner_id}`;
       const { data } = (await running.send("GET", `/api/rag/documents?${query}`, { key })).json;
       expect(data.total).toBeGreaterThan(0);
     }, 60_000);
 
     it("follows what others change", async () => {
-      await create({ title: "Live one", owner_id: "live" });
+      const owner_id = newOwner("live");
+      await create({ title: "Live one", owner_id });
       await signIn(page, running.url, key);
-      await open(await scopeOf("live"));
+      await open(await scopeOf(owner_id));
       await page.getByText("1 document", { exact: false }).first().waitFor();
-      await create({ title: "Live two", owner_id: "live" });
+      await create({ title: "Live two", owner_id });
       await page.getByRole("row", { name: /Live two/ }).waitFor();
       expect(await page.getByRole("row", { name: /Live/ }).count()).toBe(2);
     });
 
     it("shows ten thousand, of which only the visible ones exist", async () => {
+      const owner_id = newOwner("herrings");
       const lines = Array.from({ length: 10_000 }, (_, at) =>
         JSON.stringify(
           createBody({
             title: `Herring ${at}`,
             content: "A fish.",
-            owner_id: "herrings",
+            owner_id,
             collection_details: "fastest",
           }),
         ),
@@ -336,7 +340,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
         body: `${lines.join("\n")}\n`,
       });
       await signIn(page, running.url, key);
-      await open(`${await scopeOf("herrings")}&sort=title`);
+      await open(`${await scopeOf(owner_id)}&sort=title`);
       await page.getByText("10,000 documents").waitFor({ timeout: 30_000 });
       await page.getByRole("row", { name: /Herring 3 / }).waitFor();
       expect(await page.getByRole("row").count()).toBeLessThan(60);
@@ -350,12 +354,13 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
 
   describe("one document", () => {
     it("shows its chunks, and takes an edit that search then finds", async () => {
+      const owner_id = newOwner("otters");
       const content =
         "# Otters\n\nOtters hold hands asleep.\n\n# Food\n\nThey eat urchins and crabs at dawn.";
       const id = await create({
         title: "Otters",
         content,
-        owner_id: "otters",
+        owner_id,
         settings: { chunkSize: 45, chunkOverlap: 15 },
       });
       await signIn(page, running.url, key);
@@ -375,7 +380,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       expect(await violations(page)).toEqual([]);
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByText("Version").locator("..").getByText("2, with 1 chunk").waitFor();
-      await open("/search?q=juggle&owner=otters");
+      await open(`/search?q=juggle&owner=${owner_id}`);
       await page.getByRole("link", { name: "Otters" }).waitFor();
     });
 
@@ -395,15 +400,16 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
   });
 
   it("searches every collection of an owner, says why, and hides what scores too low", async () => {
+    const owner_id = newOwner("puffins");
     for (const tier of ["fastest", "high_accuracy"])
       await create({
         title: "Puffins",
         content: "Puffins nest in burrows.",
-        owner_id: "puffins",
+        owner_id,
         collection_details: tier,
       });
     await signIn(page, running.url, key);
-    await open("/search?owner=puffins&q=burrow+nests");
+    await open(`/search?owner=${owner_id}&q=burrow+nests`);
     const fastest = page.getByRole("region", { name: "Results of Fastest" });
     await fastest.getByText("Has burrow, nests").waitFor();
     await page.getByRole("region", { name: "Results of High accuracy" }).getByText("Has burrow").waitFor();
