@@ -16,7 +16,7 @@ interface LogOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-/** `kbsync log`: what the daemon did lately. */
+/** `kbsync log`: the recent actions of the daemon. */
 export function addLog(program: Command, context: Context): void {
   program
     .command("log")

@@ -78,11 +78,11 @@ export function whyText(found: Explanation, live: Live): string {
   if (found.state.halted !== null) lines.push(["halted", found.state.halted]);
   lines.push(["daemon", liveWords(live)]);
   const facts = lines.map(([name, words]) => `${name.padEnd(11)} ${visibleLine(words)}\n`).join("");
-  const lately = found.activity
+  const recent = found.activity
     .map((activity) => activityLine({ ...activity, source }))
     .map((line) => `  ${line}`)
     .join("");
-  return lately === "" ? facts : `${facts}recent\n${lately}`;
+  return recent === "" ? facts : `${facts}recent\n${recent}`;
 }
 
 function diskWords({ kind, sizeBytes, mtimeMs, target, error, what, misnamed }: OnDisk): string {

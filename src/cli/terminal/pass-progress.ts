@@ -104,7 +104,7 @@ export function openPassCount(startMs: number): (status: PassStatus, nowMs: numb
 const WINDOW_MS = 60_000;
 
 /**
- * Returns the seconds that `left` more of a kind take, by what was done a second lately, or since the start. They count down until
+ * Returns the seconds that `left` more of a kind take, by the recent rate, or since the start. They count down until
  * more is done, and never up. Undefined: nothing was done yet, or more should have been.
  */
 function openEstimate(startMs: number): (done: number, left: number, nowMs: number) => number | undefined {

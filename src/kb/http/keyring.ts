@@ -19,7 +19,7 @@ export type KeyNeed = KeyScope | "any";
 
 /** Authenticates callers by their keys. */
 export interface Keyring {
-  /** Returns the account of a key that was checked lately, without checking it; undefined for any other. */
+  /** Returns the account of a key that was checked recently, without checking it; undefined for any other. */
   accountOf(header: string | string[] | undefined): string | undefined;
   /**
    * Returns the key's record if the key is known, neither expired nor revoked, has the scope (`admin` includes every scope)

@@ -7,7 +7,7 @@ export type NoticeTopic = QueueName | "change" | "ended";
 export interface NoticeListener {
   /** `key`: the id of the account, or the line of the job that ended. */
   onNotice(this: void, topic: NoticeTopic, key: string): void;
-  /** Called where others may have written something that was not announced: look at everything. */
+  /** Called where others may have written something that was not announced: check everything. */
   onMissed(this: void): void;
 }
 

@@ -9,7 +9,7 @@ export interface DaemonStatus extends Pick<
   LiveStatus,
   "idle" | "progress" | "removed" | "service" | "sources"
 > {
-  /** Files done per second lately; undefined if there were none. */
+  /** Recent files per second; undefined if there were none. */
   readonly filesPerSecond: number | undefined;
 }
 
@@ -114,7 +114,7 @@ export function paceOf({ pacer, limits }: Pick<Parts, "pacer" | "limits">): Pace
 export interface Speed {
   /** Records how much was done by a time. */
   sample(done: number, nowMs: number): void;
-  /** Undefined if nothing was done lately, or it is too early to know. */
+  /** Undefined if nothing was done recently, or it is too early to know. */
   perSecond(nowMs: number): number | undefined;
 }
 

@@ -77,7 +77,7 @@ async function openUnused(url: string, isTarget = false): Promise<Database> {
   const name = nameOf(url);
   try {
     for (let waitedMs = 0; ; waitedMs += LOOK_MS) {
-      const { others, versions, unfinished } = await database.run("snapshot", "", look);
+      const { others, versions, unfinished } = await database.run("snapshot", "", inspect);
       refuseUnknown(versions, name);
       if (unfinished && !isTarget) throw unfinishedCopy(name);
       if (others === 0) return database;
@@ -91,7 +91,7 @@ async function openUnused(url: string, isTarget = false): Promise<Database> {
 }
 
 /** Counts a service's listener too: its other connections close while it has nothing to do. */
-async function look(tx: Transaction) {
+async function inspect(tx: Transaction) {
   await refuseUnfit(tx);
   const found = await tx.get<{ readonly others: number }>(
     `SELECT count(*) AS others FROM pg_stat_activity

@@ -11,7 +11,7 @@ export type Announcements = ReadonlyMap<NoticeTopic, ReadonlySet<string>>;
 export interface Message {
   /** The process that sends it. */
   readonly from: string;
-  /** Undefined: more was written than messages can name, so the others look at everything. */
+  /** Undefined: more was written than messages can name, so the others check everything. */
   readonly announced: readonly (readonly [topic: NoticeTopic, key: string])[] | undefined;
   /** Number of a message that only shows whether messages arrive. */
   readonly echo?: number | undefined;

@@ -7,11 +7,11 @@ import { echoOf, messagesOf, readMessage } from "./message.ts";
 
 /** Announcements of this time are sent together: each commit of a message takes a lock of the whole database. */
 const TOGETHER_MS = 20;
-/** Announcements that wait to be sent. Beyond, the others look at everything. */
+/** Announcements that wait to be sent. Beyond, the others check everything. */
 const KEYS_MAX = 1000;
-/** Pause between looks at everything, while messages arrive, and while they do not. */
-const LOOK_MS = 10_000;
-const LOOK_DEAF_MS = 1000;
+/** Pause between checks of everything, while messages arrive, and while they do not. */
+const CHECK_MS = 10_000;
+const CHECK_SILENT_MS = 1000;
 /** Pause between checks whether messages arrive, and the longest wait for one. */
 const CHECK_MS = 20_000;
 const ARRIVAL_MS = 5000;
@@ -53,7 +53,7 @@ function openSender(self: string, send: (text: string) => Promise<unknown>) {
     const messages = keys > KEYS_MAX ? [JSON.stringify({ from: self })] : messagesOf(self, waiting);
     waiting = new Map();
     keys = 0;
-    // The others look at everything after a while: a database that does not answer delays them.
+    // The others check everything after a while: a database that does not answer delays them.
     for (const text of messages) await send(text).catch(() => undefined);
   };
   return {
@@ -72,7 +72,7 @@ function openSender(self: string, send: (text: string) => Promise<unknown>) {
   };
 }
 
-/** Passes on what others announce, and looks at everything at intervals. */
+/** Passes on what others announce, and checks everything at intervals. */
 function listenFor(
   self: string,
   url: string,
@@ -86,9 +86,9 @@ function listenFor(
   let timer: NodeJS.Timeout | undefined;
   const lookLater = (): void => {
     clearTimeout(timer);
-    timer = setTimeout(look, isLive ? LOOK_MS : LOOK_DEAF_MS).unref();
+    timer = setTimeout(checkAll, isLive ? CHECK_MS : CHECK_SILENT_MS).unref();
   };
-  const look = (): void => {
+  const checkAll = (): void => {
     onMissed();
     lookLater();
   };
@@ -108,7 +108,7 @@ function listenFor(
       const message = readMessage(text);
       if (message === undefined) return;
       if (message.from === self) return onEcho?.(message.echo ?? 0);
-      if (message.announced === undefined) return look();
+      if (message.announced === undefined) return checkAll();
       for (const [topic, key] of message.announced) onNotice(topic, key);
     },
     watch: async (signal, answers) => {
@@ -119,7 +119,7 @@ function listenFor(
           // A pooler takes the command, and delivers nothing. Repeating it would leave it at every connection of the pool.
           if (!isLive && (signal.aborted || !(await answers()))) return;
           // Announcements from before the first message are lost.
-          if (isLive !== wasLive) look();
+          if (isLive !== wasLive) checkAll();
           await sleep(CHECK_MS, undefined, { signal });
         }
       } finally {

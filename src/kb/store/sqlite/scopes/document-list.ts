@@ -64,7 +64,7 @@ export function prepareDocumentList(
     const found: Sorted[] = [];
     let { after } = query;
 
-    const look = (each: Sorted): void => {
+    const consider = (each: Sorted): void => {
       const isWanted = status === undefined || each.status === status;
       if (!isCounting && !isWanted) return;
       if (matching?.has(each.number) === false || hasWords?.(each.number) === false) return;
@@ -74,7 +74,7 @@ export function prepareDocumentList(
     return {
       step: () => {
         const rows = read(after, isCounting ? STEP : Math.min(STEP, Math.max(limit + 1, found.length)));
-        for (const row of rows.sorted) look(row);
+        for (const row of rows.sorted) consider(row);
         after = rows.sorted.at(-1) ?? after;
         return !rows.isLast && (isCounting || found.length <= limit);
       },
