@@ -156,7 +156,7 @@ describe("the objects for Kubernetes", () => {
   const set = podOf("StatefulSet");
   const [container] = set.template.spec.containers;
 
-  it("are what the document says, without an error of syntax", () => {
+  it("the objects for Kubernetes are what the document says, without an error of syntax", () => {
     expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
     expect(documents.flatMap(({ warnings }) => warnings)).toEqual([]);
     expect([...objects.keys()]).toEqual([

@@ -418,7 +418,7 @@ it("status reports each source, as JSON and in words", async () => {
   expect(words.stdout).toContain("1 of 1 file in agreement");
 });
 
-it("needs no port of its own for commands that end by themselves", async () => {
+it("commands that end by themselves need no port of their own", async () => {
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
   const { port } = taken.address() as AddressInfo;

@@ -270,7 +270,7 @@ describe("the model", () => {
       ["mostly English", [GERMAN, ENGLISH, ENGLISH, ENGLISH], (at) => `${at}.md`, "moderate", []],
       ["German, but searched by words", [GERMAN, GERMAN, GERMAN], (at) => `${at}.md`, "fastest", []],
       ["German, but no text as it stands", [GERMAN, GERMAN, GERMAN], (at) => `${at}.pdf`, "moderate", []],
-    ])("that is packaged of a folder that is %s", async (_name, texts, name, collection, found) => {
+    ])("the packaged model checks a folder that is %s", async (_name, texts, name, collection, found) => {
       mkdirSync(join(base, "state"), { mode: 0o700 });
       await sync(texts, name);
       const config = { service: { embedded: true }, sources: [{ path: "docs", collection }] };

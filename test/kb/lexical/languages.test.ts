@@ -86,12 +86,12 @@ describe("a query in other languages", () => {
   const named = (name: string) => LANGUAGES.filter((language) => language.name === name);
   const german = (query: string) => inLanguages(queryWords(query), query, named("German"));
 
-  it("stays as it is where there are none", () => {
+  it("a query stays as it is where there are no other languages", () => {
     const words = queryWords("keys");
     expect(inLanguages(words, "keys", [])).toBe(words);
   });
 
-  it("has a term for each word beside the English one, and weighs as much with either", () => {
+  it("a query in other languages has a term for each word beside the English one, and weighs as much with either", () => {
     const words = german("Schlüssel Wohnungen");
     expect(words.terms).toEqual([
       "schlussel",
@@ -122,7 +122,7 @@ describe("a query in other languages", () => {
     expect(german("wie oder was").terms).toContain("wie\u0001de");
   });
 
-  it("stays within a bound", () => {
+  it("a query in other languages stays within a bound", () => {
     const query = Array.from(
       { length: 3000 },
       (_, at) => `wort${String.fromCodePoint(97 + (at % 26))}x${at}`,
@@ -130,7 +130,7 @@ describe("a query in other languages", () => {
     expect(inLanguages(queryWords(query), query, LANGUAGES).terms.length).toBeLessThan(1100);
   });
 
-  it("has near terms of the same language", () => {
+  it("a query in other languages has near terms of the same language", () => {
     expect(nearTerms("wohnng\u0001de")).toContain("wohnung\u0001de");
     expect(nearTerms("\u0001de")).toEqual([]);
   });

@@ -12,7 +12,7 @@ describe("the clock of the database", () => {
     machine.elapsedMs += ms;
   };
 
-  it("is that of an answer, which took some time, and goes on between measurements", async () => {
+  it("the clock of the database is that of an answer, which took some time, and goes on between measurements", async () => {
     clock = await openSharedClock(
       () => {
         pass(40);

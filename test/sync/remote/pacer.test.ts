@@ -150,7 +150,7 @@ describe("patience", () => {
     });
   });
 
-  it("has no end of patience in a running daemon", async () => {
+  it("patience has no end in a running daemon", async () => {
     pacer.failed(await pacer.enter(signal), failure({ unreached: true, retryAfterMs: 1000 }));
     expect(pacer.state()).toEqual({ kind: "waiting", untilMs: 1000, reason: "busy" });
     nowMs = 86_400_000;

@@ -130,7 +130,7 @@ describe("ignore files", () => {
     expect(rules.wants("b.md").wanted).toBe(true);
   });
 
-  it("stays correct for more paths than the matcher caches", () => {
+  it("the matcher of ignore files stays correct for more paths than the matcher caches", () => {
     const rules = rulesFor({}, { ".kbsyncignore": "*9.md\n" });
     for (let n = 0; n < 10_000; n++) expect(rules.wants(`f${n}.md`).wanted).toBe(n % 10 !== 9);
   });

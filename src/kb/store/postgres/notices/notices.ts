@@ -10,8 +10,8 @@ const TOGETHER_MS = 20;
 /** Announcements that wait to be sent. Beyond, the others check everything. */
 const KEYS_MAX = 1000;
 /** Pause between checks of everything, while messages arrive, and while they do not. */
-const CHECK_MS = 10_000;
-const CHECK_SILENT_MS = 1000;
+const POLL_MS = 10_000;
+const POLL_SILENT_MS = 1000;
 /** Pause between checks whether messages arrive, and the longest wait for one. */
 const CHECK_MS = 20_000;
 const ARRIVAL_MS = 5000;
@@ -86,7 +86,7 @@ function listenFor(
   let timer: NodeJS.Timeout | undefined;
   const lookLater = (): void => {
     clearTimeout(timer);
-    timer = setTimeout(checkAll, isLive ? CHECK_MS : CHECK_SILENT_MS).unref();
+    timer = setTimeout(checkAll, isLive ? POLL_MS : POLL_SILENT_MS).unref();
   };
   const checkAll = (): void => {
     onMissed();

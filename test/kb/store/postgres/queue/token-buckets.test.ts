@@ -88,7 +88,7 @@ describe.skipIf(isSkipped())("buckets that processes share", () => {
     expect((await bucketsOf(0).take("a", rule, 1)).tokens).toBe(1);
   });
 
-  it("are asked once by all requests that wait at a time, and not while they are known to be empty", async () => {
+  it("shared buckets are asked once by all requests that wait at a time, and not while they are known to be empty", async () => {
     let asked = 0;
     const buckets: TokenBuckets = {
       ...bucketsOf(0),
@@ -111,7 +111,7 @@ describe.skipIf(isSkipped())("buckets that processes share", () => {
     expect(asked).toBe(asks);
   });
 
-  it("are removed when they are full again", async () => {
+  it("shared buckets are removed when they are full again", async () => {
     await bucketsOf(0).take("full", { perMinute: 60, burst: 3 }, 3);
     await bucketsOf(0).take("empty", { perMinute: 60, burst: 300 }, 300);
     await query(url, "UPDATE token_bucket SET full_at = full_at - interval '5 s'");

@@ -2,7 +2,7 @@ import Database from "better-sqlite3";
 import { expect, it } from "vitest";
 import { SCHEMA } from "../../../../../src/kb/store/sqlite/database/schema.ts";
 
-it.each(["resource", "chunk"])("has an index for every reference to a purged %s", (parent) => {
+it.each(["resource", "chunk"])("the schema has an index for every reference to a purged %s", (parent) => {
   const db = new Database(":memory:");
   for (const script of SCHEMA.scripts) db.exec(script);
   const references = db
