@@ -34,6 +34,7 @@ const NOT_RUN: readonly (readonly [lines: RegExp, reason: string])[] = [
     "the project's own checks; test/docs.test.ts finds their scripts",
   ],
   [/^kbsync (?:migrate|move|serve --config [ab]\.json)\b/, "needs PostgreSQL: test/kb/store/postgres"],
+  [/^kbsync models\b/, "fetches a model, and changes which one is in use: test/cli"],
   [/^kbsync mcp --http --public-url/, "needs an identity provider's address and a proxy: test/mcp"],
 ];
 
@@ -77,6 +78,9 @@ const LIVE: readonly Step[] = [
   { line: "kbsync eval questions.yaml --tier fastest --tier moderate" },
   { line: "kbsync eval questions.yaml --tier fastest --tier moderate --tier high_accuracy" },
   { line: "kbsync eval questions.yaml --tier moderate --min-hit3 0.9" },
+  {
+    line: `kbsync eval questions.yaml --setting '{}' --setting '{"expand": "section", "max_tokens": 1000}'`,
+  },
   { line: "kbsync pause" },
   { line: "kbsync resume" },
   { line: "kbsync pause ~/docs" },
