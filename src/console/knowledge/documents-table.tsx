@@ -28,28 +28,34 @@ export function DocumentsTable({
 }): JSX.Element {
   const { documents, total, isCurrent } = list;
   const [chosen, setChosen] = useState<ReadonlyMap<string, ListedDocument>>(new Map());
+  // The box of the head stays checked while the documents that it selects are loaded.
+  const [isChoosingAll, setIsChoosingAll] = useState(false);
   const [isDeleting, setIsDeleting] = useState(false);
   const [error, setError] = useState<unknown>();
   const now = useNow(30_000);
   const isAll =
     total > 0 && chosen.size >= Math.min(total, CHOSEN_MAX) && documents.every(({ id }) => chosen.has(id));
-  const choose = (some: readonly ListedDocument[], isChosen: boolean): void => {
-    const next = new Map(chosen);
-    for (const each of some) {
-      if (isChosen) next.set(each.id, each);
-      else next.delete(each.id);
-    }
-    setChosen(next);
-  };
+  const choose = (some: readonly ListedDocument[], isChosen: boolean): void =>
+    setChosen((before) => {
+      const next = new Map(before);
+      for (const each of some) {
+        if (isChosen) next.set(each.id, each);
+        else next.delete(each.id);
+      }
+      return next;
+    });
   const none = (): void => setChosen(new Map());
   const chooseAll = async (): Promise<void> => {
     setError(undefined);
+    setIsChoosingAll(true);
     try {
       choose(await list.loadFirst(CHOSEN_MAX), true);
       if (total > CHOSEN_MAX)
         toast(`The first ${count(CHOSEN_MAX)} documents are selected, which is the most at a time.`);
     } catch (failure) {
       setError(failure);
+    } finally {
+      setIsChoosingAll(false);
     }
   };
   const selected = [...chosen.values()];
@@ -123,7 +129,8 @@ export function DocumentsTable({
                 <input
                   type="checkbox"
                   aria-label={`Select all ${count(total)}`}
-                  checked={isAll}
+                  checked={isAll || isChoosingAll}
+                  disabled={isChoosingAll}
                   onChange={(event) => (event.currentTarget.checked ? void chooseAll() : none())}
                 />
               </span>
