@@ -61,9 +61,12 @@ function stillWords(waiting: number, service: PaceState): string {
 function waitWords({ end, reasons, troubled, service }: WaitAnswer): string {
   if (end === "agreed") return "";
   if (end === "timeout") {
-    const left = troubled === 0 ? "" : `: ${counted(troubled, "file is", "files are")} not searchable yet`;
+    const left =
+      troubled === 0
+        ? "the folder was still being scanned"
+        : `${counted(troubled, "file is", "files are")} not searchable yet`;
     const why = service.kind === "open" ? "" : `; ${paceWords(service)}`;
-    return `timed out${left}${why}\n`;
+    return `timed out: ${left}${why}\n`;
   }
   const lines = reasons.map(
     ({ source, path, message }) => `${visibleLine(path === "" ? source : path)}: ${visibleLine(message)}\n`,
