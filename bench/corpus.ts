@@ -1,7 +1,7 @@
 import type { Embedder } from "../src/kb/embed/embedder.ts";
 import { chunkRecursive } from "../src/kb/ingest/chunk/recursive.ts";
 import type { Store } from "../src/kb/store/store.ts";
-import type { Chunking } from "../src/kb/store/records.ts";
+import type { Chunking } from "../src/kb/store/chunks.ts";
 import type { Scope } from "../src/kb/store/search-index.ts";
 import { DEFAULT_SETTINGS, type Tier } from "../src/wire/primitives.ts";
 import { LARGE_TREE, makeTexts, mulberry32, wordOfRank } from "./tree.ts";

@@ -14,7 +14,7 @@ import { fuse, FUSED_DEPTH, lexicalShare, WORD_WEIGHTS } from "../src/kb/search/
 import { RERANKED_DEPTH } from "../src/kb/search/rerank.ts";
 import { mixTexts, TEXT_WEIGHTS } from "../src/kb/search/text-evidence.ts";
 import { openSqliteStore } from "../src/kb/store/sqlite/open.ts";
-import type { ChunkRef } from "../src/kb/store/records.ts";
+import type { ChunkRef } from "../src/kb/store/chunks.ts";
 import type { Evidence, FoundChunk } from "../src/kb/store/search-index.ts";
 import { documentationSet } from "./docs-sample.ts";
 import { judgedSets, type FoundSpan, type JudgedQuery, type JudgedSet } from "./judged-sets.ts";

@@ -5,7 +5,8 @@ import type { IngestStage } from "./ingest/ingest.ts";
 import type { LanguageState } from "./ingest/language-service.ts";
 import type { ModelState } from "./ingest/model.ts";
 import type { RerankerState } from "./search/reranker.ts";
-import type { Records, Store } from "./store/store.ts";
+import type { Records } from "./store/records.ts";
+import type { Store } from "./store/store.ts";
 import type { ServiceState } from "./http/admission.ts";
 
 /** The measured stages of ingesting a document: `fetch` of a link, the stages of ingest, then the write. */

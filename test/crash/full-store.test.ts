@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openSqliteStore } from "../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../src/kb/store/store.ts";
-import type { NewResource } from "../../src/kb/store/records.ts";
+import type { NewResource } from "../../src/kb/store/resources.ts";
 import { DEFAULT_SETTINGS } from "../../src/wire/primitives.ts";
 import { NOW, wordsOnly } from "../kb/store/store-fixture.ts";
 import { canMount, mountDisk, type SmallDisk } from "./mount.ts";

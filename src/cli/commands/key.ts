@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { loadConfig } from "../../config/load.ts";
 import type { KeyParts } from "../../kb/keys/keys.ts";
-import type { Account, KeyRecord } from "../../kb/store/records.ts";
+import type { Account, KeyRecord } from "../../kb/store/accounts.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX, Scope } from "../../wire/key.ts";
 import type { Context } from "../output/context.ts";
@@ -30,12 +30,12 @@ interface RotateOptions extends KeyOptions {
   readonly expires?: string;
 }
 
-/** Account that commands work on unless another one is named: that of the state folder's own key. */
+/** Account that commands use unless another one is named: that of the state folder's own key. */
 const ACCOUNT_DEFAULT = "local";
 
 /**
- * `kbsync key`: the keys of the embedded service. Works on its store directly, whether it runs or not: who may write
- * there is the one who may make accounts.
+ * `kbsync key`: the keys of the embedded service. Works on its store directly, whether the service runs or not: anyone who can
+ * write there may create accounts.
  */
 export function addKey(program: Command, context: Context): void {
   const key = program
@@ -141,7 +141,7 @@ interface OpenKeys {
   readonly keys: typeof import("../../kb/keys/keys.ts");
 }
 
-/** Opens the store of the embedded service for the time of one command. */
+/** Opens the store of the embedded service for one command. */
 async function withKeys(
   context: Context,
   options: KeyOptions,
@@ -155,7 +155,7 @@ async function withKeys(
   }
   const state = makeStateFolder(config.stateDir);
   makeServiceFolder(state);
-  // Loaded here: no other command pays for the service's code.
+  // Loaded here, because no other command needs the service's code.
   const [keys, { openConfiguredStore }] = await Promise.all([
     import("../../kb/keys/keys.ts"),
     import("../compose/store.ts"),
@@ -187,7 +187,7 @@ function isOwn(state: StateFolder, record: KeyRecord, hashKey: (key: string) => 
   return own !== undefined && hashKey(own) === record.sha256;
 }
 
-/** The key itself goes alone to standard output, so that a script can take it. */
+/** Standard output gets the key alone, so that a script can read it. */
 function print(context: Context, { json }: KeyOptions, value: unknown, text: string): void {
   context.stdout.write(json === true ? `${JSON.stringify(value, undefined, 2)}\n` : text);
 }

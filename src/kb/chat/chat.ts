@@ -6,7 +6,7 @@ import { noteOf, type RequestContext } from "../resources/request-context.ts";
 import { nowIso, type KnowledgeBase } from "../resources/knowledge-base.ts";
 import { readBefore, type KnownBefore, type Searched } from "../resources/receipt.ts";
 import { invalidField, Refusal } from "../resources/refusal.ts";
-import type { ThreadLink } from "../store/records.ts";
+import type { ThreadLink } from "../store/thread-link.ts";
 import type { DeliveryTarget } from "../store/webhooks.ts";
 import type { AnswerOptions } from "./attempts.ts";
 import { findSources, withField } from "./images.ts";

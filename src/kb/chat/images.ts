@@ -9,7 +9,7 @@ import { nowIso, type KnowledgeBase } from "../resources/knowledge-base.ts";
 import { invalidField, Refusal, shown } from "../resources/refusal.ts";
 import { issuedFile } from "../resources/source.ts";
 import type { ThreadImage } from "../store/chat.ts";
-import type { StoredFile } from "../store/records.ts";
+import type { StoredFile } from "../store/files.ts";
 import type { ImageFacts } from "./image-child.ts";
 import type { ImageReader } from "./image-reader.ts";
 

@@ -11,7 +11,7 @@ import {
 } from "../../wire/threads.ts";
 import { invalidField, Refusal, shown } from "../resources/refusal.ts";
 import type { ChatRecords, StoredThread, StoredTurn } from "../store/chat.ts";
-import type { ThreadKey } from "../store/records.ts";
+import type { ThreadKey } from "../store/thread-link.ts";
 
 /** Dependencies of the operations on threads. */
 type Records = Pick<ChatRecords, "thread" | "threads" | "removeThread">;

@@ -12,7 +12,7 @@ import { receiptOf, type KnownBefore } from "../resources/receipt.ts";
 import { invalidField, Refusal } from "../resources/refusal.ts";
 import { discardUnrecorded } from "../resources/upload.ts";
 import type { NewTurn, ThreadMemory } from "../store/chat.ts";
-import type { StoredFile } from "../store/records.ts";
+import type { StoredFile } from "../store/files.ts";
 import { shownText } from "./threads.ts";
 import type { NewDelivery } from "../store/webhooks.ts";
 import { ask, modelsOf, type Answerers, type AnswerResult, type AnswerOptions } from "./attempts.ts";

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from "node:crypto";
 import { Refusal } from "../resources/refusal.ts";
-import type { SessionRecord } from "../store/records.ts";
-import type { Records } from "../store/store.ts";
+import type { SessionRecord } from "../store/accounts.ts";
+import type { Records } from "../store/records.ts";
 
 /** How long a session lives without a request: a working day. */
 const SESSION_IDLE_MS = 12 * 3_600_000;

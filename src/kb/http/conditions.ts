@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Precondition } from "../resources/request-context.ts";
 import { Refusal } from "../resources/refusal.ts";
-import type { Resource } from "../store/records.ts";
+import type { Resource } from "../store/resources.ts";
 
 /** One entity tag, weak or strong, of the list in a header. */
 const TAG = /^\s*(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"\s*(?:,|$)/;

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ROUTES } from "../../wire/routes.ts";
 import { codeOf } from "../../lib/failure.ts";
 import { Refusal } from "../resources/refusal.ts";
-import type { StoredFile } from "../store/records.ts";
+import type { StoredFile } from "../store/files.ts";
 import type { FileStore } from "../uploads/file-store.ts";
 import { requireKey, routeConfig } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";

@@ -5,8 +5,9 @@ import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { AcceptedBatch } from "../store/batches.ts";
 import type { StoredAnswer } from "../store/request-note.ts";
-import type { Records } from "../store/store.ts";
-import type { Resource, StoredFile } from "../store/records.ts";
+import type { Records } from "../store/records.ts";
+import type { StoredFile } from "../store/files.ts";
+import type { Resource } from "../store/resources.ts";
 
 /** Longest `Idempotency-Key` in characters, as in other services. */
 const KEY_CHARS_MAX = 255;

@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { KeyAnswer, KeyBody, KeyChangeBody, KeysAnswer, NewKeyAnswer, RotateBody } from "../../wire/key.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { changeKey, createKey, listKeys, revokeKey, rotateKey, shownKey } from "../keys/keys.ts";
-import type { KeyRecord } from "../store/records.ts";
+import type { KeyRecord } from "../store/accounts.ts";
 import { addOperation, answer, idOf } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { readBody } from "./validate.ts";

@@ -2,8 +2,8 @@ import { timingSafeEqual } from "node:crypto";
 import { KEY_HEADER } from "../../wire/routes.ts";
 import { hashKey } from "../keys/keys.ts";
 import { Refusal } from "../resources/refusal.ts";
-import type { Records } from "../store/store.ts";
-import type { KeyRecord, KeyScope } from "../store/records.ts";
+import type { Records } from "../store/records.ts";
+import type { KeyRecord, KeyScope } from "../store/accounts.ts";
 import { openRateLimiter } from "./rate.ts";
 import type { RateLimiter } from "./rate.ts";
 

@@ -17,7 +17,7 @@ import type { StoredAnswer } from "../store/request-note.ts";
 import { hasSessionCookie, readSessionCookie, refuseForeign } from "../console/site.ts";
 import { sessionEnded } from "../console/sessions.ts";
 import type { Sessions } from "../console/sessions.ts";
-import type { KeyRecord } from "../store/records.ts";
+import type { KeyRecord } from "../store/accounts.ts";
 import type { Admission, RequestKind } from "./admission.ts";
 import type { ResponseMemory, ResponseShare } from "./response-memory.ts";
 import { isKnown } from "./conditions.ts";

@@ -28,7 +28,7 @@ import {
 import { createdRecord, deletedRecord, liveRecord, queuedRecord, wholeRecord } from "../resources/record.ts";
 import { removeResource } from "../resources/remove.ts";
 import type { StoredAnswer } from "../store/request-note.ts";
-import type { Resource } from "../store/records.ts";
+import type { Resource } from "../store/resources.ts";
 import type { ResponseShare } from "./response-memory.ts";
 import { asyncPreference, etagOf, preconditionOf } from "./conditions.ts";
 import { readStoredAnswer } from "./idempotency.ts";

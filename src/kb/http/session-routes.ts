@@ -5,7 +5,7 @@ import type { Me } from "../../wire/session.ts";
 import { readSessionCookie, refuseForeign, sessionCookie } from "../console/site.ts";
 import { hashKey } from "../keys/keys.ts";
 import { invalidField } from "../resources/refusal.ts";
-import type { KeyRecord } from "../store/records.ts";
+import type { KeyRecord } from "../store/accounts.ts";
 import { addOperation, answer, callerOf, routeConfig, sendJson } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { readBody } from "./validate.ts";

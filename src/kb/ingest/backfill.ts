@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Tier } from "../../wire/primitives.ts";
 import type { Embedder } from "../embed/embedder.ts";
 import type { Store } from "../store/store.ts";
-import type { Chunking, ChunkRef } from "../store/records.ts";
+import type { Chunking, ChunkRef } from "../store/chunks.ts";
 import type { Index, ChunkContext } from "../store/search-index.ts";
 import { CLOSE_WAIT_MS } from "./model.ts";
 import { giveSentences } from "./sentence-vectors.ts";

@@ -1,6 +1,6 @@
 import { embeddingText } from "../embed/embedding-text.ts";
 import type { Embedder } from "../embed/embedder.ts";
-import type { ChunkRef } from "../store/records.ts";
+import type { ChunkRef } from "../store/chunks.ts";
 import type { ChunkContext, ChunkVector } from "../store/search-index.ts";
 
 /** Chunks per call of the model: a document that is being created waits for no more than these. */

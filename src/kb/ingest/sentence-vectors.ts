@@ -1,6 +1,6 @@
 import { withoutLabels } from "../../lib/markup/front-matter.ts";
 import type { Embedder } from "../embed/embedder.ts";
-import type { ChunkRef } from "../store/records.ts";
+import type { ChunkRef } from "../store/chunks.ts";
 import type { Index, ChunkSentences, ChunkText } from "../store/search-index.ts";
 import { PROBE } from "./embedding-failures.ts";
 import { newStops, nextSentenceEnd } from "./chunk/sentences.ts";

@@ -1,4 +1,4 @@
-import type { Resource } from "../store/records.ts";
+import type { Resource } from "../store/resources.ts";
 import { noteOf, refuseUnexpected, type UpdateRequest } from "../resources/request-context.ts";
 import { fileTokenOf, usingFile } from "../resources/file-token.ts";
 import { finishJobs } from "./job.ts";

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf } from "../../lib/failure.ts";
 import type { CreateBody } from "../../wire/resource.ts";
 import type { WhileWaiting } from "../ingest/extract/extract.ts";
-import type { ResourceKey } from "../store/records.ts";
+import type { ResourceKey } from "../store/resources.ts";
 import { isExhausted } from "../queue/admission.ts";
 import { jobKey } from "../queue/waits.ts";
 import type { Lease, LeasedJob, QueuedJob, WaitingJob } from "../queue/queue.ts";

@@ -1,4 +1,4 @@
-import type { Resource } from "../store/records.ts";
+import type { Resource } from "../store/resources.ts";
 import { jobKey } from "../queue/waits.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import { noResource } from "../resources/refusal.ts";

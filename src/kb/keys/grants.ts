@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { GrantBody } from "../../wire/grant.ts";
 import { Refusal } from "../resources/refusal.ts";
-import type { KeyRecord } from "../store/records.ts";
+import type { KeyRecord } from "../store/accounts.ts";
 import { generateKey, hashKey, keyHint, type KeyParts, recordOf } from "./keys.ts";
 
 /** A refresh token: the grant's id, a secret that all tokens of the grant share, and one of its own. */

@@ -1,8 +1,8 @@
 import { hash, randomBytes } from "node:crypto";
 import { newHexId } from "../../lib/ids.ts";
 import type { KeyBody, KeyChangeBody, KeyRecordAnswer, RotateBody } from "../../wire/key.ts";
-import type { Records } from "../store/store.ts";
-import type { KeyRecord, KeyScope } from "../store/records.ts";
+import type { Records } from "../store/records.ts";
+import type { KeyRecord, KeyScope } from "../store/accounts.ts";
 import { invalidField, Refusal, shown } from "../resources/refusal.ts";
 
 /** Prefix of every key, by which secret scanners and people recognise it. */

@@ -1,7 +1,7 @@
 import { newHexId } from "../../lib/ids.ts";
 import { DEFAULT_SETTINGS } from "../../wire/primitives.ts";
 import type { CreateBody } from "../../wire/resource.ts";
-import type { NewResource, Origin, Resource } from "../store/records.ts";
+import type { NewResource, Origin, Resource } from "../store/resources.ts";
 import { noteOf, type CreateRequest } from "./request-context.ts";
 import { fileTokenOf, usingFile } from "./file-token.ts";
 import { requesterOf, nowIso, type KnowledgeBase, type OwnerKey } from "./knowledge-base.ts";

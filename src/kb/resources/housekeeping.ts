@@ -1,7 +1,7 @@
 import type { SharedTurns } from "../queue/shared-turns.ts";
 import type { TokenBuckets } from "../store/token-buckets.ts";
 import type { Queue } from "../queue/queue.ts";
-import type { Records } from "../store/store.ts";
+import type { Records } from "../store/records.ts";
 import { USAGE_DAYS_MAX } from "../../wire/constants.ts";
 import type { FileStore } from "../uploads/file-store.ts";
 

@@ -10,7 +10,7 @@ import { textFormOf, type TextForm } from "../ingest/extract/text-form.ts";
 import type { ReadText } from "../ingest/ingest.ts";
 import { known, looksLikePage } from "../ingest/page/page-text.ts";
 import { linkAddress } from "../store/links.ts";
-import type { Resource } from "../store/records.ts";
+import type { Resource } from "../store/resources.ts";
 import { newFileToken } from "../uploads/file-address.ts";
 import type { Received } from "../uploads/file-store.ts";
 import { requesterOf, type KnowledgeBase, type OwnerKey } from "./knowledge-base.ts";

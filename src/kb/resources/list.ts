@@ -1,5 +1,5 @@
 import type { ListQuery } from "../../wire/resource.ts";
-import type { ListPage, Resource } from "../store/records.ts";
+import type { ListPage, Resource } from "../store/resources.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { invalidField, Refusal, shown } from "./refusal.ts";
 

@@ -1,5 +1,5 @@
 import type { CreateBody, UpdateBody } from "../../wire/resource.ts";
-import type { ResourceJob } from "../store/store.ts";
+import type { ResourceJob } from "../store/resources.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 
 /** Most waiting jobs of all accounts. Larger initial loads use bulk create, which reports each result at once. */

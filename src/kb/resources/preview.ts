@@ -1,7 +1,7 @@
 import { DEFAULT_SETTINGS } from "../../wire/primitives.ts";
 import { PREVIEW_CHARS_MAX } from "../../wire/constants.ts";
 import type { PreviewAnswer, PreviewBody } from "../../wire/preview.ts";
-import type { Span } from "../store/records.ts";
+import type { Span } from "../store/chunks.ts";
 import { usingFile } from "./file-token.ts";
 import { requesterOf, type KnowledgeBase, type OwnerKey } from "./knowledge-base.ts";
 import { readResource } from "./read.ts";

@@ -1,6 +1,6 @@
 import { DEFAULT_SETTINGS } from "../../wire/primitives.ts";
 import type { CreateBody, UpdateBody } from "../../wire/resource.ts";
-import type { Resource } from "../store/records.ts";
+import type { Resource } from "../store/resources.ts";
 
 /** Longest text that counts as quick: splitting and indexing it takes a fraction of a second. */
 const QUICK_CHARS_MAX = 1_000_000;

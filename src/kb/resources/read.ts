@@ -2,8 +2,9 @@ import type { ChunksAnswer } from "../../wire/answers.ts";
 import type { OwnerEntry, OwnersQuery } from "../../wire/owners.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import { pathOf, positionOf } from "../search/position.ts";
-import type { Records } from "../store/store.ts";
-import type { Chunk, Resource, ResourceKey, VersionChunks } from "../store/records.ts";
+import type { Records } from "../store/records.ts";
+import type { Chunk, VersionChunks } from "../store/chunks.ts";
+import type { Resource, ResourceKey } from "../store/resources.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { noResource, Refusal } from "./refusal.ts";
 

@@ -5,7 +5,7 @@ import type {
   QueuedResource,
   ResourceMetadata,
 } from "../../wire/answers.ts";
-import type { Resource } from "../store/records.ts";
+import type { Resource } from "../store/resources.ts";
 
 /** Returns the record in the answer to a create. */
 export function createdRecord(resource: Resource): CreatedResource {

@@ -1,4 +1,4 @@
-import type { Expected, Resource } from "../store/records.ts";
+import type { Expected, Resource } from "../store/resources.ts";
 import { refuseUnexpected, type RequestContext } from "./request-context.ts";
 import { nowIso } from "./knowledge-base.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";

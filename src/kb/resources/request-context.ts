@@ -1,5 +1,6 @@
 import type { CreateBody, UpdateBody } from "../../wire/resource.ts";
-import type { Expected, Resource, ResourceKey, ThreadLink } from "../store/records.ts";
+import type { Expected, Resource, ResourceKey } from "../store/resources.ts";
+import type { ThreadLink } from "../store/thread-link.ts";
 import type { RequestNote } from "../store/request-note.ts";
 import { Refusal } from "./refusal.ts";
 

@@ -1,7 +1,7 @@
 import { codeOf } from "../../lib/failure.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
 import { mayBeCommitted } from "../store/commit-unknown.ts";
-import type { StoredFile } from "../store/records.ts";
+import type { StoredFile } from "../store/files.ts";
 import { noteOf, type RequestContext } from "./request-context.ts";
 import { newFileToken, safeFileName } from "../uploads/file-address.ts";
 import type { Received } from "../uploads/file-store.ts";

@@ -1,5 +1,5 @@
 import type { WordMatch } from "../lexical/word-match.ts";
-import type { ChunkRef } from "../store/records.ts";
+import type { ChunkRef } from "../store/chunks.ts";
 import type { LexicalHit, VectorHit } from "../store/search-index.ts";
 
 /** Number of chunks that each kind of search contributes to the fused list. */

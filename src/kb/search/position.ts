@@ -3,7 +3,7 @@ import { oneLine } from "../../lib/one-line.ts";
 import type { Location } from "../../wire/location.ts";
 import type { NumberRange } from "../../wire/primitives.ts";
 import { locationsWithin, type StoredLocation } from "../store/locations.ts";
-import type { Chunk } from "../store/records.ts";
+import type { Chunk } from "../store/chunks.ts";
 import type { FoundChunk } from "../store/search-index.ts";
 
 /** The position of a text in the content of its resource, and in the source file. */

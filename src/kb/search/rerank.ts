@@ -1,4 +1,4 @@
-import type { ChunkRef } from "../store/records.ts";
+import type { ChunkRef } from "../store/chunks.ts";
 
 /** Number of hits from the top of the fused list that are reranked by their documents or by a reranking model. */
 export const RERANKED_DEPTH = 50;

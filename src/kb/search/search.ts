@@ -4,7 +4,7 @@ import type { Explanation, SearchFallback } from "../../wire/search.ts";
 import type { Embedder } from "../embed/embedder.ts";
 import { queryWords } from "../lexical/word-match.ts";
 import type { QueryWords, WordMatch } from "../lexical/word-match.ts";
-import type { ChunkRef } from "../store/records.ts";
+import type { ChunkRef } from "../store/chunks.ts";
 import type { Index, Evidence, FoundChunk, LexicalHit, Scope, VectorHit } from "../store/search-index.ts";
 import { mixDocuments, type WordRanked } from "./documents.ts";
 import { fuse, FUSED_DEPTH, lexicalShare } from "./fuse.ts";

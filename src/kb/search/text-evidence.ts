@@ -1,6 +1,6 @@
 import { closeness } from "../lexical/closeness.ts";
 import type { QueryWords } from "../lexical/word-match.ts";
-import type { ChunkRef } from "../store/records.ts";
+import type { ChunkRef } from "../store/chunks.ts";
 import type { FoundChunk } from "../store/search-index.ts";
 import type { Ranked } from "./rerank.ts";
 

@@ -1,5 +1,5 @@
 import type { BatchKind } from "../../wire/batch.ts";
-import type { ResourceKey } from "./records.ts";
+import type { ResourceKey } from "./resources.ts";
 import type { SameTransaction } from "./request-note.ts";
 
 /**

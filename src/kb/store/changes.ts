@@ -1,4 +1,4 @@
-import type { ResourceStatus } from "./records.ts";
+import type { ResourceStatus } from "./resources.ts";
 
 /** A change of a document. */
 export type ChangeKind = "created" | "updated" | "deleted";

@@ -1,6 +1,7 @@
 import type { Lease, NewJob } from "../queue/queue.ts";
 import type { SameTransaction } from "./request-note.ts";
-import type { StoredFile, ThreadKey } from "./records.ts";
+import type { StoredFile } from "./files.ts";
+import type { ThreadKey } from "./thread-link.ts";
 import type { NewDelivery } from "./webhooks.ts";
 
 /**

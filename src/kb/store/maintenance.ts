@@ -1,5 +1,6 @@
 import type { Finding } from "../../lib/finding.ts";
-import type { KeyRecord, StoredFile } from "./records.ts";
+import type { KeyRecord } from "./accounts.ts";
+import type { StoredFile } from "./files.ts";
 import type { Spending } from "./spending.ts";
 
 /**

@@ -1,5 +1,16 @@
 import type { Lease } from "../queue/queue.ts";
-import type { ThreadLink } from "./records.ts";
+import type { ThreadLink } from "./thread-link.ts";
+
+/** Results of requests, for their repetition. */
+export interface RequestRecords {
+  /**
+   * The result of the request noted under an idempotency key; undefined after 24 h. Until then a write with a note under the same key
+   * throws `request_noted`, and does nothing.
+   */
+  recall(accountId: string, key: string, nowMs: number): Promise<StoredAnswer | undefined>;
+  /** Removes up to `limit` of these results older than 24 hours. Returns how many. */
+  sweepAnswers(nowMs: number, limit: number): Promise<number>;
+}
 
 /**
  * The request that a write carries out. The write and its note share a transaction, so a repeated request finds both or

@@ -4,7 +4,8 @@ import type { Filter } from "../../wire/filter.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { WordMatch } from "../lexical/word-match.ts";
 import type { StoredLocation } from "./locations.ts";
-import type { Chunk, ChunkRef, ResourceKey, TextVersion } from "./records.ts";
+import type { Chunk, ChunkRef, TextVersion } from "./chunks.ts";
+import type { ResourceKey } from "./resources.ts";
 
 /**
  * The index of the chunks' words and vectors. A write of `Records` indexes the chunks of a version in its own transaction.

@@ -1,4 +1,4 @@
-import type { StoredFile } from "../store/records.ts";
+import type { StoredFile } from "../store/files.ts";
 
 /** A complete file that no row refers to yet, on the local disk. */
 export interface Received {

@@ -1,5 +1,5 @@
 import type { Queue } from "../queue/queue.ts";
-import type { Records } from "../store/store.ts";
+import type { Records } from "../store/records.ts";
 import { HOUR_MS, LATENCY_MS, rangeOf } from "./series.ts";
 
 /** Counts what accounts use, by hour. A crash loses what was counted in the last seconds. */

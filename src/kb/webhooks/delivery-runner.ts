@@ -2,7 +2,7 @@ import { fitsShare } from "../../lib/shares.ts";
 import type { Leases } from "../queue/leases.ts";
 import type { LeasedJob, Queue, WaitingJob } from "../queue/queue.ts";
 import { inTurns, openRunner } from "../queue/runner.ts";
-import type { Records } from "../store/store.ts";
+import type { Records } from "../store/records.ts";
 import { receiverOf, stateOf, type DeliveryBody, type DeliveryOutcome } from "../store/webhooks.ts";
 import { openEndpointHealth, type Transition } from "./endpoint-health.ts";
 import { nextWaitMs } from "./schedule.ts";

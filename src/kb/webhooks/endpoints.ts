@@ -3,7 +3,7 @@ import { newHexId } from "../../lib/ids.ts";
 import type { Turns } from "../../lib/turns.ts";
 import type { EndpointBody, EndpointChangeBody, RotateSecretBody } from "../../wire/webhook.ts";
 import { invalidField, Refusal, shown } from "../resources/refusal.ts";
-import type { Records } from "../store/store.ts";
+import type { Records } from "../store/records.ts";
 import type { Endpoint, EndpointKey, SigningSecret } from "../store/webhooks.ts";
 import { isSecret, newSecret, secretsInForce, SECRET_BYTES_MAX, SECRET_BYTES_MIN } from "./sign.ts";
 

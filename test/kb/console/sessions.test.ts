@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { openSessions, type Sessions } from "../../../src/kb/console/sessions.ts";
-import type { SessionRecord } from "../../../src/kb/store/records.ts";
+import type { SessionRecord } from "../../../src/kb/store/accounts.ts";
 
 const HOUR_MS = 3_600_000;
 const START = Date.parse("2026-01-01T00:00:00.000Z");

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { openKeyring, type Keyring } from "../../../src/kb/http/keyring.ts";
 import { hashKey } from "../../../src/kb/keys/keys.ts";
-import type { KeyRecord } from "../../../src/kb/store/records.ts";
+import type { KeyRecord } from "../../../src/kb/store/accounts.ts";
 
 const START = Date.parse("2026-01-01T00:00:00.000Z");
 

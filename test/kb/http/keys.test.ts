@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { hashKey, KEY_RECORDS_MAX, KEYS_MAX } from "../../../src/kb/keys/keys.ts";
-import type { KeyRecord } from "../../../src/kb/store/records.ts";
+import type { KeyRecord } from "../../../src/kb/store/accounts.ts";
 import { openRunning } from "../service/running.ts";
 import type { Answered, Running } from "../service/running.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { chunksText, listText } from "../../../src/kb/http/list-text.ts";
 import { wholeRecord } from "../../../src/kb/resources/record.ts";
-import type { Resource } from "../../../src/kb/store/records.ts";
+import type { Resource } from "../../../src/kb/store/resources.ts";
 
 function resource(content: string): Resource {
   return {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { LEASE_MS, type LeasedJob, type NewJob, type Queue } from "../../../src/kb/queue/queue.ts";
-import type { Records } from "../../../src/kb/store/store.ts";
+import type { Records } from "../../../src/kb/store/records.ts";
 
 const NOW = 1_000_000_000;
 const HOUR_MS = 60 * 60 * 1000;

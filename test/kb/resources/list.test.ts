@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { KnowledgeBase } from "../../../src/kb/resources/knowledge-base.ts";
 import { listResources, textBytes } from "../../../src/kb/resources/list.ts";
-import type { ListPage, Resource } from "../../../src/kb/store/records.ts";
+import type { ListPage, Resource } from "../../../src/kb/store/resources.ts";
 import type { ListQuery } from "../../../src/wire/resource.ts";
 
 const idOf = (at: number): string => at.toString(16).padStart(24, "0");

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { isQuickCreate, isQuickUpdate } from "../../../src/kb/resources/quick.ts";
-import type { Resource } from "../../../src/kb/store/records.ts";
+import type { Resource } from "../../../src/kb/store/resources.ts";
 import type { CreateBody, UpdateBody } from "../../../src/wire/resource.ts";
 
 const MILLION = 1_000_000;

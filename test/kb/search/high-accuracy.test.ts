@@ -4,7 +4,7 @@ import { embedSentences } from "../../../src/kb/ingest/sentence-vectors.ts";
 import { search } from "../../../src/kb/search/search.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
-import type { Account } from "../../../src/kb/store/records.ts";
+import type { Account } from "../../../src/kb/store/accounts.ts";
 import type { Scope } from "../../../src/kb/store/search-index.ts";
 import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";

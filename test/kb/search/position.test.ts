@@ -8,7 +8,7 @@ import { positionOf, type Position } from "../../../src/kb/search/position.ts";
 import { search, type SearchOutcome } from "../../../src/kb/search/search.ts";
 import type { LocationStart } from "../../../src/lib/markup/located-text.ts";
 import type { Location } from "../../../src/wire/location.ts";
-import type { Chunking } from "../../../src/kb/store/records.ts";
+import type { Chunking } from "../../../src/kb/store/chunks.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
 import type { Settings } from "../../../src/wire/primitives.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { search } from "../../../src/kb/search/search.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
-import type { Account } from "../../../src/kb/store/records.ts";
+import type { Account } from "../../../src/kb/store/accounts.ts";
 import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
 import type { Reranker } from "../../../src/kb/search/reranker.ts";
 import type { Embedder } from "../../../src/kb/embed/embedder.ts";

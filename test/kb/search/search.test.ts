@@ -3,7 +3,7 @@ import type { Embedder } from "../../../src/kb/embed/embedder.ts";
 import { search } from "../../../src/kb/search/search.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
-import type { Account } from "../../../src/kb/store/records.ts";
+import type { Account } from "../../../src/kb/store/accounts.ts";
 import type { Scope } from "../../../src/kb/store/search-index.ts";
 import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
 import { unit, wordsOnly } from "../store/store-fixture.ts";

@@ -11,7 +11,7 @@ import type { ServiceOptions } from "../../../src/kb/options.ts";
 import type { Service } from "../../../src/kb/service.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
-import type { KeyScope } from "../../../src/kb/store/records.ts";
+import type { KeyScope } from "../../../src/kb/store/accounts.ts";
 import { putEmptyStore } from "../store/empty-store.ts";
 import { openAnswerCheck, typeOf } from "./answer-check.ts";
 import type { CheckedAnswer, DeclaredApi } from "./answer-check.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { LeasedJob, NewJob } from "../../../src/kb/queue/queue.ts";
 import type { NewTurn, ThreadQuery } from "../../../src/kb/store/chat.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
-import type { StoredFile } from "../../../src/kb/store/records.ts";
+import type { StoredFile } from "../../../src/kb/store/files.ts";
 import { LATER, NOW, type StoreFixture } from "./store-fixture.ts";
 
 const FAR = "2026-06-01T00:00:00.000Z";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { KeyRecord, SessionRecord } from "../../../src/kb/store/records.ts";
+import type { KeyRecord, SessionRecord } from "../../../src/kb/store/accounts.ts";
 import { LATER, NOW, type StoreFixture } from "./store-fixture.ts";
 
 const SECRETS = { familySha256: "d".repeat(64), refreshSha256: "a".repeat(64) };

@@ -3,7 +3,8 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Span } from "../../../src/kb/ingest/chunk/span.ts";
 import type { Scope } from "../../../src/kb/store/search-index.ts";
-import type { Chunk, ResourceChange } from "../../../src/kb/store/records.ts";
+import type { Chunk } from "../../../src/kb/store/chunks.ts";
+import type { ResourceChange } from "../../../src/kb/store/resources.ts";
 import { DEFAULT_SETTINGS, Tier } from "../../../src/wire/primitives.ts";
 import { LATER, NOW, wordsOnly, type StoreFixture } from "./store-fixture.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { LeasedJob } from "../../../src/kb/queue/queue.ts";
 import { receiverOf, stateOf } from "../../../src/kb/store/webhooks.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
-import type { Chunking } from "../../../src/kb/store/records.ts";
+import type { Chunking } from "../../../src/kb/store/chunks.ts";
 import { LATER, NOW, wordsOnly, type StoreFixture } from "./store-fixture.ts";
 
 const FAR = "2026-06-01T00:00:00.000Z";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Chunking } from "../../../src/kb/store/records.ts";
+import type { Chunking } from "../../../src/kb/store/chunks.ts";
 import { LATER, unit, wordsOnly, type StoreFixture } from "./store-fixture.ts";
 
 /** Vectors of sentences. */

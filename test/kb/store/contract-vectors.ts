@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Chunking } from "../../../src/kb/store/records.ts";
+import type { Chunking } from "../../../src/kb/store/chunks.ts";
 import { byVector, byWords, dot, LATER, type StoreFixture, unit, wordsOnly } from "./store-fixture.ts";
 
 /** Search by vector. */

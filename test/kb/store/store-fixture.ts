@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import type { Span } from "../../../src/kb/ingest/chunk/span.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
+import type { Account } from "../../../src/kb/store/accounts.ts";
+import type { Chunk, Chunking } from "../../../src/kb/store/chunks.ts";
 import type {
-  Account,
-  Chunk,
-  Chunking,
   CollectionRecord,
   NewResource,
   Resource,
   ResourceKey,
-} from "../../../src/kb/store/records.ts";
+} from "../../../src/kb/store/resources.ts";
 import type {
   EvidenceQuery,
   FoundChunk,

@@ -1,7 +1,7 @@
 import type { Settings } from "../../../wire/primitives.ts";
-import type { Span } from "../../store/records.ts";
+import type { Span } from "../../store/chunks.ts";
 
-export type { Span } from "../../store/records.ts";
+export type { Span } from "../../store/chunks.ts";
 
 /** Returns the text of a chunk: its part of the document between the repeated head and tail. */
 export function chunkText(text: string, { start, end, before = "", after = "" }: Span): string {

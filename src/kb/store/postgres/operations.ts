@@ -1,6 +1,7 @@
 import { newHexId } from "../../../lib/ids.ts";
 import { TIERS } from "../../../wire/constants.ts";
-import type { Ports, Records } from "../store.ts";
+import type { Records } from "../records.ts";
+import type { Ports } from "../store.ts";
 import { accountsOn } from "./accounts/accounts.ts";
 import { keysOn, sessionsOn } from "./accounts/keys.ts";
 import { linksOn } from "./accounts/links.ts";

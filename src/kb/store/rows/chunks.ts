@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { UserMetadata } from "../../../wire/metadata.ts";
 import { locationsWithin, type StoredLocation } from "../locations.ts";
-import type { Chunk, TextVersion, VersionChunks } from "../records.ts";
+import type { Chunk, TextVersion, VersionChunks } from "../chunks.ts";
 import type { FoundChunk } from "../search-index.ts";
 import { readChunk } from "./parts.ts";
 import type { ResourceRow } from "./records.ts";

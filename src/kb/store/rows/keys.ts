@@ -1,4 +1,4 @@
-import type { KeyChange, KeyRecord } from "../records.ts";
+import type { KeyChange, KeyRecord } from "../accounts.ts";
 
 /** A row of `api_key`. */
 export interface KeyRow {

@@ -1,6 +1,6 @@
 import { countNewlines } from "../../../lib/count-newlines.ts";
 import { withoutLabels } from "../../../lib/markup/front-matter.ts";
-import type { Repeats, Span } from "../records.ts";
+import type { Repeats, Span } from "../chunks.ts";
 
 /**
  * A text as the store holds it: its chunks, the text between them and the text before the first. Chunks overlap little and

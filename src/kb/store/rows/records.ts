@@ -1,6 +1,6 @@
 import type { UserMetadata } from "../../../wire/metadata.ts";
 import type { Settings, Strategy, Tier } from "../../../wire/primitives.ts";
-import type { Origin, Resource, ResourceStatus } from "../records.ts";
+import type { Origin, Resource, ResourceStatus } from "../resources.ts";
 
 // Rows of the tables of either store, and their conversion to records of the port.
 

@@ -1,5 +1,5 @@
 import { KbsyncError } from "../../../lib/failure.ts";
-import type { Resource } from "../records.ts";
+import type { Resource } from "../resources.ts";
 
 /** Lifetime of the answer to an idempotency key. */
 export const ANSWER_TTL_MS = 24 * 60 * 60 * 1000;

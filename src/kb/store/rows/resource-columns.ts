@@ -3,14 +3,8 @@ import { KbsyncError } from "../../../lib/failure.ts";
 import type { LocatedText } from "../../../lib/markup/located-text.ts";
 import { labelOf } from "../label.ts";
 import { withLines } from "../locations.ts";
-import type {
-  Chunking,
-  Expected,
-  NewResource,
-  ResourceChange,
-  ResourceKey,
-  ResourceStatus,
-} from "../records.ts";
+import type { Chunking } from "../chunks.ts";
+import type { Expected, NewResource, ResourceChange, ResourceKey, ResourceStatus } from "../resources.ts";
 import { titleKeyOf } from "../title-key.ts";
 import { resourceOf, type ResourceRow } from "./records.ts";
 

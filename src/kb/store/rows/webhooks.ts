@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { KbsyncError } from "../../../lib/failure.ts";
 import type { EventType, ResourceEvent } from "../../../wire/event.ts";
 import type { Erasure } from "../erasure.ts";
-import type { Resource } from "../records.ts";
+import type { Resource } from "../resources.ts";
 import type { DeliveryBody, Endpoint, NewDelivery, SigningSecret } from "../webhooks.ts";
 
 /**

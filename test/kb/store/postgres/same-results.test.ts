@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresStore } from "../../../../src/kb/store/postgres/open.ts";
-import type { Chunking, NewResource } from "../../../../src/kb/store/records.ts";
+import type { Chunking } from "../../../../src/kb/store/chunks.ts";
+import type { NewResource } from "../../../../src/kb/store/resources.ts";
 import type { Scope } from "../../../../src/kb/store/search-index.ts";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../../src/kb/store/store.ts";

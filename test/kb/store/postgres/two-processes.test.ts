@@ -6,7 +6,7 @@ import { z } from "zod";
 import { LOCAL_ACCOUNT } from "../../../../src/kb/keys/keys.ts";
 import type { LeasedJob } from "../../../../src/kb/queue/queue.ts";
 import { openPostgresStore } from "../../../../src/kb/store/postgres/open.ts";
-import type { ResourceJob } from "../../../../src/kb/store/store.ts";
+import type { ResourceJob } from "../../../../src/kb/store/resources.ts";
 import { ROUTES } from "../../../../src/wire/routes.ts";
 import { SearchAnswer } from "../../../../src/wire/search.ts";
 import { isSkipped, newDatabase } from "./databases.ts";

@@ -4,7 +4,7 @@ import { prepareAnswerNotes } from "../../../../src/kb/store/sqlite/database/ans
 import { rowOf, SCOPE_NUMBER_MAX } from "../../../../src/kb/index/rows.ts";
 import { SCHEMA } from "../../../../src/kb/store/sqlite/database/schema.ts";
 import { prepareScopeWrites } from "../../../../src/kb/store/sqlite/scopes/scope-writes.ts";
-import type { StoredFile } from "../../../../src/kb/store/records.ts";
+import type { StoredFile } from "../../../../src/kb/store/files.ts";
 import { NOW } from "../store-fixture.ts";
 
 let db: Database.Database;

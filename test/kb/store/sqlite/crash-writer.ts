@@ -1,6 +1,6 @@
 import { pathToFileURL } from "node:url";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
-import type { Chunking } from "../../../../src/kb/store/records.ts";
+import type { Chunking } from "../../../../src/kb/store/chunks.ts";
 import { DEFAULT_SETTINGS } from "../../../../src/wire/primitives.ts";
 
 // The process that crash.test.ts kills. It creates, updates and deletes resources concurrently until it is killed, and

@@ -1,6 +1,6 @@
 import { TIERS } from "../../../../wire/constants.ts";
-import type { Account } from "../../records.ts";
-import type { Records } from "../../store.ts";
+import type { Account } from "../../accounts.ts";
+import type { Records } from "../../records.ts";
 import type { Transaction } from "../database/connections.ts";
 
 /** Accounts inside a transaction. `newIds` returns ids for an account and its collections. */

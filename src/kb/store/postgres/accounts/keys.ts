@@ -1,4 +1,4 @@
-import type { KeyRecord, SessionRecord } from "../../records.ts";
+import type { KeyRecord, SessionRecord } from "../../accounts.ts";
 import {
   changedKey,
   effectiveKey,
@@ -8,7 +8,7 @@ import {
   type KeyRow,
   type ParentRow,
 } from "../../rows/keys.ts";
-import type { Records } from "../../store.ts";
+import type { Records } from "../../records.ts";
 import type { Transaction } from "../database/connections.ts";
 import type { Parameters } from "../database/statement.ts";
 

@@ -1,5 +1,5 @@
 import { linkAddress, type LinkFetch } from "../../links.ts";
-import type { Records } from "../../store.ts";
+import type { Records } from "../../records.ts";
 import type { Transaction } from "../database/connections.ts";
 
 /** Maximum stored link fetches; the oldest are evicted first, which costs a full response at the link's next update. */

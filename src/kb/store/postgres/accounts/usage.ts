@@ -1,6 +1,6 @@
 import type { Spending } from "../../spending.ts";
 import type { DaySpending, HourUsage } from "../../usage.ts";
-import type { Records } from "../../store.ts";
+import type { Records } from "../../records.ts";
 import type { Transaction } from "../database/connections.ts";
 
 /** The use of accounts, inside a transaction. */

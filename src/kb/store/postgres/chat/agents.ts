@@ -1,6 +1,6 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
 import type { ChatRecords, StoredAgent } from "../../chat.ts";
-import type { ThreadLink } from "../../records.ts";
+import type { ThreadLink } from "../../thread-link.ts";
 import type { Transaction } from "../database/connections.ts";
 import { lockAccount } from "../queue/webhooks.ts";
 

@@ -1,6 +1,7 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
 import type { ChatRecords, NewTurn, StoredThread, StoredTurn, ThreadImage, ThreadQuery } from "../../chat.ts";
-import type { StoredFile, ThreadKey, ThreadLink } from "../../records.ts";
+import type { StoredFile } from "../../files.ts";
+import type { ThreadKey, ThreadLink } from "../../thread-link.ts";
 import type { Transaction } from "../database/connections.ts";
 import { addDelivery } from "../queue/deliveries.ts";
 import { queueOn } from "../queue/queue.ts";

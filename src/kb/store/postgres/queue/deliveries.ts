@@ -1,5 +1,5 @@
 import type { EventType } from "../../../../wire/event.ts";
-import type { Resource } from "../../records.ts";
+import type { Resource } from "../../resources.ts";
 import {
   DEAD_MAX,
   eventMessage,

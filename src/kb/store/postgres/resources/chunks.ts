@@ -1,4 +1,4 @@
-import type { Chunking } from "../../records.ts";
+import type { Chunking } from "../../chunks.ts";
 import { indexedText, joinHeadings, joinText, namesOf, type Part } from "../../rows/parts.ts";
 import type { ResourceRow } from "../../rows/records.ts";
 import type { Transaction } from "../database/connections.ts";

@@ -1,5 +1,5 @@
-import type { StoredFile } from "../../records.ts";
-import type { Records } from "../../store.ts";
+import type { StoredFile } from "../../files.ts";
+import type { Records } from "../../records.ts";
 import type { Transaction } from "../database/connections.ts";
 
 /** True of a file that nothing uses. */

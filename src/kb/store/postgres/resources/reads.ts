@@ -1,7 +1,7 @@
-import type { CollectionRecord, OwnerCounts, Resource } from "../../records.ts";
+import type { CollectionRecord, OwnerCounts, Resource } from "../../resources.ts";
 import { versionChunks, type ChunkRow } from "../../rows/chunks.ts";
 import { resourceOf, SELECT_RESOURCE, type ResourceRow } from "../../rows/records.ts";
-import type { Records } from "../../store.ts";
+import type { Records } from "../../records.ts";
 import type { Tier } from "../../../../wire/primitives.ts";
 import type { Transaction } from "../database/connections.ts";
 import { readContent } from "./chunks.ts";

@@ -1,5 +1,6 @@
 import type { AcceptedBatch } from "../../batches.ts";
-import type { Resource, ResourceKey, StoredFile } from "../../records.ts";
+import type { StoredFile } from "../../files.ts";
+import type { Resource, ResourceKey } from "../../resources.ts";
 import type { RequestNote, StoredAnswer } from "../../request-note.ts";
 import {
   ANSWER_TTL_MS,
@@ -8,7 +9,7 @@ import {
   NOTES_MAX,
   REMOVED_MAX,
 } from "../../rows/request-notes.ts";
-import type { Records } from "../../store.ts";
+import type { Records } from "../../records.ts";
 import type { Transaction } from "../database/connections.ts";
 
 /** The subject of a note. */

@@ -1,4 +1,4 @@
-import type { Expected, ResourceKey, ResourceStatus } from "../../records.ts";
+import type { Expected, ResourceKey, ResourceStatus } from "../../resources.ts";
 import { SELECT_RESOURCE, type ResourceRow } from "../../rows/records.ts";
 import { refuseUnexpected, type ChangedColumns, type NewColumns } from "../../rows/resource-columns.ts";
 import type { Transaction } from "../database/connections.ts";

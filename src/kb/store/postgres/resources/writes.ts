@@ -1,19 +1,20 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
 import { jobKey } from "../../../queue/waits.ts";
 import { linkAddress } from "../../links.ts";
+import type { Chunking } from "../../chunks.ts";
 import type {
-  Chunking,
   Expected,
   NewResource,
   Resource,
   ResourceChange,
   ResourceKey,
   ResourceStatus,
-} from "../../records.ts";
+} from "../../resources.ts";
 import { splitText } from "../../rows/parts.ts";
 import { resourceOf, type ResourceRow } from "../../rows/records.ts";
 import { changedColumns, newColumns, type TextColumns } from "../../rows/resource-columns.ts";
-import type { Records, ResourceJob } from "../../store.ts";
+import type { Records } from "../../records.ts";
+import type { ResourceJob } from "../../resources.ts";
 import { forgetLink } from "../accounts/links.ts";
 import type { Transaction } from "../database/connections.ts";
 import { publish } from "../queue/deliveries.ts";

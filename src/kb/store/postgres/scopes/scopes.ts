@@ -1,6 +1,6 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
 import { rowOf, SCOPE_NUMBER_MAX, SEQUENCE_MAX } from "../../../index/rows.ts";
-import type { NewResource, ResourceKey } from "../../records.ts";
+import type { NewResource, ResourceKey } from "../../resources.ts";
 import type { Transaction } from "../database/connections.ts";
 
 /** Returns the scope of the resource's collection and owner; creates it if it does not exist. Throws `store_full`. */

@@ -1,7 +1,7 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
 import { quantize } from "../../../index/quantized.ts";
 import { packSentences } from "../../../index/sentence-codes.ts";
-import type { Chunking, Span } from "../../records.ts";
+import type { Chunking, Span } from "../../chunks.ts";
 import { joinHeadings, vectorKey, type Part } from "../../rows/parts.ts";
 import type { ResourceRow } from "../../rows/records.ts";
 import type { Transaction } from "../database/connections.ts";

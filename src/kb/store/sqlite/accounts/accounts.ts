@@ -1,6 +1,7 @@
 import { linkAddress, type LinkFetch } from "../../links.ts";
 import { TIERS } from "../../../../wire/constants.ts";
-import type { Account, KeyRecord, OwnerCounts, ResourceKey } from "../../records.ts";
+import type { Account, KeyRecord } from "../../accounts.ts";
+import type { OwnerCounts, ResourceKey } from "../../resources.ts";
 import type { Inside } from "../../methods.ts";
 import type { Connection } from "../database/connection.ts";
 import {

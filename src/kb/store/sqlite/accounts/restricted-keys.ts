@@ -1,7 +1,7 @@
 import { newHexId } from "../../../../lib/ids.ts";
 import { TIERS } from "../../../../wire/constants.ts";
 import type { AccountKey, RestrictedKeys } from "../../maintenance.ts";
-import type { KeyScope } from "../../records.ts";
+import type { KeyScope } from "../../accounts.ts";
 import { type Connection, openForWriting } from "../database/connection.ts";
 import { storeFailure } from "../database/failures.ts";
 import { keyOf, type KeyRow } from "../../rows/keys.ts";

@@ -1,5 +1,5 @@
 import type { Inside } from "../../methods.ts";
-import type { SessionRecord } from "../../records.ts";
+import type { SessionRecord } from "../../accounts.ts";
 import type { Connection } from "../database/connection.ts";
 
 /** Maximum stored sessions, of which each takes a valid key to open. */

@@ -1,6 +1,6 @@
 import type { StoredAgent, StoredThread, StoredTurn, ThreadImage } from "../../chat.ts";
 import type { Inside } from "../../methods.ts";
-import type { StoredFile } from "../../records.ts";
+import type { StoredFile } from "../../files.ts";
 import type { Connection } from "../database/connection.ts";
 
 /** Reads of agents and threads. */

@@ -1,7 +1,8 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
 import type { Inside } from "../../methods.ts";
 import type { ShownTurn } from "../../chat.ts";
-import type { ThreadKey, ThreadLink, StoredFile } from "../../records.ts";
+import type { StoredFile } from "../../files.ts";
+import type { ThreadKey, ThreadLink } from "../../thread-link.ts";
 import type { Connection } from "../database/connection.ts";
 import { prepareDeliveryQueue } from "../queue/delivery-queue.ts";
 import type { QueueWrites } from "../queue/queue-writes.ts";

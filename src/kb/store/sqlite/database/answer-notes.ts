@@ -1,6 +1,7 @@
 import type { RequestNote } from "../../request-note.ts";
 import type { AcceptedBatch } from "../../batches.ts";
-import type { Resource, ResourceKey, StoredFile } from "../../records.ts";
+import type { StoredFile } from "../../files.ts";
+import type { Resource, ResourceKey } from "../../resources.ts";
 import {
   ANSWER_TTL_MS,
   notedBefore,

@@ -1,4 +1,4 @@
-import type { Chunking } from "../../records.ts";
+import type { Chunking } from "../../chunks.ts";
 import type { Connection } from "../database/connection.ts";
 import { indexedText, joinHeadings, namesOf, type Part } from "../../rows/parts.ts";
 import type { ResourceRow } from "../../rows/records.ts";

@@ -1,5 +1,5 @@
 import type { Inside } from "../../methods.ts";
-import type { StoredFile } from "../../records.ts";
+import type { StoredFile } from "../../files.ts";
 import type { Connection } from "../database/connection.ts";
 
 /** Writes of uploaded files. Each runs inside a transaction of the caller. */

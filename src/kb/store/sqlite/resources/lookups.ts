@@ -1,6 +1,6 @@
 import type { Tier } from "../../../../wire/primitives.ts";
 import type { Inside } from "../../methods.ts";
-import type { CollectionRecord, Resource } from "../../records.ts";
+import type { CollectionRecord, Resource } from "../../resources.ts";
 import type { StoredAnswer } from "../../request-note.ts";
 import { ANSWER_TTL_MS } from "../../rows/request-notes.ts";
 import type { Connection } from "../database/connection.ts";

@@ -2,17 +2,17 @@ import { KbsyncError } from "../../../../lib/failure.ts";
 import type { Lease } from "../../../queue/queue.ts";
 import { jobKey } from "../../../queue/waits.ts";
 import { linkAddress } from "../../links.ts";
+import type { Chunking } from "../../chunks.ts";
 import type {
-  Chunking,
   Expected,
   NewResource,
   Resource,
   ResourceChange,
   ResourceKey,
   ResourceStatus,
-} from "../../records.ts";
+} from "../../resources.ts";
 import type { Inside } from "../../methods.ts";
-import type { ResourceJob } from "../../store.ts";
+import type { ResourceJob } from "../../resources.ts";
 import type { AnswerNotes } from "../database/answer-notes.ts";
 import type { Connection } from "../database/connection.ts";
 import { prepareChangeWrites } from "./changes.ts";

@@ -1,5 +1,5 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
-import type { NewResource } from "../../records.ts";
+import type { NewResource } from "../../resources.ts";
 import type { Connection } from "../database/connection.ts";
 import { rowOf, SCOPE_NUMBER_MAX, SEQUENCE_MAX } from "../../../index/rows.ts";
 

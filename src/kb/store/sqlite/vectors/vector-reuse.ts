@@ -1,4 +1,4 @@
-import type { Span } from "../../records.ts";
+import type { Span } from "../../chunks.ts";
 import type { Connection } from "../database/connection.ts";
 import { joinHeadings, vectorKey, type Part } from "../../rows/parts.ts";
 import type { ResourceRow } from "../../rows/records.ts";

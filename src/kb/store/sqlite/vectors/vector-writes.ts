@@ -1,5 +1,5 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
-import type { Chunking } from "../../records.ts";
+import type { Chunking } from "../../chunks.ts";
 import type { ChunkSentences } from "../../search-index.ts";
 import type { Inside } from "../../methods.ts";
 import type { Connection } from "../database/connection.ts";

@@ -1,6 +1,6 @@
 import Database from "better-sqlite3";
 import { openSqliteStore } from "../../../../../src/kb/store/sqlite/open.ts";
-import type { NewResource } from "../../../../../src/kb/store/records.ts";
+import type { NewResource } from "../../../../../src/kb/store/resources.ts";
 import type { Scope } from "../../../../../src/kb/store/search-index.ts";
 import type { Store } from "../../../../../src/kb/store/store.ts";
 import { DEFAULT_SETTINGS } from "../../../../../src/wire/primitives.ts";

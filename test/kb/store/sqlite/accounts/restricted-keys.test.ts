@@ -7,7 +7,7 @@ import { restrictKeys } from "../../../../../src/kb/store/sqlite/accounts/restri
 import { sqliteMaintenance } from "../../../../../src/kb/store/sqlite/maintenance.ts";
 import { openForWriting } from "../../../../../src/kb/store/sqlite/database/connection.ts";
 import { prepareAccountWrites } from "../../../../../src/kb/store/sqlite/accounts/accounts.ts";
-import type { KeyRecord } from "../../../../../src/kb/store/records.ts";
+import type { KeyRecord } from "../../../../../src/kb/store/accounts.ts";
 import { Tier } from "../../../../../src/wire/primitives.ts";
 
 const NOW = "2026-01-02T03:04:05.678Z";

@@ -3,7 +3,7 @@ import { analyze } from "../../../../../src/kb/lexical/analyzer.ts";
 import { idf, K1, queryFactor, saturation } from "../../../../../src/kb/lexical/bm25.ts";
 import { openSqliteStore } from "../../../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../../../src/kb/store/store.ts";
-import type { Account } from "../../../../../src/kb/store/records.ts";
+import type { Account } from "../../../../../src/kb/store/accounts.ts";
 import type { Scope } from "../../../../../src/kb/store/search-index.ts";
 import { DEFAULT_SETTINGS } from "../../../../../src/wire/primitives.ts";
 import { byWords, wordsOnly } from "../../store-fixture.ts";
