@@ -28,7 +28,8 @@ export function DocumentsTable({
 }): JSX.Element {
   const { documents, total, isCurrent } = list;
   const [chosen, setChosen] = useState<ReadonlyMap<string, ListedDocument>>(new Map());
-  // The box of the head stays checked while the documents that it selects are loaded.
+  // The box of the head stays checked, and ignores clicks, while the documents that it selects are loaded. Disabled, it would
+  // lose the focus.
   const [isChoosingAll, setIsChoosingAll] = useState(false);
   const [isDeleting, setIsDeleting] = useState(false);
   const [error, setError] = useState<unknown>();
@@ -130,7 +131,9 @@ export function DocumentsTable({
                   type="checkbox"
                   aria-label={`Select all ${count(total)}`}
                   checked={isAll || isChoosingAll}
-                  disabled={isChoosingAll}
+                  aria-busy={isChoosingAll}
+                  aria-disabled={isChoosingAll}
+                  onClick={(event) => isChoosingAll && event.preventDefault()}
                   onChange={(event) => (event.currentTarget.checked ? void chooseAll() : none())}
                 />
               </span>

@@ -254,14 +254,17 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
           .locator(".small.muted")
           .count(),
       ).toBe(2);
-      // The box stays checked while the service answers late and the list changes.
+      // The box stays checked, and has the focus, while the service answers late and the list changes.
       let answer = (): void => {};
       await page.route(/\/documents\?.*limit=1000$/, async (route) => {
         await new Promise<void>((resolve) => (answer = resolve));
         await route.continue();
       });
       const selectAll = page.getByRole("checkbox", { name: /Select all/ });
-      await selectAll.check();
+      await selectAll.focus();
+      await page.keyboard.press("Space");
+      await page.locator("input[aria-busy=true]:focus").waitFor();
+      await page.keyboard.press("Space");
       const reloaded = page.waitForResponse(/\/documents\?.*limit=100$/);
       await create({ title: "Seal five", content: "A seal, five.", owner_id });
       await reloaded;
