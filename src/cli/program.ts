@@ -21,7 +21,7 @@ import { visible } from "./output/visible.ts";
 export async function runProgram(args: readonly string[]): Promise<number> {
   const stopping = new AbortController();
   const onSignal = (): void => {
-    // A second signal does not wait for a clean end: the ledger survives that as it survives kill -9.
+    // A second signal ends the process at once: the ledger survives that as it survives kill -9.
     if (stopping.signal.aborted) process.exit(EXIT.stopped);
     stopping.abort();
     setTimeout(cutOff, STOP_MS_MAX).unref();
@@ -51,7 +51,7 @@ export async function runProgram(args: readonly string[]): Promise<number> {
     env: process.env,
     cwd: process.cwd(),
     signal: stopping.signal,
-    // A terminal that is closed hangs up: what was started there ends with it, and nobody reads its output.
+    // A closing terminal hangs up: its programs end with it, and nobody reads their output.
     ...(!isatty(0) && !isatty(2) && { onHangup: hangups.listen, holdHangups: hangups.hold }),
     nowMs: Date.now,
     exitCode: EXIT.done,
@@ -79,8 +79,8 @@ const errors = {
 };
 
 /**
- * A signal ends the program within ten seconds, the time that a service manager and a person have patience for. What
- * is cut off then is what a kill -9 would cut off, and is put right at the next start.
+ * A signal ends the program within ten seconds, for which a service manager and a person wait. Anything still unfinished is cut
+ * off as by kill -9, and repaired at the next start.
  */
 const STOP_MS_MAX = 9500;
 
@@ -156,16 +156,16 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = Object.ass
 );
 
 /**
- * The commands that a command line needs: the one that it starts with, because loading all of them takes as long as most
- * commands run. All of them for a help, a mistake, and completions, which name each.
+ * The commands that a command line needs: its first word, because loading all of them takes as long as most commands run. All
+ * of them for help, completions and unknown commands, which list each.
  */
 function namesToLoad([first = ""]: readonly string[]): readonly string[] {
   return Object.hasOwn(COMMANDS, first) && first !== "completion" ? [first] : Object.keys(COMMANDS);
 }
 
 /**
- * The program with the command that `args` start with, or else with all commands; nothing runs before it parses a command line.
- * `args` are quoted where a person has to choose.
+ * Builds the program with the command that `args` start with, or with all commands; nothing runs before it parses a command
+ * line. `args` are quoted if a person has to choose an instance.
  */
 export async function buildProgram(context: Context, args: readonly string[] = []): Promise<Command> {
   const program = fitTerminal(new Command("kbsync"))
@@ -179,7 +179,7 @@ export async function buildProgram(context: Context, args: readonly string[] = [
         writeError(
           prose({ stdout: errors, invocation: { ...invocationOf(context, {}), options: "" } }, text),
         ),
-      // The prefix of all other errors, and no sentence that starts small.
+      // The prefix of all other errors, and a sentence with a capital.
       outputError: (text, write) =>
         write(
           text
@@ -250,14 +250,14 @@ function addCommonOptions(program: Command): void {
   }
 }
 
-/** Options that print what a program reads. */
+/** Options that print output for programs. */
 interface Printed {
   readonly json?: boolean;
   readonly print?: boolean;
   readonly report?: boolean;
 }
 
-/** Applies the options of the log, which come before the environment. Throws `usage` for what there is not. */
+/** Applies the options of the log, which override the environment. Throws `usage` for an unknown level or format. */
 function setLog(context: Context, { quiet, verbose, logFormat: format }: CommonOptions): void {
   const { env } = context;
   if (quiet === true) env["KBSYNC_LOG"] = "error";
@@ -268,10 +268,10 @@ function setLog(context: Context, { quiet, verbose, logFormat: format }: CommonO
   logFormat(env);
 }
 
-/** Commands that print what documents hold. */
+/** Commands that print the contents of documents. */
 const VERBATIM: ReadonlySet<string> = new Set(["search", "ask", "eval", "mcp", "facets", "completion"]);
 
-/** Exit status for what ended a command, after reporting it on standard error. */
+/** Reports the error that ended a command on standard error. Returns the exit status. */
 export function endOf(
   error: unknown,
   signal: AbortSignal,

@@ -138,9 +138,9 @@ const PlannedAction = record({
 /** The work that a pass would send. */
 const PlanEstimate = record({
   documents: z.number(),
-  /** Of their files. */
+  /** Bytes of their files. */
   bytes: z.number(),
-  /** Of the texts that are sent as such, at four characters each. */
+  /** Tokens of the texts that are sent as text, at four characters each. */
   tokens: z.number(),
   /** Documents whose text only the service will know, such as PDFs. */
   unknown: z.number(),

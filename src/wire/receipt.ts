@@ -122,7 +122,7 @@ export type LedgerReceiptRequest = z.infer<typeof LedgerReceiptRequest>;
 export const LedgerReceipt = z
   .object({
     folders: z.array(FolderReceipt).readonly(),
-    /** Those of the cited documents whose file was changed or deleted since. */
+    /** The cited documents whose file was changed or deleted since. */
     changed: z.array(z.string()).readonly(),
   })
   .readonly();

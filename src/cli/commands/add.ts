@@ -46,7 +46,7 @@ async function add(context: Context, dirs: readonly string[], options: AddOption
 
 const NEXT_START = "no running daemon took it: `kbsync sync` or the next `kbsync up` syncs it\n";
 
-/** `config_not_found`: there is no file to edit. The folders that are synced by name belong into one too. */
+/** `config_not_found`: there is no file to edit. Folders that were named on the command line belong in it too. */
 function noConfiguration(operator: Pick<Operator, "sources">, folders: readonly string[]): KbsyncError {
   const named = operator.sources();
   const all = new Set([...named.map(({ absolutePath }) => absolutePath), ...folders]);

@@ -40,7 +40,7 @@ async function approve(context: Context, source: string | undefined, options: Ap
     const held = (await operator.act("held", where))?.answer.held ?? [];
     if (options.json === true) printJson(context, { held });
     else context.stdout.write(held.length === 0 ? haltedWords(haltedIn(stateDir)) : heldWords(held));
-    // A person who meant to approve must not believe that it happened.
+    // Nobody should believe that something was approved.
     if (held.length > 0 && options.dryRun !== true) context.exitCode = EXIT.held;
     return;
   }
@@ -59,7 +59,7 @@ function haltedIn(stateDir: string): readonly Halted[] {
   return readStatus(stateDir, 0)?.sources.filter(({ halted }) => halted) ?? [];
 }
 
-/** Where there is nothing to agree to: sources whose folder is away, for to that nobody can agree. */
+/** The words when nothing can be approved; names halted sources, because nobody can approve a missing folder. */
 export function haltedWords(sources: readonly Halted[]): string {
   if (sources.length === 0) return "nothing is held\n";
   return sources
@@ -81,7 +81,7 @@ export function heldWords(held: readonly Approval[]): string {
     .join("");
 }
 
-/** Approved deletes, a line each; where no delete waits, a source goes on that stood still. */
+/** The approved deletes, one line each. A halted source without waiting deletes continues. */
 export function approveWords(approvals: readonly Omit<Approval, "token">[], isRunning: boolean): string {
   if (approvals.length === 0) return "nothing is held\n";
   const lines = approvals.map(({ source, held, reason }) => {

@@ -41,7 +41,7 @@ async function backup(context: Context, to: string, options: BackupCommandOption
   const target = resolve(context.cwd, to);
   refuseWatched(target, [...sources.map(({ absolutePath }) => absolutePath), ...ledgerFolders(stateDir)]);
   finishRestore(stateDir);
-  // Loaded here: no other command pays for the code of the store.
+  // Loaded here, because no other command needs the code of the store.
   const [{ makeBackup }, { backupParts }] = await Promise.all([
     import("../../backup/make.ts"),
     import("../state/state-parts.ts"),
@@ -68,7 +68,7 @@ const NOT_IN_BACKUP =
 const DATABASE_BACKUP =
   "Back the database up with PostgreSQL's own tools: pg_dump, or pg_basebackup with an archive of the log (docs/SCALE.md). `kbsync doctor` checks what copies it.";
 
-/** A state folder whose service has a database, and that no daemon uses, holds nothing but its key. */
+/** A state folder whose service uses a database, and that no daemon uses, contains only the key. */
 function onlyDatabase(stateDir: string): KbsyncError {
   return new KbsyncError(
     `everything is in the database, and nothing to back up in the state folder ${stateDir}`,
@@ -80,7 +80,9 @@ function onlyDatabase(stateDir: string): KbsyncError {
   );
 }
 
-/** In a watched folder a backup would become documents, and with it the upload addresses that grant access by themselves. */
+/**
+ * Refuses a target in a synced folder: the backup would become documents, with the upload addresses, which alone grant access.
+ */
 function refuseWatched(target: string, folders: readonly string[]): void {
   const source = sourceAround(target, folders);
   if (source === undefined) return;
@@ -103,7 +105,7 @@ export function backupText({ path, files, bytes, missing }: BackupReport): strin
   return `${lines.join("\n")}\n`;
 }
 
-/** The first of the files that were left out, and how many more there are. */
+/** The first files that were left out, and the number of the others. */
 export function namedLines(what: string, files: BackupReport["missing"]): string[] {
   const lines = files.slice(0, NAMED).map(({ path, reason }) => `${what}: ${path} (${reason})`);
   if (files.length > NAMED) lines.push(`… and ${thousands(files.length - NAMED)} more`);

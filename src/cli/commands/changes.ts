@@ -72,7 +72,7 @@ async function printStored(
   }
 }
 
-/** Prints later changes until the signal is aborted. A service that restarts is waited for. */
+/** Prints later changes until the signal aborts. Waits for a service that restarts. */
 async function follow(
   service: KnowledgeService,
   start: string,

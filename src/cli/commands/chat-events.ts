@@ -10,12 +10,12 @@ const Delta = z.object({ content: z.string() });
 
 /** Longest event in characters: a whole answer with its annotations. */
 const EVENT_CHARS_MAX = 16 * 1024 * 1024;
-/** Longest answer that comes as a whole. */
+/** Longest answer that arrives in one piece. */
 const ANSWER_BYTES_MAX = 4 * EVENT_CHARS_MAX;
 
 /**
- * Reads the answer to a question, whether it comes in pieces or, from a service that knows no streams, as a whole;
- * `show` receives each piece. Throws `service_refused` with the service's words, also where it breaks off.
+ * Reads the answer to a question: a stream of pieces, or one piece from a service without streams. `show` receives each piece.
+ * Throws `service_refused` with the service's words, also if the answer breaks off.
  */
 export async function readChatAnswer(
   { headers, body }: Pick<Dispatcher.ResponseData, "headers" | "body">,
@@ -54,7 +54,7 @@ function brokenOff(error: unknown): KbsyncError {
   return refused(`the service broke off its answer: ${messageOf(error)}`);
 }
 
-/** Returns undefined for text that is no JSON: no schema accepts it. */
+/** Returns undefined for text that is not JSON: no schema accepts it. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -13,11 +13,11 @@ import { runningInstances } from "../state/instances.ts";
 import { ledgerFolders } from "../state/sources.ts";
 import { stateFolder } from "../state/state-folder.ts";
 
-/** Arguments that the shells complete with values of this machine. */
+/** Arguments that shells complete with values from this machine. */
 const COMPLETION_VALUES = ["sources", "agents"] as const;
 type CompletionValues = (typeof COMPLETION_VALUES)[number];
 
-/** A person waits for the key that they pressed. */
+/** A person waits after pressing a key. */
 const TIMEOUT_MS = 1000;
 
 const SHELLS = ["bash", "zsh", "fish"] as const;
@@ -27,7 +27,7 @@ interface CompletionOptions extends CommonOptions {
   readonly list?: CompletionValues;
 }
 
-/** `kbsync completion`: prints what a shell completes the program's commands and options with. */
+/** `kbsync completion`: prints a shell's completion script for the program's commands and options. */
 export function addCompletion(program: Command, context: Context): void {
   program
     .command("completion")

@@ -14,14 +14,17 @@ interface DoctorOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-/** A check and what it saw. */
+/** A check with its result. */
 export interface Examined extends Checked {
   readonly check: string;
-  /** No damage and no failure; warnings may be there. */
+  /** No damage and no failure; there may be warnings. */
   readonly sound: boolean;
 }
 
-/** `kbsync doctor`: checks that kbsync can work here and that its state is sound, and says what to do where it is not. */
+/**
+ * `kbsync doctor`: checks that kbsync can work on this machine and that its state is sound, and advises what to do about each
+ * problem.
+ */
 export function addDoctor(program: Command, context: Context): void {
   program
     .command("doctor")
@@ -40,7 +43,7 @@ async function doctor(context: Context, options: DoctorOptions): Promise<void> {
     quick: options.quick === true,
     signal: context.signal,
   };
-  // Loaded here: no other command pays for the code of the checks.
+  // Loaded here, because no other command needs the code of the checks.
   const { CHECKS } = await import("../doctor-checks/doctor-checks.ts");
   const examined: Examined[] = [];
   for (const check of CHECKS) {
@@ -78,7 +81,7 @@ function troubleOf(findings: Examined["findings"]): string {
   return findings.some(({ level }) => level === "damage") ? "damaged" : "failed";
 }
 
-/** The result for a person: a line a check, and below it what is wrong and what to do. */
+/** The result for a person: one line per check, followed by what is wrong and what to do. */
 export function doctorText(examined: readonly Examined[]): string {
   const lines = examined.flatMap(({ check, sound, seen, findings }) => [
     `${(sound ? "ok" : troubleOf(findings)).padEnd(8)} ${check.padEnd(8)} ${visibleLine(seen)}`,

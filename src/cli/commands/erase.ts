@@ -59,7 +59,7 @@ async function run(context: Context, path: string | undefined, options: EraseOpt
   else context.stdout.write(reportText(report, remains));
 }
 
-/** Erases while no daemon runs; starts an embedded service that does not run for as long. */
+/** Erases while no daemon runs. Starts the embedded service for this time unless it runs. */
 async function eraseAlone(
   context: Context,
   operator: Operator,

@@ -11,7 +11,7 @@ import type { ResourceRecord } from "../../wire/resource.ts";
 import type { Context } from "../output/context.ts";
 import { counted } from "../output/progress.ts";
 
-/** Headings that a starter chooses from; the documents after them are left out. */
+/** Maximum number of headings to choose from; further documents are left out. */
 const HEADINGS_MAX = 100_000;
 
 /** The sources of a starter: the ledger and the service that it was synced to. */

@@ -75,7 +75,7 @@ Ranks count passages. hit@1 and hit@3: share of the questions with an expected f
 MRR: mean of 1/rank, to rank 10. answer: share of the answers found in one of the first 3 passages.
 Exits with 1 if a figure is below its threshold, or with --no-worse if a question got worse.`;
 
-/** `kbsync eval`: how well searches find what they should. */
+/** `kbsync eval`: measures how well searches find the expected files. */
 export function addEval(program: Command, context: Context): void {
   const command = program
     .command("eval")

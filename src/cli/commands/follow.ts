@@ -15,7 +15,7 @@ import { unbroken } from "../terminal/prose.ts";
 /** Interval between two readings of the progress, in milliseconds. */
 export const LOOK_EVERY_MS = 100;
 
-/** The troubled files that the log has named: each failure is shown once. */
+/** The failed files that the log has named: each failure is shown once. */
 export interface LoggedFailures {
   readonly onActivity: (activity: DaemonActivity) => void;
   has(file: Pick<TroubledFile, "source" | "path">): boolean;
@@ -68,14 +68,14 @@ export async function followDaemon(
 }
 
 /**
- * Answers a person's Ctrl-C at once, with what still has to end. Returns a function that ends this, with a summary if the person
+ * Responds to Ctrl-C at once with what still has to end. Returns a function that stops this, and prints a summary if a person
  * has stopped the program.
  */
 export function answerStop(
   { signal, stderr, stderrIsTTY }: Pick<Context, "signal" | "stderr" | "stderrIsTTY">,
   status: () => DaemonStatus,
 ): () => void {
-  // A service manager knows that it stops the program.
+  // A service manager needs no answer: it stopped the program itself.
   if (!stderrIsTTY) return () => undefined;
   const answer = (): void => {
     const { inFlight } = status().progress;
@@ -93,7 +93,7 @@ export function answerStop(
 /** Troubled files that are named one by one under each heading; `kbsync ls` lists the rest. */
 export const FILES_SHOWN = 20;
 
-/** `2 failed; in agreement: 20,000 files, 20,000 changes in 9 s`, and the files that are not. */
+/** `2 failed; in agreement: 20,000 files, 20,000 changes in 9 s`, followed by the files that are not in agreement. */
 export function passSummary(status: DaemonStatus, elapsedMs: number): string {
   const { sources, progress } = status;
   const files = sum(sources, "files");
@@ -137,7 +137,7 @@ export function passSummary(status: DaemonStatus, elapsedMs: number): string {
 /** The words for a paused source. */
 export const PAUSED_WORDS = "paused: nothing is sent until `kbsync resume`";
 
-/** Why a source stands still, or why its deletes are held; undefined when neither. */
+/** Why a source is halted, or why its deletes are held; undefined if neither applies. */
 export function holdLine({
   halted,
   holdReason,
@@ -151,7 +151,7 @@ export function holdLine({
 /** Number of unreadable paths that are listed. */
 const UNREADABLE_SHOWN = 3;
 
-/** The unreadable files, the first ones by name; undefined where everything can, or no name is known. */
+/** The unreadable files, the first ones by name; undefined if there are none, or no name is known. */
 export function unreadableLine({
   unreadable,
   unreadablePaths,
@@ -165,7 +165,7 @@ export function unreadableLine({
   return `cannot be read: ${names}${rest > 0 ? ` and ${thousands(rest)} more` : ""} (check owner and mode)`;
 }
 
-/** Mounts below a source that are not as they were, each with what to do. */
+/** Mounts below a source that have changed, each with what to do. */
 export function mountLines({ mounts }: Pick<SourceStatus, "mounts">): readonly string[] {
   return mounts.map(({ path, reason, remedy }) => `${visibleLine(path)}: ${reason} (${remedy})`);
 }
@@ -182,7 +182,7 @@ export function removedLine({
   return `no longer synced; its ${counted(resources, "document")} ${are} still searchable (${remove})`;
 }
 
-/** `  3 skipped` and how to list them; empty when there is none. */
+/** `  3 skipped` and how to list them; empty if there are none. */
 function skippedLine(count: number): string {
   return count === 0 ? "" : `  ${thousands(count)} skipped (\`kbsync ls --skipped\` lists them)\n`;
 }

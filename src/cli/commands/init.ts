@@ -75,7 +75,10 @@ function refuseOverwriting(file: string, force: boolean): void {
   });
 }
 
-/** The tier where none is named: the best that this machine does well; at a hosted service, whose price is unknown, the cheapest. */
+/**
+ * The tier if none is named: the best one that this machine runs well, or the cheapest one for a hosted service, whose price is
+ * unknown.
+ */
 async function suitingTier({ apiUrl }: InitOptions): Promise<Tier> {
   return apiUrl === undefined ? bestTier(await thisMachine({})) : "fastest";
 }
@@ -114,7 +117,7 @@ function wishesOf(
   };
 }
 
-/** A folder that is named must be there: a missing one is a slip of the keyboard. Throws `source_unusable`. */
+/** A named folder must exist: a missing one is a typing error. Throws `source_unusable`. */
 function knownFolder(folder: string): string {
   requireFolder(folder);
   return folder;

@@ -29,7 +29,7 @@ export async function onTerminal<T>(
 ): Promise<T> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   const ended = Promise.withResolvers<never>();
-  // Nobody need wait for it.
+  // Nothing needs to wait for it.
   ended.promise.catch(() => undefined);
   terminal.on("close", () =>
     ended.reject(
@@ -41,7 +41,7 @@ export async function onTerminal<T>(
   // The terminal takes Ctrl-C for itself while a question is open.
   terminal.on("SIGINT", () => void process.kill(process.pid, "SIGINT"));
   context.signal.addEventListener("abort", () => terminal.close(), { once: true });
-  // The answer to a question ends its line, and Ctrl-C does not.
+  // The answer to a question ends its line; Ctrl-C does not.
   const endLine = (): void => context.stdout.write("\n");
   const ask: Ask = async (question) => {
     context.signal.addEventListener("abort", endLine, { once: true });
@@ -58,7 +58,10 @@ export async function onTerminal<T>(
   }
 }
 
-/** Asks the questions in order; an empty answer takes the value in brackets. `say` prints choices, and what is wrong with an answer. */
+/**
+ * Asks the questions in order; an empty answer selects the value in brackets. `say` prints choices and the problems of an
+ * answer.
+ */
 export async function askAll(
   given: Wishes,
   ask: Ask,
@@ -147,7 +150,7 @@ function addressOf(text: string): string | undefined {
     : undefined;
 }
 
-/** As everybody who types a path means it. */
+/** Resolves a typed path as a shell would. */
 function absolute(path: string, cwd: string): string {
   if (path === "~" || path.startsWith("~/")) return join(homedir(), path.slice(1));
   return resolve(cwd, path);

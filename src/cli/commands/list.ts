@@ -12,7 +12,7 @@ interface ListOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-/** `kbsync list`: the synced folders, and those that left documents behind. */
+/** `kbsync list`: the synced folders, and former ones that still have documents. */
 export function addList(program: Command, context: Context): void {
   program
     .command("list")

@@ -8,7 +8,7 @@ import { visibleLine } from "../output/visible.ts";
 import { unbroken } from "../terminal/prose.ts";
 import { locatedPath, nothingSynced, openOperator, printJson } from "../state/ask.ts";
 
-/** The states that are listed, in the order of what needs a person most. */
+/** The listed states; those that need a person come first. */
 const STATES = ["held", "failed", "waiting", "skipped"] as const;
 type ListedState = (typeof STATES)[number];
 

@@ -63,9 +63,9 @@ async function mcp(context: Context, options: McpOptions): Promise<void> {
     throw usage("--key-file is for stdio; over HTTP each client sends its own key");
   const { port: _port, host: _host, publicUrl: _publicUrl, ...rest } = options;
   const config = loadConfig(configRequest(context, rest));
-  // Reports a file that holds no key at once, not with the first call.
+  // Reports a file without a key at once, not at the first call.
   const ownKey = keyFile === undefined ? undefined : existingKey(keyFile);
-  // Loaded here: no other command pays for the protocol's code.
+  // Loaded here, because no other command needs the protocol's code.
   const { openServiceConnections } = await import("../../mcp/service.ts");
   const connections = openServiceConnections();
   const log = openLog({ KBSYNC_LOG: "warn", ...context.env }, context.stderrIsTTY, context.invocation);
@@ -107,7 +107,7 @@ async function mcp(context: Context, options: McpOptions): Promise<void> {
   }
 }
 
-/** The caller with a key; undefined: with the one that the other commands use. */
+/** The caller with a key; undefined: the key that the other commands use. */
 function callerWith(
   context: Context,
   config: Config,
@@ -116,7 +116,7 @@ function callerWith(
 ): Caller {
   const state = stateFolder(config.stateDir);
   return {
-    // Looked for with each call: the embedded service may have been started again, on another port.
+    // Found anew for each call: the embedded service may have restarted on another port.
     reach: async () => {
       const found = await addressOf(config, state, context.env, key !== undefined);
       const pauthkey = key ?? found.pauthkey ?? "";
@@ -130,7 +130,7 @@ function callerWith(
   };
 }
 
-/** Where the service is. `mayLackKey`: the caller has a key, so that none need be configured for a hosted one. */
+/** Returns the address of the service. `mayLackKey`: the caller has a key, so a hosted service needs no configured one. */
 async function addressOf(
   config: Config,
   state: StateFolder,

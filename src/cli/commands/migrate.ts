@@ -10,7 +10,7 @@ interface MigrateOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-/** `kbsync migrate`: the tables of the configured database. The store in a file is brought up to date when it is opened. */
+/** `kbsync migrate`: upgrades the tables of the configured database. A store in a file is upgraded when it is opened. */
 export function addMigrate(program: Command, context: Context): void {
   program
     .command("migrate")

@@ -107,11 +107,11 @@ function inUseWords(
 
 interface Switch {
   readonly from?: string;
-  /** Where the model will be. */
+  /** The folder that the model will be in. */
   readonly folder: string;
 }
 
-/** Gets the model unless it is here, and puts it into the configuration. */
+/** Downloads the model unless it is on this machine, and writes it to the configuration. */
 async function switchTo(
   context: Context,
   operator: Operator,
@@ -168,7 +168,7 @@ async function getModel(
   }
 }
 
-/** Opens the origin that has the files. Throws `model_download` with what a person can do if it does not answer. */
+/** Opens the origin of the files. Throws `model_download` with advice if it does not answer. */
 async function openSource(
   { hubId }: Download,
   from: string | undefined,

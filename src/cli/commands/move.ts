@@ -51,7 +51,7 @@ async function move(context: Context, options: MoveCommandOptions): Promise<void
   const isTo = options.to !== undefined;
   const inDatabase: OwnService = { ...service, database: address };
   const url = databaseAddress(inDatabase, context.env) ?? address;
-  // Loaded here: no other command pays for the code of both stores.
+  // Loaded here, because no other command needs the code of both stores.
   const [{ moveBetween }, { openStoreSource, openStoreTarget }] = await Promise.all([
     import("../../kb/store/move/move.ts"),
     import("../state/embedded-store.ts"),
@@ -99,7 +99,7 @@ const STEPS: Readonly<Record<MoveProgress["step"], string>> = {
   texts: "comparing the texts of documents",
 };
 
-/** Shows a line on a terminal. */
+/** Shows the progress in a line of a terminal. */
 function progressOn({ stdout }: Context): (progress: MoveProgress) => void {
   return ({ step, table, tables, records }) => {
     if (!stdout.isTTY) return;

@@ -7,16 +7,16 @@ import type { Context } from "../output/context.ts";
 import { ledgerFolders, loadSources, rememberedFolders } from "../state/sources.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 
-/** The folders of the daemon that runs on the state folder; undefined when none does. */
+/** The folders of the daemon that runs on the state folder; undefined if none runs. */
 export async function liveFolders(operator: Operator): Promise<readonly string[] | undefined> {
   const live = await operator.ask("status", {});
   return live?.sources.map(({ path }) => path);
 }
 
 /**
- * The configuration for a command about what was synced. `live` are the folders of a running daemon, which count
- * for more than the configuration: it may have been started on a folder of its own. Without one a folder on the command
- * line is a source as for `kbsync sync`, and where none is named, the ones left out are reported. Throws `source_unknown`
+ * The configuration for a command about synced folders. `live` are the folders of a running daemon. They override the
+ * configuration, because the daemon may have been started with folders of its own. Without a daemon, a folder on the command
+ * line is a source as for `kbsync sync`; if none is named, the folders that are left out are reported. Throws `source_unknown`
  * for a folder that the running daemon does not have, and as `loadSources` does.
  */
 export function syncedSources(
@@ -39,13 +39,13 @@ export function syncedSources(
   const config = loadConfig(configRequest(context, options));
   if (config.sources.some(({ absolutePath }) => absolutePath === folder)) return config;
   const known = ledgerFolders(config.stateDir);
-  // All of them, or the others would pass for removed.
+  // All of them; otherwise the others would count as removed.
   return known.includes(folder)
     ? withFolders(context, options, known)
     : loadSources(context, [folder], options);
 }
 
-/** Says on standard error which folders this state folder knows that the configuration does not name. */
+/** Reports on standard error which folders the state folder knows and the configuration does not name. */
 export function nameOtherSources(context: Context, command: string, { sources, stateDir }: Config): void {
   const used = sources.map(({ absolutePath }) => absolutePath);
   const others = ledgerFolders(stateDir).filter((path) => !used.includes(path));
@@ -57,7 +57,7 @@ export function nameOtherSources(context: Context, command: string, { sources, s
   );
 }
 
-/** The sources of folders: as configured where they are, else with the defaults. */
+/** The sources of folders: the configured ones, or else with the defaults. */
 function withFolders(context: Context, options: CommonOptions, folders: readonly string[]): Config {
   const config = loadConfig(configRequest(context, options));
   const remembered = rememberedFolders(config.stateDir);

@@ -21,7 +21,7 @@ const PLUS_LINE: ReadonlySet<string> = new Set(
 /** Editors that take `FILE:LINE` after an option. */
 const GOTO: ReadonlySet<string> = new Set(["code", "codium", "cursor", "windsurf"]);
 
-/** Programs that open a file as the desktop does. */
+/** Programs that open a file with the desktop's default application. */
 const OPENERS = { darwin: "open", others: "xdg-open" } as const;
 
 /** `kbsync open N`: the file of a result of the last search. */
@@ -44,7 +44,7 @@ async function open(context: Context, number: number, options: OpenOptions): Pro
   }
   const command = commandFor(path, line, context.env, context.stdout.isTTY);
   const [file = "", ...args] = command;
-  // An editor needs the terminal; what a desktop's opener says of browsers that it looked for helps nobody.
+  // An editor needs the terminal. The messages of a desktop's opener about missing browsers help nobody.
   const isOpener = file === OPENERS.darwin || file === OPENERS.others;
   const child = spawn(file, args, { stdio: isOpener ? "ignore" : "inherit", env: context.env });
   const code = await new Promise<number>((resolve, reject) => {

@@ -15,7 +15,7 @@ export function addPause(program: Command, context: Context): void {
   });
 }
 
-/** `kbsync resume [SOURCE]`: goes on after `kbsync pause`. */
+/** `kbsync resume [SOURCE]`: continues after `kbsync pause`. */
 export function addResume(program: Command, context: Context): void {
   addCommand(program, context, "resume", {
     description: "continue after `kbsync pause`, and send what has changed meanwhile",

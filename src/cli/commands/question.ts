@@ -97,7 +97,7 @@ async function askOnce(context: Context, question: string, options: AskOptions):
     throw nothingSynced(config.stateDir);
   const state = makeStateFolder(config.stateDir);
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY, context.invocation);
-  // Port 0: the configured one may be another program's by now, and this service lives for one question.
+  // Port 0: another program may use the configured one, and this service runs for one question.
   const service = await reachService(config, state, context.env, log);
   try {
     const urls: string[] = [];
@@ -190,7 +190,7 @@ function refuseUsage(question: string, { image = [], agent, thread }: AskOptions
   }
 }
 
-/** Uploads an image for the thread; answers its `file_url`. */
+/** Uploads an image for the thread. Returns its `file_url`. */
 async function upload(
   context: Context,
   service: ReachedService,

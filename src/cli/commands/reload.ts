@@ -12,15 +12,15 @@ export interface Ground {
   readonly service: ReachedService;
 }
 
-/** The configuration as it is read again, at each SIGHUP. */
+/** Reads the configuration again at each SIGHUP. */
 export interface Reloads {
-  /** Aborted when the daemon is to end and another one to be opened on what `take` gives. */
+  /** Aborts when the daemon must end, to be replaced by one with the settings that `take` returns. */
   signal(): AbortSignal;
-  /** The settings to continue with; undefined: nothing was read that changes anything. Asking for it begins the next wait. */
+  /** Returns the settings to continue with, and starts the next wait. Undefined: nothing has changed. */
   take(): Ground | undefined;
-  /** Reads the configuration now. Throws the error of one that is refused. */
+  /** Reads the configuration now. Throws the error of a refused one. */
   reload(): Promise<ConfigChange>;
-  /** Listens to no signal any more. */
+  /** Stops listening to signals. */
   stop(): void;
 }
 
@@ -31,13 +31,13 @@ export interface ReloadOptions {
   readonly ground: Ground;
   /** Reads configuration and key. Throws a KbsyncError for what cannot be used. */
   readonly read: () => Ground | Promise<Ground>;
-  /** Keys of the configuration that can be taken without another start. Default: those that a daemon takes. */
+  /** Keys of the configuration that take effect without a restart. Default: those of a daemon. */
   readonly live?: ReadonlySet<string>;
 }
 
 /**
- * Starts to listen. An invalid configuration is reported, and the old one stays in force. Of a valid one, sources and `sync` and the key of
- * a service elsewhere take effect at once; the rest is named, with what it needs.
+ * Starts listening. An invalid configuration is reported, and the old one stays in force. From a valid one, the sources, `sync`
+ * and the key of a hosted service take effect at once; the other changes are reported as pending.
  */
 export function openReloads({ context, log, supervisor, ground, read, live }: ReloadOptions): Reloads {
   let current = ground;
@@ -74,14 +74,14 @@ export function openReloads({ context, log, supervisor, ground, read, live }: Re
     restart.abort();
     return { applied, pending };
   };
-  /** One after another. Those that come while one is answered have what they mean read by one more. */
+  /** Reads one at a time. Signals that arrive meanwhile cause one more read. */
   const answer = async (): Promise<void> => {
     isAskedAgain = true;
     if (isReading) return;
     isReading = true;
     while (isAskedAgain) {
       isAskedAgain = false;
-      // A configuration that is refused has been logged.
+      // A refused configuration has been logged.
       await readAgain().catch(() => undefined);
     }
     isReading = false;

@@ -20,7 +20,7 @@ interface RemoveOptions extends CommonOptions {
   readonly keepDocuments?: boolean;
 }
 
-/** `kbsync remove DIR`: takes a folder out of the configuration, and deletes its documents after a question. */
+/** `kbsync remove DIR`: removes a folder from the configuration, and deletes its documents after a question. */
 export function addRemove(program: Command, context: Context): void {
   program
     .command("remove")
@@ -59,7 +59,7 @@ async function remove(context: Context, dir: string, options: RemoveOptions): Pr
   context.stdout.write(outcome);
 }
 
-/** Asks a person. Throws `usage` where there is none. */
+/** Asks a person. Throws `usage` without a terminal. */
 async function agrees(context: Context, folder: string, documents: number): Promise<boolean> {
   const what = `${counted(documents, "document")} of ${folder}`;
   if (!context.stdout.isTTY || !process.stdin.isTTY) {
@@ -84,7 +84,7 @@ async function agrees(context: Context, folder: string, documents: number): Prom
   }
 }
 
-/** The daemon has let go of the folder: it deletes what a person agreed to. */
+/** The daemon no longer syncs the folder: it deletes what a person agreed to. */
 async function removeLive(operator: Operator, folder: string, deletes: boolean): Promise<string> {
   const held = (await operator.need("held", { folder }).catch(ifUnknown))?.held ?? [];
   const [first] = held;

@@ -30,7 +30,7 @@ export function addRestore(program: Command, context: Context): void {
 
 async function restore(context: Context, from: string, options: RestoreCommandOptions): Promise<void> {
   const config = loadConfig(configRequest(context, options));
-  // Loaded here: no other command pays for the code of the store.
+  // Loaded here, because no other command needs the code of the store.
   const [{ restoreBackup }, { checkStage, prepareStage }] = await Promise.all([
     import("../../backup/restore.ts"),
     import("../state/restored-state.ts"),
@@ -51,7 +51,7 @@ async function restore(context: Context, from: string, options: RestoreCommandOp
       const { manifest, prepared: keys, ...rest } = report;
       printJson(context, { ...rest, madeAt: manifest.madeAt, keys });
     } else context.stdout.write(restoreText(report));
-    // As `backup` ends that leaves damaged files out.
+    // The same exit status as a backup that leaves damaged files out.
     context.exitCode = report.notRestored.length === 0 ? EXIT.done : EXIT.filesFailed;
   } finally {
     lock.release();

@@ -32,20 +32,19 @@ export interface DaemonRun {
   readonly supervisor: Supervisor;
   /** Reads configuration and key again, at a SIGHUP. */
   readonly read: () => Ground | Promise<Ground>;
-  /** Parts of this process beside the daemon whose standing still means that it hangs. Default: none. */
+  /** Other parts of this process whose stall means that it hangs. Default: none. */
   readonly samples?: () => Readonly<Record<string, ProgressSample>>;
   /** Passes requests over the service's port to the daemon that runs. Default: none. */
   readonly bridge?: DaemonBridge;
-  /** How the configuration is read, for changes of its folders. */
+  /** How the configuration is read when its folders change. */
   readonly edits: Pick<FolderChangesOptions, "request" | "areNamed">;
   /** Called when the first pass is done. */
   readonly onAgreement?: () => void;
 }
 
 /**
- * Runs the daemon until a signal comes, and reports its progress. When the configuration is read again, a new daemon
- * replaces the first: over a tree and a ledger that agree this costs a scan of the tree and no request. Throws what
- * ends a daemon, and `source_replaced`.
+ * Runs the daemon until a signal arrives, and reports its progress. After a reload of the configuration, a new daemon replaces
+ * it: if folders and ledger agree, this costs one scan and no request. Throws what ends a daemon, and `source_replaced`.
  */
 export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
   const { context, state, log, supervisor } = run;
@@ -128,7 +127,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
       next.service.readSources?.(next.config.sources);
       notifier.use(next.config.notify);
       daemon = open(next);
-      // Anew: figures of removed sources must not be exported for ever.
+      // New ones: the figures of removed sources must not be exported for ever.
       metrics?.readDaemon(() => daemon.figures());
     }
     log.debug("stopped");
@@ -156,11 +155,11 @@ async function runReachable(
   const ended = new AbortController();
   bridge?.attach(operations, AbortSignal.any([signal, ended.signal]));
   const control = await serveControl(context, state, operations, log);
-  // Before the daemon releases the state folder: the next process that starts on it opens a socket of its own.
+  // Closed before the daemon releases the state folder, because the next process on it opens a socket of its own.
   const closeControl = (): void => void control?.close();
   signal.addEventListener("abort", closeControl, { once: true });
   try {
-    // The run opens the sources first, so that those of removed folders are known as such.
+    // The run opens the sources first, so that removed folders are known to be removed.
     await Promise.all([
       daemon.run({ signal }),
       ...program.takeRemoved().map(async (folder) => deleteDocuments(daemon, folder, log)),
@@ -198,12 +197,12 @@ function programOf(
   };
 }
 
-/** Agrees to the deletion of a removed folder's documents, as its person did. */
+/** Approves the deletion of a removed folder's documents, as the person did. */
 async function deleteDocuments(daemon: Daemon, folder: string, log: Logger): Promise<void> {
   try {
     await daemon.approve(folder);
   } catch (error) {
-    // It had none.
+    // It had no documents.
     if (codeOf(error) === "source_unknown") return;
     log.warn(`the documents of ${folder} are not deleted: ${messageOf(error)}`);
   }
@@ -215,10 +214,10 @@ export function supervisedDaemon(
   { service }: Ground,
   others: () => Readonly<Record<string, ProgressSample>> = () => ({}),
 ): Supervised {
-  // Our own service in this process has no excuse: while it does not answer, we hang.
+  // A service in this process must answer: if it does not, the process hangs.
   const isElsewhere = service.probe === undefined;
   return {
-    // A service elsewhere may be away for a day. The daemon does all that can be done, and starting it again does not help.
+    // A service elsewhere may be away for a day. Restarting the daemon would not help.
     isReady: () => daemon.figures().planned || (isElsewhere && daemon.pulse().service !== "open"),
     words: () => {
       const words = standingWords(daemon.status());
@@ -236,13 +235,13 @@ export function supervisedDaemon(
   };
 }
 
-/** Ready is a daemon that knows all there is to do. */
+/** Why the daemon is not ready: it is ready once it knows all its work. */
 function notReady(context: Context, daemon: Daemon): string | undefined {
   if (context.signal.aborted) return "shutting down";
   return daemon.figures().planned ? undefined : "the folders are being scanned for the first time";
 }
 
-/** The socket for the other commands. A daemon without one syncs all the same, and says what it lacks. */
+/** Opens the socket for the other commands. A daemon without one syncs nevertheless, and logs a warning. */
 async function serveControl(
   context: Context,
   state: StateFolder,
@@ -250,7 +249,7 @@ async function serveControl(
   log: Logger,
 ): Promise<Control | undefined> {
   try {
-    // Only a daemon loads Node's HTTP server: it costs every other command 9 ms.
+    // Only a daemon loads Node's HTTP server, which would cost every other command 9 ms.
     const { openControl } = await import("../../sync/control/server.ts");
     return await openControl({
       stateDir: state.path,

@@ -22,11 +22,11 @@ export function addRun(program: Command, context: Context): void {
 
 async function run(context: Context, options: CommonOptions): Promise<void> {
   context.holdHangups?.();
-  // V8 lets the young generation grow to 128 MB and the old one to a multiple of what lives, as long as the machine has
-  // memory. A daemon is there for years: collecting sooner costs a first sync a few seconds, and halves what it takes.
+  // V8 lets the young generation grow to 128 MB, and the old one to a multiple of the live objects, as long as the machine has
+  // memory. Collecting sooner costs a first sync a few seconds and halves the memory of a process that runs for months.
   setFlagsFromString("--semi-space-growth-factor=1");
   setFlagsFromString("--heap-growing-percent=20");
-  // A configuration may have lost its last folder, whose documents are still to be deleted.
+  // The last folder may have left the configuration, and its documents must still be deleted.
   const readConfig = (): Config => loadSources(context, [], options, ({ file }) => file !== undefined);
   const config = readConfig();
   const state = makeStateFolder(config.stateDir);
@@ -43,7 +43,7 @@ async function run(context: Context, options: CommonOptions): Promise<void> {
   const supervisor = openSupervisor({ env: context.env, log, signal: context.signal, requestTimeoutMs });
   const read = async (): Promise<Ground> => {
     const fresh = readConfig();
-    // An embedded service elsewhere that is just being started again is the one that we had.
+    // An embedded service in another process that is restarting is still the same one.
     return { config: fresh, service: (await findService(config, state, context.env)) ?? service };
   };
   try {
@@ -65,13 +65,12 @@ async function run(context: Context, options: CommonOptions): Promise<void> {
   }
 }
 
-/** By then the connections of a first pass are closed, and what they held can go too. */
+/** By then the connections of a first pass are closed, and their memory can be freed too. */
 const REST_MS = 10_000;
 
 /**
- * Gives the memory of a first pass back once the daemon has come to rest: V8 collects when something is allocated, and a
- * daemon at rest allocates nothing, so it would keep for months what it needed for a minute. Holds the loop for
- * less than a tenth of a second, once.
+ * Frees the memory of a first pass once the daemon is idle: V8 collects on allocation, and an idle daemon allocates nothing, so
+ * it would hold for months what it needed for a minute. Blocks the loop once, for less than a tenth of a second.
  */
 function collectAtRest(): void {
   setTimeout(collect, REST_MS).unref();
@@ -79,7 +78,7 @@ function collectAtRest(): void {
 
 function collect(): void {
   setFlagsFromString("--expose-gc");
-  // With the flag set, a new context has the function; Node.js offers it in no other way after its start.
+  // With the flag set, a new context has the function. Node.js offers no other way after its start.
   const gc: unknown = runInNewContext("gc");
   if (typeof gc === "function") gc({ type: "major", flavor: "last-resort" });
 }

@@ -69,7 +69,7 @@ interface SearchOptions extends CommonOptions, FreshOptions, ScopeOptions {
 /** Most chunks of one file by default: the third best of a file says less than the best of another. */
 const PER_DOCUMENT_DEFAULT = 2;
 
-/** `kbsync search WORDS`: asks the knowledge base over all sources, or one document. */
+/** `kbsync search WORDS`: searches all sources, or one document. */
 export function addSearch(program: Command, context: Context): void {
   const command = program
     .command("search")
@@ -135,10 +135,10 @@ async function search(context: Context, query: string, options: SearchOptions): 
   }
 }
 
-/** The results that fit, best first, and what is known of them. */
+/** The results that fit, best first, with the facts about them. */
 interface Answer {
   readonly results: readonly SearchResult[];
-  /** Of the best result that does not fit `--score`. */
+  /** Score of the best result below `--score`. */
   readonly scoreBelow: number | undefined;
   readonly tokensMax: number | undefined;
   readonly fallback: SearchFallback | undefined;
@@ -160,7 +160,7 @@ async function ask(
     expand,
     max_tokens: maxTokens,
     max_per_document: options.maxPerDocument ?? perDocument,
-    // Of two copies the service would return the better one, which may be of another source.
+    // The service would return the better of two copies, which may be of another source.
     collapse: collapse && isOfSource === undefined,
   };
   const tokensMax = maxTokens ?? (expand === undefined ? undefined : ANSWER_TOKENS_DEFAULT);
@@ -180,7 +180,7 @@ async function ask(
     (secondsLeft) => {
       const queries = targets.map((where): SearchQuery => ({
         query,
-        // The service does not know which of a scope's documents are of one source.
+        // The service does not know which documents of a scope belong to a source.
         topK: isOfSource === undefined ? topK : TOP_K_MAX,
         filter,
         context,
@@ -226,9 +226,9 @@ async function print(
     );
     context.stdout.write([...paths].map((path) => `${visibleLine(path)}\n`).join(""));
   } else if (found.length > 0) {
-    // More than the hit was asked for, so all of it is shown.
+    // The text around the hit was requested, so all of it is shown.
     const isFull = options.full === true || options.expand !== undefined;
-    // No other command loads what reads words.
+    // No other command needs the code that reads words.
     const [{ queryMatches }, { resultsText }] = await Promise.all([
       import("../results/matches.ts"),
       import("../results/result-text.ts"),

@@ -41,11 +41,11 @@ const WATCH_EVERY_MS = 1000;
 /** The output of `kbsync status --json`. */
 interface Status {
   readonly stateDir: string;
-  /** The daemon that runs on the state folder; null when none does, and the rest is as of its last pass. */
+  /** The daemon that runs on the state folder. Null: none runs, and the other figures are those of the last pass. */
   readonly daemon: Omit<LiveStatus, "removed" | "sources"> | null;
   readonly service: {
     readonly address: string | null;
-    /** Null: a hosted service is not asked, for that would need its key and the network. */
+    /** Null: a hosted service is not asked, because that would need its key and the network. */
     readonly running: boolean | null;
   };
   /** The cost of models of other services; null without a budget. */
@@ -58,7 +58,7 @@ interface Status {
   readonly skipped: readonly SkippedFile[];
 }
 
-/** `kbsync status`: how far folder and knowledge base agree, from the running daemon, else from the ledger. */
+/** `kbsync status`: how far folder and knowledge base agree, by the running daemon, or else by the ledger. */
 export function addStatus(program: Command, context: Context): void {
   program
     .command("status")
@@ -107,8 +107,8 @@ async function status(context: Context, options: StatusOptions): Promise<void> {
 }
 
 /**
- * Prints the status again and again until a signal comes: on a terminal it replaces the one before, on a page of its own
- * that leaves the terminal as it was, with the last status below.
+ * Prints the status repeatedly until a signal arrives. On a terminal each one replaces the one before, on the alternate screen;
+ * at the end, the last status stays on the normal one.
  */
 export async function watch<T>(
   { stdout, signal, invocation }: Pick<Context, "stdout" | "signal" | "invocation">,
@@ -129,7 +129,7 @@ export async function watch<T>(
       text = show(await read());
     }
   } catch (error) {
-    // Work that the person stopped is not worth a message.
+    // Work that a person stopped is not worth a message.
     if (!signal.aborted) throw error;
   } finally {
     screen?.close();
@@ -137,7 +137,7 @@ export async function watch<T>(
   if (screen !== undefined) stdout.write(text);
 }
 
-/** The answer of the daemon; one that is just starting or ending has nothing to say, as if none ran. */
+/** The answer of the daemon. One that is starting or ending counts as none. */
 async function askLive(
   operator: Operator,
 ): Promise<{ daemon: Status["daemon"]; sources?: readonly SourceStatus[] }> {
@@ -200,12 +200,15 @@ export function statusText({
   return `${lines.join("\n")}\n${troubleLines(failures, FILES_SHOWN)}`;
 }
 
-/** How to agree to exactly what is shown. */
+/** The command that approves exactly what is shown. */
 function tokenLine(token: string): string {
   return `\`kbsync approve --token ${token}\` approves what is held here`;
 }
 
-/** Of a halted source nobody knows what still agrees, nor of one that was not compared to the end what else there is. */
+/**
+ * How many files agree. For a halted source, only the number before the halt is known; a source whose comparison has not
+ * finished may have more files.
+ */
 export function agreementWords({ halted, compared, files, inAgreement }: SourceStatus): string {
   if (halted)
     return `${counted(files, "file")}, ${thousands(inAgreement)} of them in agreement before it was halted`;
@@ -227,7 +230,7 @@ function daemonText(daemon: Status["daemon"]): string {
 
 function serviceText({ address, running }: Status["service"], daemon: Status["daemon"]): string {
   const pace = daemon === null || daemon.service.kind === "open" ? "" : `; ${paceWords(daemon.service)}`;
-  // A daemon that gets answers has asked it.
+  // A running daemon has asked a hosted service already.
   if (running === null) return `service  ${address}${daemon === null ? " (not asked)" : pace}`;
   return `service  ${running ? address : "not running"}${pace}`;
 }

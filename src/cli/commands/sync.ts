@@ -102,7 +102,7 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
   }
 }
 
-/** Opens the daemon of a pass. A dry run works on a copy of the ledger while another daemon has the state folder. */
+/** Opens the daemon of a pass. A dry run works on a copy of the ledger while another daemon uses the state folder. */
 function openPass(
   context: Pick<Context, "stderr">,
   state: StateFolder,
@@ -120,8 +120,8 @@ function openPass(
 }
 
 /**
- * Whether the last source was taken out of the configuration, or is to be deleted: then a pass notes that, and does what was
- * agreed of those that left before.
+ * Whether the last source has left the configuration, or its documents must be deleted: then a pass records that, and deletes
+ * what was approved before.
  */
 function hadSources({ file, stateDir }: Config): boolean {
   const { sources = [], removed = [] } = readStatus(stateDir, 0) ?? {};
@@ -141,7 +141,7 @@ async function pass(context: Context, daemon: Daemon, options: SyncOptions): Pro
 
 async function passWithProgress(context: Context, daemon: Daemon, options: SyncOptions): Promise<PassResult> {
   const { dryRun = false, json = false } = options;
-  // Neither has room for progress: the plan and the JSON are all that may stand on standard output.
+  // No progress: standard output contains only the plan or the JSON.
   if (dryRun || json) return daemon.syncOnce({ dryRun, signal: context.signal });
   const progress = startProgress(context, context.nowMs());
   const timer = setInterval(() => progress.update(daemon.status(), context.nowMs()), LOOK_EVERY_MS);
@@ -154,8 +154,8 @@ async function passWithProgress(context: Context, daemon: Daemon, options: SyncO
 }
 
 /**
- * Returns how many passages of the sources are not found by meaning yet, as the receipts of searches count them; 0 at a service that
- * does not say. The vectors of long documents follow after their text.
+ * Returns how many passages of the sources are not found by meaning yet, as the receipts of searches count them; 0 for a
+ * service that does not report it. The vectors of long documents follow after their text.
  */
 async function withoutVectors(
   { signal }: Context,
@@ -180,12 +180,12 @@ export function vectorLine(passages: number): string {
   return `${what} not found by meaning yet: the vectors are computed while a service runs (\`kbsync up\` or \`kbsync serve\`)\n`;
 }
 
-/** A plan that stands still says nothing of the files: no script should take that for agreement. */
+/** The plan of a halted source says nothing about its files: no script should take that for agreement. */
 function exitCodeOfPlan(planned: NonNullable<PassResult["planned"]>): number {
   return planned.some(({ action }) => action === "halt") ? EXIT.held : EXIT.done;
 }
 
-/** One line an action, then the sum. */
+/** One line per action, then the sum. */
 export function planLines(planned: NonNullable<PassResult["planned"]>): string {
   const sorted = planned.toSorted((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path)));
   const lines = sorted.map(({ source, action, path, from, reason }) => {

@@ -11,7 +11,7 @@ import { askTier } from "./tier-question.ts";
 
 /** Below this the model and the operating system have too little room. */
 const MEMORY_BYTES_MIN = 2 * 1024 ** 3;
-/** Processors from which the costliest tier embeds about as fast as the middle one does on four. */
+/** With this many processors the costliest tier embeds about as fast as the middle one does with four. */
 const PROCESSORS_MANY = 8;
 
 /** The facts that decide which tier suits a machine. */
@@ -21,7 +21,7 @@ export interface Machine {
   readonly hasModel: boolean;
 }
 
-/** Returns the best tier that a machine does well. Pure. */
+/** Returns the best tier that a machine runs well. Pure. */
 export function bestTier({ processors, memoryBytes, hasModel }: Machine): Tier {
   if (!hasModel || processors < 2 || memoryBytes < MEMORY_BYTES_MIN) return "fastest";
   return processors >= PROCESSORS_MANY ? "high_accuracy" : "moderate";
@@ -42,8 +42,8 @@ export async function thisMachine({
 }
 
 /**
- * Chooses the tier of folders that are synced for the first time, if neither the command line nor the configuration has one:
- * a person at the terminal is asked; otherwise it is the best that this machine does well. Returns the options with it.
+ * Chooses the tier of folders that are synced for the first time, if neither the command line nor the configuration names one.
+ * Asks a person at a terminal; otherwise takes the best tier that this machine runs well. Returns the options with it.
  */
 export async function withChosenTier<O extends SourceOptions>(
   context: Context,
@@ -57,7 +57,7 @@ export async function withChosenTier<O extends SourceOptions>(
     ...rememberedFolders(config.stateDir).map(({ path }) => path),
   ]);
   const folders = dirs.map((dir) => resolve(context.cwd, dir));
-  // A folder that is not there is refused by what loads the sources, without a question before.
+  // Loading the sources refuses a missing folder, without a question first.
   if (folders.every((folder) => known.has(folder)) || !folders.every((folder) => existsSync(folder)))
     return options;
   const best = bestTier(await thisMachine(config));

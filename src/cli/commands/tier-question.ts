@@ -1,6 +1,6 @@
 import { Tier } from "../../wire/primitives.ts";
 
-/** Puts a question to a person and resolves with the answer as it was typed. Rejects when the person goes. */
+/** Asks a person, and resolves with the answer as typed. Rejects if the person quits. */
 export type Ask = (question: string) => Promise<string>;
 
 /** The method and the cost of each tier. */
@@ -10,7 +10,7 @@ export const TIER_WORDS: Readonly<Record<Tier, string>> = {
   high_accuracy: "as moderate, and compares single sentences; takes twice as long",
 };
 
-/** Asks for a tier, each explained in a line; an empty answer takes `byDefault`. */
+/** Asks for a tier, with a line about each. An empty answer selects `byDefault`. */
 export async function askTier(ask: Ask, say: (words: string) => void, byDefault: Tier): Promise<Tier> {
   for (const tier of Tier.options) say(`${tier.padEnd(13)}  ${TIER_WORDS[tier]}`);
   return askUntil(
@@ -22,7 +22,7 @@ export async function askTier(ask: Ask, say: (words: string) => void, byDefault:
   );
 }
 
-/** Asks until an answer can be read. */
+/** Asks until an answer is valid. */
 export async function askUntil<T>(
   ask: Ask,
   complain: (words: string) => void,

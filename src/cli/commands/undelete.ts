@@ -15,7 +15,7 @@ interface UndeleteOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-/** `kbsync undelete PATH`: puts the saved text of a deleted file back. */
+/** `kbsync undelete PATH`: restores the saved text of a deleted file. */
 export function addUndelete(program: Command, context: Context): void {
   program
     .command("undelete")
@@ -46,7 +46,7 @@ async function run(context: Context, path: string | undefined, options: Undelete
       hint: "`kbsync undelete --list` lists the saved texts.",
     });
   }
-  // Not by the daemon, which may only read the folder as a service: the files belong to the person.
+  // Not done by the daemon, which as a service may only read the folder: the files belong to the person.
   const request = { path: where.path, ...(options.at !== undefined && { atMs: options.at }) };
   const done = await operator.actAlone("undelete", request);
   if (done === undefined) throw nothingSynced(operator.config.stateDir);
@@ -55,7 +55,7 @@ async function run(context: Context, path: string | undefined, options: Undelete
   if (done.files.some(({ outcome }) => outcome !== "restored")) context.exitCode = EXIT.filesFailed;
 }
 
-/** A line a text, newest first. */
+/** One line per text, newest first. */
 function listText(texts: readonly TrashedText[], cwd: string): string {
   if (texts.length === 0) return "no text is saved\n";
   return texts

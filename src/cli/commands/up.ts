@@ -38,7 +38,7 @@ export function addUp(program: Command, context: Context): void {
 async function up(context: Context, dirs: readonly string[], given: UpOptions): Promise<void> {
   context.holdHangups?.();
   const options = await withChosenTier(context, dirs, given);
-  // A configuration may have no folder yet, or none any more: the console and `kbsync add` add one while it runs.
+  // A configuration may have no folders: the console and `kbsync add` add them while the program runs.
   const read = (): Config => loadSources(context, dirs, options, ({ file }) => file !== undefined);
   const config = read();
   const state = makeStateFolder(config.stateDir);
@@ -52,7 +52,7 @@ async function up(context: Context, dirs: readonly string[], given: UpOptions): 
   });
   try {
     const bridge = openDaemonBridge(context.signal);
-    // Loaded here: no other command pays for the framework.
+    // Loaded here, because no other command needs the framework.
     const { daemonHandlers } = await import("../../sync/control/routes.ts");
     const service = await startEmbeddedService(config, state, log, {
       daemon: daemonHandlers(bridge.operations, bridge.stopping),
@@ -105,13 +105,13 @@ function tierLine({ newTier, wasAsked }: SourceOptions): string {
   return `  ${"tier".padEnd(10)} ${newTier}: ${TIER_WORDS[newTier]} (--tier chooses another)\n`;
 }
 
-/** How long the printed link signs in: it stands in a terminal until someone has read the lines around it. */
+/** How long the printed link is valid: a person reads the lines around it first. */
 const PRINTED_LINK_SECONDS = 600;
 
 /** The line that names the console; empty if it is not built. */
 async function consoleLine(service: ReachedService, env: NodeJS.ProcessEnv): Promise<string> {
   if (!(await hasConsole(service))) return "";
-  // A journal is read by more people than may sign in.
+  // More people can read the journal than may sign in.
   const isUnit = (env["STATE_DIRECTORY"] ?? "") !== "" || isJournal(env, 1);
   const shown = isUnit
     ? `${consoleAddress(service)}/ (\`kbsync console\` signs in)`

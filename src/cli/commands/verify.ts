@@ -22,7 +22,7 @@ interface VerifyOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-/** Findings that a person is shown; `--json` has them all. */
+/** Maximum number of findings in the text; `--json` has them all. */
 const SHOWN = 50;
 
 /** `kbsync verify [SOURCE]`: the audit, and the proof that disk, ledger and service agree. */
@@ -60,7 +60,7 @@ async function verify(context: Context, source: string | undefined, options: Ver
   context.exitCode = report.left === 0 ? EXIT.done : EXIT.filesFailed;
 }
 
-/** No daemon runs, so this process is it for as long as the audit takes. */
+/** No daemon runs, so this process acts as one during the audit. */
 async function verifyHere(
   context: Context,
   source: string | undefined,
@@ -88,7 +88,7 @@ async function verifyHere(
   }
 }
 
-/** One line a finding, then the sum. */
+/** One line per finding, then the sum. */
 export function auditText({ sources, findings, unnamed, foreign, left }: AuditReport): string {
   const shown = findings.slice(0, SHOWN);
   const lines = shown.map(findingLine);
@@ -115,7 +115,7 @@ function unjudgedWords(count: number): string {
   return `, ${thousands(count)} ${verbs[0] ?? ""} sent less than two minutes ago and ${verbs[1] ?? ""} not checked yet`;
 }
 
-/** No difference was found, which says as much as was compared. */
+/** The words if no difference was found; they say how much was compared. */
 function agreeWords(sources: AuditReport["sources"]): string {
   if (sources.every(({ listed, unjudged }) => listed && unjudged === 0)) return "all agree";
   return sources.some(({ resources }) => resources > 0)
@@ -126,13 +126,13 @@ function agreeWords(sources: AuditReport["sources"]): string {
 function findingLine({ kind, path, title, what, repaired }: Finding): string {
   const where = `${kind.padEnd(8)} ${visibleLine(path === "" ? title : path)}`;
   if (!repaired) return `${where}  (${what})`;
-  // Of a file's own resource the right one is made again; a surplus one is gone.
+  // A file's own resource is sent again; a surplus one is deleted.
   return kind === "missing" || kind === "altered"
     ? `${where}  (${what}; put right)`
     : `${where}  (deleted: ${what})`;
 }
 
-/** Prints the proof of the sources, or the one of a folder, as JSON, a line a file, as it is made. Returns whether all agree. */
+/** Proves the sources, or that of a folder, and prints the proof as JSON, one line per file. Returns whether all files agree. */
 async function printProof(context: Context, folder: string | undefined, config: Config): Promise<boolean> {
   const path = folder === undefined ? undefined : resolve(context.cwd, folder);
   const sources = config.sources.filter(({ absolutePath }) => path === undefined || absolutePath === path);

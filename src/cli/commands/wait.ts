@@ -34,7 +34,7 @@ async function wait(context: Context, path: string | undefined, options: WaitOpt
       ...locatedPath(operator, path),
       ...(options.timeout !== undefined && { timeoutSeconds: options.timeout }),
     },
-    // A person who waits is shown what takes so long; a script has no use for it.
+    // Shows a waiting person what takes so long; a script needs no progress.
     ({ waiting, service }) => {
       if (service !== undefined && context.stderrIsTTY) context.stderr.write(stillWords(waiting, service));
     },
@@ -57,7 +57,7 @@ function stillWords(waiting: number, service: PaceState): string {
   return `kbsync: ${what}; ${paceWords(service)}\n`;
 }
 
-/** How a wait ended, for a person. Nothing where all is well. */
+/** How a wait ended, for a person; empty if everything agrees. */
 function waitWords({ end, reasons, troubled, service }: WaitAnswer): string {
   if (end === "agreed") return "";
   if (end === "timeout") {

@@ -101,7 +101,7 @@ export function replayLine({ replayed, disabled = 0 }: z.output<typeof ReplayAns
   return `${counted(replayed, "message")} queued again${left}\n`;
 }
 
-/** Questions whose answers go to webhooks; empty where there are none. */
+/** Questions whose answers go to webhooks; empty if there are none. */
 export function questionLine({ waiting, oldestAt, failed }: Questions): string {
   if (waiting === 0 && failed === 0) return "";
   const since = oldestAt === null ? "" : `, the oldest since ${oldestAt}`;
@@ -109,7 +109,7 @@ export function questionLine({ waiting, oldestAt, failed }: Questions): string {
   return `questions  ${waiting} waiting${since}${failures}\n`;
 }
 
-/** The endpoints and dead letters, a line each. */
+/** The endpoints and dead letters, one line each. */
 export function webhookLines(endpoints: readonly EndpointRecord[], dead: readonly DeadRecord[]): string {
   if (endpoints.length === 0 && dead.length === 0) return "no endpoint is registered\n";
   const lines = endpoints.map((endpoint) => {

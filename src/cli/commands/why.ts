@@ -40,12 +40,12 @@ async function why(context: Context, typed: string, options: WhyOptions): Promis
   else context.stdout.write(whyText(found, found.daemon));
 }
 
-/** A daemon may run with another configuration, and know nothing of this source. */
+/** A daemon with another configuration may not know this source. */
 function notItsOwn(error: unknown): undefined {
   if (codeOf(error) !== "outside_sources") throw error;
 }
 
-/** All of it for a person, the verdict first. */
+/** The explanation for a person, the verdict first. */
 export function whyText(found: Explanation, live: Live): string {
   const { source, path, wanted, leftOutBy, disk, ledger, next } = found;
   const lines: [string, string][] = [
@@ -57,7 +57,7 @@ export function whyText(found: Explanation, live: Live): string {
     ...contentLines(found),
     ...recipeLines(found),
   ];
-  // Of the source's own folder there is no row: its files have theirs.
+  // The source's own folder has no row; each of its files has one.
   if (path !== "" && (ledger !== null || found.held.length === 0))
     lines.push(["state", ledger === null ? "never sent" : stateWords(ledger)]);
   if (ledger?.docId !== undefined && ledger.docId !== null) lines.push(["document", ledger.docId]);
@@ -148,7 +148,7 @@ const INTENT_WORDS: Readonly<Record<OpenIntent["kind"], string>> = {
 };
 
 function stateWords({ state, sizeBytes, mtimeMs }: FileFacts): string {
-  // A file that is refused for its size or its name is not read, and has neither.
+  // A file that was refused for its size or name was not read, and has neither.
   if (mtimeMs === 0) return STATE_WORDS[state];
   return `${STATE_WORDS[state]}, as of ${thousands(sizeBytes)} bytes changed ${localTime(mtimeMs)}`;
 }

@@ -12,7 +12,7 @@ import { type StateFolder, stateFolder } from "../state/state-folder.ts";
 /** The actions of a pass, in no order. */
 export type Planned = NonNullable<PassResult["planned"]>;
 
-/** Opens a daemon on a copy of a ledger that another daemon works on, to plan a pass. Its `close` removes the copy. */
+/** Opens a daemon on a copy of a ledger that another daemon uses, to plan a pass. Its `close` removes the copy. */
 export function openOnCopy(
   state: StateFolder,
   open: (state: StateFolder) => Daemon,
@@ -39,8 +39,8 @@ export function planEstimate({ service, kb, sources }: Config, planned: Planned)
 }
 
 /**
- * Plans passes beside the daemon that runs, as `kbsync sync --dry-run` does: on a copy of its ledger. One at a time, because a plan
- * reads every file that it would send.
+ * Plans passes while the daemon runs, as `kbsync sync --dry-run` does: on a copy of its ledger. Plans one at a time, because a
+ * plan reads every file that it would send.
  */
 export function openPlanning(
   state: StateFolder,

@@ -110,6 +110,6 @@ async function isHealthy(url: string): Promise<boolean> {
     });
     return Health.safeParse(await answer.body.json()).success;
   } catch {
-    return false; // no server listens there, or another one
+    return false; // no server listens there, or another program does
   }
 }

@@ -26,8 +26,8 @@ const SILENCE_MS = 30_000;
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * A dispatcher of this package. The global one becomes that of the undici inside Node.js as soon as anything loads
- * `node:http`, and that one never sends a form of this package.
+ * A dispatcher of this package. Once anything loads `node:http`, the global one is that of the undici inside Node.js, which
+ * does not send a form of this package.
  */
 const dispatcher = openAgent();
 
@@ -80,7 +80,7 @@ export async function askService<S extends z.ZodType>(
   });
 }
 
-/** Returns undefined for a body that is no JSON: no schema accepts it. */
+/** Returns undefined for a body that is not JSON: no schema accepts it. */
 async function readJson(
   service: Address,
   call: ServiceCall,

@@ -45,7 +45,7 @@ export async function openConfiguredStore(
     return openStore(state, options);
   }
   const { openPostgresStore } = await import("../../kb/store/postgres/open.ts");
-  // Each try to open the store is a database of its own, which does not know that the one before did not answer either.
+  // Each attempt to open the store opens a database of its own, which does not know that the one before did not answer either.
   let isAway = false;
   const listener = {
     onAway: (failure: KbsyncError): void => {
@@ -118,7 +118,7 @@ export async function openDatabaseTarget(address: string): Promise<MoveTarget> {
   return openPostgresTarget(address);
 }
 
-/** Pauses between tries: short enough that a service starts soon after its database. */
+/** Pause between attempts: short enough that a service starts soon after its database. */
 const PAUSE_MS = 500;
 const PAUSE_MS_MAX = 5000;
 

@@ -23,8 +23,8 @@ export interface AskedTier {
 const UNANSWERED_MAX = 3;
 
 /**
- * Assigns the questions to the tiers. A question is asked where an expected file is synced. If that is nowhere, it is
- * asked everywhere and cannot be found. `source` narrows both.
+ * Assigns the questions to the tiers. A question is asked where an expected file is synced. If there is no such tier, it is
+ * asked in every tier and counts as a miss. `source` narrows both.
  */
 export function questionsByTier(
   questions: readonly Question[],
@@ -70,9 +70,9 @@ function tiersWithExpected(
 }
 
 /**
- * Asks a tier its questions, one at a time, so that the times are those of a person who asks. Questions that the service
- * refuses or does not answer count as misses. Throws `service_unreachable` after three unanswered ones in a row,
- * `key_refused`, and the signal's reason.
+ * Asks a tier its questions, one at a time, so that the times are those of a single user. Questions that the service refuses or
+ * does not answer count as misses. Throws `service_unreachable` after three unanswered ones in a row, `key_refused`, and the
+ * signal's reason.
  */
 export async function askQuestions(
   { tier, lookup, open, questions, setting = PLAIN }: AskedTier,

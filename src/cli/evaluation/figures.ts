@@ -22,7 +22,7 @@ export interface Outcome {
   readonly problem: string | null;
 }
 
-/** Figures of a set of questions, each from 0 to 1 but `medianMs`. */
+/** Figures of a set of questions; each but `medianMs` is from 0 to 1. */
 export interface Figures {
   readonly questions: number;
   readonly hit1: number;

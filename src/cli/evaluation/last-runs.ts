@@ -41,7 +41,7 @@ export interface Comparison {
   readonly better: readonly Change[];
 }
 
-/** Runs that are stored; the oldest make room. With 2,000 questions each, they take 3 MB. */
+/** Maximum number of stored runs; the oldest are removed. With 2,000 questions each, they take 3 MB. */
 const RUNS_MAX = 20;
 
 /** Reads the stored runs; none if there is no file. Throws `state_unusable` for a file that kbsync did not write. */
@@ -60,7 +60,7 @@ export function readLastRuns(stateDir: string): readonly LastRun[] {
   }
 }
 
-/** Stores runs, each in place of the one of the same questions and tier. Throws `state_unusable`. */
+/** Stores runs. Each replaces the one of the same questions and tier. Throws `state_unusable`. */
 export function storeRuns(stateDir: string, before: readonly LastRun[], runs: readonly LastRun[]): void {
   const isReplaced = (old: LastRun): boolean => runs.some((run) => isSameRun(old, run));
   const all = [...before.filter((old) => !isReplaced(old)), ...runs].slice(-RUNS_MAX);

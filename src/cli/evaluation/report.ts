@@ -116,7 +116,7 @@ function isMiss(rank: number | null): boolean {
   return rank === null || rank > HIT_DEPTH;
 }
 
-/** The question, then what was expected and what came. */
+/** The question, then what was expected and what was found. */
 function missLines(name: string, outcome: Outcome): string[] {
   const { line, question } = outcome.question;
   const reasons = missReasons(outcome).map((words) => `      ${visibleLine(words)}`);
@@ -160,7 +160,7 @@ function lastText(name: string, { last, ...asked }: TierReport): string {
   return head + listText(changes.slice(0, SHOWN), changes.length);
 }
 
-/** Lines, and how many more items there are. `lines` may hold several for each of the first `SHOWN` items. */
+/** The lines, and the number of further items. `lines` may hold several for each of the first `SHOWN` items. */
 function listText(lines: readonly string[], items: number): string {
   const more = items - SHOWN;
   return [...lines, ...(more > 0 ? [`  and ${thousands(more)} more (--json lists all)`] : [])]

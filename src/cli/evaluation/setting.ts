@@ -16,7 +16,7 @@ const Fields = z.strictObject({
 
 /** How questions are asked. */
 export interface Setting extends Pick<SearchQuery, "filter" | "context"> {
-  /** As people read it; empty for a search without further fields. */
+  /** The setting in words; empty for a search without further fields. */
   readonly name: string;
 }
 

@@ -6,7 +6,7 @@ import { markdownHeadings } from "../../sync/document/title.ts";
 /** A heading of a document. */
 export interface Heading {
   readonly text: string;
-  /** The beginning of the sentence below it, as it stands in the document; undefined if no sentence follows. */
+  /** The beginning of the sentence below it, as in the document; undefined if no sentence follows. */
   readonly answer: string | undefined;
 }
 
@@ -18,17 +18,17 @@ export interface HeadedFile {
   readonly headings: readonly Heading[];
 }
 
-/** A starter: YAML, with the number of its questions and of the headings that were there to choose from. */
+/** A starter: YAML, the number of its questions, and that of the headings to choose from. */
 export interface Starter {
   readonly text: string;
   readonly questions: number;
   readonly headings: number;
 }
 
-/** Questions of a starter: a person reads and edits them all. */
+/** Maximum number of questions in a starter: a person reads and edits them all. */
 export const STARTER_MAX = 100;
 
-/** One word is no question, and a long heading is a sentence of the text. */
+/** One word is not a question, and a long heading is a sentence of the text. */
 const HEADING_WORDS_MIN = 2;
 const HEADING_CHARS_MAX = 120;
 const ANSWER_CHARS_MIN = 20;
@@ -60,7 +60,7 @@ export function headingsOf(markdown: string): Heading[] {
   }));
 }
 
-/** Makes a question of each heading that one file alone has, at most `STARTER_MAX`, spread evenly over the files. Pure. */
+/** Makes a question of each heading that occurs in one file only, at most `STARTER_MAX`, spread evenly over the files. Pure. */
 export function makeStarter(files: readonly HeadedFile[]): Starter {
   const counts = new Map<string, number>();
   for (const { headings } of files) {

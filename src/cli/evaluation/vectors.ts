@@ -46,14 +46,15 @@ export async function awaitVectors(
     await sleep(EVERY_MS, undefined, { signal });
     const next = await healthOf(apiUrl, signal);
     unanswered = next === undefined ? unanswered + 1 : 0;
-    // A service that embeds may answer late once. The figures would be those of a search in part by words alone.
+    // A service that is embedding may answer one request late. The figures would then be those of a search partly by words
+    // alone.
     if (next !== undefined || unanswered >= UNANSWERED_MAX) health = next;
   }
   if (health !== undefined && ["off", "unavailable", "failing"].includes(health.embedder.state))
     notify(`${tier} searches by ${health.tiers[tier] ?? "words alone"}`);
 }
 
-/** The health of a kbsync service; undefined for another service, and while none answers: the search then says so. */
+/** The health of a kbsync service; undefined for another service, and if none answers, which the search reports. */
 async function healthOf(apiUrl: string, signal: AbortSignal): Promise<Health | undefined> {
   try {
     const timeouts = { headersTimeout: ANSWER_MS_MAX, bodyTimeout: ANSWER_MS_MAX };

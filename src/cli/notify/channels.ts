@@ -9,10 +9,10 @@ import type { Notice } from "./needs.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** A command that takes longer is ended. */
+/** A command that takes longer is killed. */
 const COMMAND_MS_MAX = 60_000;
 const POST_MS_MAX = 15_000;
-/** Most characters of a program's complaint that are logged. */
+/** Maximum number of logged characters of a program's error output. */
 const COMPLAINT_CHARS_MAX = 300;
 
 /**
@@ -27,7 +27,7 @@ export async function runCommand(command: readonly string[], notice: Notice, env
     timeout: COMMAND_MS_MAX,
     killSignal: "SIGKILL",
   });
-  // A program need not read what it is given.
+  // A program need not read its input.
   child.stdin.on("error", () => undefined);
   child.stdin.end(JSON.stringify(notice));
   const [code, complaint] = await Promise.all([

@@ -14,14 +14,14 @@ export interface Need {
 
 /** The notification, as JSON: a command gets it on standard input, an address as the body of a POST. */
 export interface Notice {
-  /** All of it in a few lines. */
+  /** All needs in a few lines. */
   readonly text: string;
   readonly host: string;
   readonly version: string;
   readonly needs: readonly Need[];
 }
 
-/** Returns what waits for a person, by the status of the daemon. Pure. */
+/** Returns what waits for a person according to the status of the daemon. Pure. */
 export function needsOf({ service, sources }: Pick<DaemonStatus, "service" | "sources">): readonly Need[] {
   const needs: Need[] = [];
   if (service.kind === "key_refused")

@@ -8,7 +8,7 @@ import { notifyDesktop, postNotice, runCommand } from "./channels.ts";
 
 /** Notifies a person of what waits for them. */
 export interface Notifier {
-  /** Takes the configuration from now on. */
+  /** Uses this configuration from now on. */
   use(config: NotifyConfig): void;
   stop(): void;
 }
@@ -23,20 +23,20 @@ export interface NotifierOptions {
   readonly checkMs?: number;
 }
 
-/** Where a notice goes. */
+/** The way to send a notice. */
 export type Channel =
   | { readonly kind: "command"; readonly command: readonly string[] }
   | { readonly kind: "url"; readonly url: string }
   | { readonly kind: "desktop" };
 
-/** How often the status is looked at. */
+/** Interval at which the status is checked. */
 const CHECK_MS = 5000;
-/** A problem that has gone by the second check needs no person. */
+/** A problem that is over by the second check needs no person. */
 const CHECKS_MIN = 2;
 
 /**
- * Starts notifying. Each need is reported once, when two checks in a row have seen it, and again only after it was over. Needs
- * that come together are one notice. A channel that fails is logged, and tried again with the next notice.
+ * Starts notifying. Reports each need once, after two checks in a row have found it, and again only after it was over. Needs
+ * that arise together make one notice. A failing channel is logged, and used again for the next notice.
  */
 export function startNotifier(options: NotifierOptions): Notifier {
   const { status, log, env, hostname, checkMs = CHECK_MS } = options;

@@ -2,10 +2,10 @@ import { kindOfName } from "../../sync/document/kinds.ts";
 import { locationWords } from "../../wire/location.ts";
 import type { SearchResult } from "../../wire/search.ts";
 
-/** Formats whose files are sent as they are: lines of their text are lines of the file. */
+/** Formats whose files are sent unchanged: lines of their text are lines of the file. */
 const AS_WRITTEN: ReadonlySet<string> = new Set(["markdown", "asciidoc", "org", "rst", "plain"]);
 
-/** Returns the path of a file with the cited locations, else with the first line; alone if neither is known. */
+/** Returns the path of a file with the cited locations, or else with the first line; without either if both are unknown. */
 export function citedPath(
   path: string,
   { lines, pages, locations }: Pick<SearchResult["payload"], "lines" | "pages" | "locations">,

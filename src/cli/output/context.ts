@@ -13,14 +13,17 @@ export interface Context {
   /** Aborted by Ctrl-C or SIGTERM. */
   readonly signal: AbortSignal;
   /**
-   * Calls the listener at each SIGHUP, until the function that it returns is called. Undefined: a hang-up ends the
-   * program, as one of its terminal should.
+   * Calls the listener at each SIGHUP, until the returned function is called. Undefined: a hang-up ends the program, as that of
+   * its terminal should.
    */
   readonly onHangup?: (listener: () => void) => () => void;
-  /** Keeps each SIGHUP until `onHangup` is called: said first by what reloads, or an early one would end it. */
+  /**
+   * Stores each SIGHUP until `onHangup` is called. A command that reloads calls it first, because an early signal would end the
+   * program otherwise.
+   */
   readonly holdHangups?: () => void;
   readonly nowMs: () => number;
-  /** How a person types further commands; set before the command runs. */
+  /** How to type further commands; set before the command runs. */
   invocation?: Invocation;
   /** Whether standard output is for programs or holds text of documents: no command is completed, and no line is wrapped. */
   isVerbatim?: boolean;

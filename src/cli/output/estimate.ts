@@ -7,17 +7,20 @@ const TOKEN_CHARS = 4;
 /** The work that a pass would send. */
 export interface Estimate {
   readonly documents: number;
-  /** Of their files. */
+  /** Bytes of their files. */
   readonly bytes: number;
-  /** Of the texts that are sent as such, at four characters each. */
+  /** Tokens of the texts that are sent as text, at four characters each. */
   readonly tokens: number;
-  /** Documents whose text only the service will know, such as PDFs. */
+  /** Documents whose text only the service reads, such as PDFs. */
   readonly unknown: number;
-  /** Price of embedding these tokens; absent without a price in the configuration. Tiers of words alone embed nothing. */
+  /**
+   * Price of embedding these tokens; absent without a price in the configuration. A tier that searches by words alone embeds
+   * nothing.
+   */
   readonly cost?: number;
 }
 
-/** Sums up a plan. `price` is that of a million tokens; `embeds` says whether the texts of a source are embedded. */
+/** Sums up a plan. `price` is that of a million tokens; `embeds` reports whether the texts of a source are embedded. */
 export function estimateOf(
   planned: readonly PlannedAction[],
   price: number | undefined,

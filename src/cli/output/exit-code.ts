@@ -4,7 +4,7 @@ import { codeOf } from "../../lib/failure.ts";
 /** The meaning of every exit status. */
 export const EXIT = {
   done: 0,
-  /** Some files failed, or wait for a later pass; the rest is in agreement. Figures of `eval` are below what was asked. */
+  /** Some files failed, or wait for a later pass; the rest is in agreement. Figures of `eval` are below their thresholds. */
   filesFailed: 1,
   /** The command line or the configuration is wrong. */
   usage: 2,
@@ -14,9 +14,9 @@ export const EXIT = {
   held: 4,
   /** A defect of kbsync (sysexits' EX_SOFTWARE). */
   defect: 70,
-  /** No space is left on the disk (sysexits' EX_IOERR): unlike a wrong configuration, a start some time later may do. */
+  /** No space is left on the disk (sysexits' EX_IOERR). Unlike with a wrong configuration, a later start may succeed. */
   diskFull: 74,
-  /** Something is in the way that goes by itself (sysexits' EX_TEMPFAIL), and units start the program again. */
+  /** A temporary obstacle (sysexits' EX_TEMPFAIL); units restart the program. */
   passing: 75,
   /** The wait timed out (the status of timeout(1)). */
   timeout: 124,
@@ -30,7 +30,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   config_not_found: EXIT.usage,
   config_unreadable: EXIT.usage,
   state_unusable: EXIT.usage,
-  // Another process ends some time; one that was killed a moment ago may not have let go yet.
+  // Another process will end; one that was just killed may still hold the lock.
   state_locked: EXIT.passing,
   ledger_newer: EXIT.usage,
   ledger_older: EXIT.usage,
@@ -50,7 +50,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   move_in_use: EXIT.passing,
   move_differs: EXIT.filesFailed,
   store_unreachable: EXIT.passing,
-  // A database that does not answer now.
+  // A database that does not answer at present.
   store_busy: EXIT.passing,
   store_failed: EXIT.service,
   address_refused: EXIT.usage,
@@ -73,7 +73,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   unit_stopped: EXIT.stopped,
   datagram_unavailable: EXIT.usage,
   disk_full: EXIT.diskFull,
-  // Of a write that nobody had thought of: it is the disk all the same, and no defect.
+  // A write elsewhere failed: the cause is the disk, not a defect.
   SQLITE_FULL: EXIT.diskFull,
   ENOSPC: EXIT.diskFull,
   EDQUOT: EXIT.diskFull,
@@ -101,7 +101,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   restore_unfinished: EXIT.usage,
   key_not_found: EXIT.usage,
   key_limit: EXIT.usage,
-  // A key file that is named and is not there, or holds no key; without any key at all the service would refuse.
+  // A named key file is missing or has no key; without a key the service would refuse every request.
   key_invalid: EXIT.usage,
   key_missing: EXIT.service,
   key_refused: EXIT.service,
@@ -113,7 +113,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   model_unusable: EXIT.usage,
 };
 
-/** Exit status for an error that ended a command; undefined for one that nobody expected. */
+/** Exit status for an error that ended a command; undefined for an unexpected one. */
 export function exitCodeOf(error: unknown): number | undefined {
   return BY_CODE[codeOf(error) ?? ""];
 }

@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
 import { shellWord } from "../../lib/shell-word.ts";
 
-/** How a person types a command that reaches what this process works on. */
+/** How to type a command that reaches the same instance as this process. */
 export interface Invocation {
-  /** `kbsync`, or what stands for it where that is not in the PATH. */
+  /** `kbsync`, or how to run it if it is not in the PATH. */
   readonly program: string;
   /** Options that every command needs, quoted for a shell; may be empty. */
   readonly options: string;
@@ -33,7 +33,7 @@ function programOf({ npm_lifecycle_event: script }: NodeJS.ProcessEnv): string {
 /** A command within a line of a shell, up to a redirection or the next command. */
 const COMMAND = /(^|[ (])kbsync( [a-z][^;&|>]*?)(?=$| [;&|>])/g;
 
-/** Makes one line of a shell work where it is shown: it runs this program, on the same state folder. Pure. */
+/** Completes the commands in a shell line, so that they run this program on the same state folder. Pure. */
 export function completeCommand(line: string, invocation: Invocation | undefined): string {
   if (invocation === undefined) return line;
   const { program, options } = invocation;
@@ -43,7 +43,7 @@ export function completeCommand(line: string, invocation: Invocation | undefined
   });
 }
 
-/** Completes all commands in a text, which stand between backticks. Pure. */
+/** Completes all commands between backticks in a text. Pure. */
 export function completeCommands(text: string, invocation: Invocation | undefined): string {
   return text.replaceAll(/`([^`\n]+)`/g, (_, line: string) => {
     return `\`${completeCommand(line, invocation)}\``;

@@ -1,7 +1,7 @@
 import type { KeyRecordAnswer } from "../../wire/key.ts";
 import { visibleLine } from "./visible.ts";
 
-/** Two lines per key: id and name; then state, beginning of the key, and what it may do. */
+/** Two lines per key: id and name; then state, beginning and scopes of the key. */
 export function keyLines(keys: readonly KeyRecordAnswer[]): string {
   if (keys.length === 0) return "the account has no keys\n";
   return keys

@@ -10,8 +10,8 @@ export async function startMetrics(): Promise<Metrics> {
 }
 
 /**
- * Returns the metrics of a daemon's process: those of an embedded service in this process, else new ones if the
- * configuration has a port for them. Undefined if nothing serves them.
+ * Returns the metrics of a daemon's process: those of an embedded service in this process, or new ones if the configuration has
+ * a port for them. Undefined if nothing serves them.
  */
 export async function daemonMetrics(
   config: Config,

@@ -104,12 +104,12 @@ export function filterOption(text: string): object {
     const filter: unknown = JSON.parse(text);
     if (typeof filter === "object" && filter !== null) return filter;
   } catch {
-    // Reported below, with what is expected.
+    // Reported below, with the expected form.
   }
   throw new InvalidArgumentError('expected conditions as JSON, such as {"tags": "draft"}');
 }
 
-/** Parses what to read around a hit. */
+/** Parses how much text around a hit to read. */
 export function expandOption(text: string): Expand {
   const expand = Expand.safeParse(text);
   if (expand.success) return expand.data;

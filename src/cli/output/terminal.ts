@@ -1,4 +1,4 @@
-/** Where the terminal's owner writes. */
+/** The outputs of a terminal's owner. */
 export interface Streams {
   readonly stdout: { write(text: string): unknown };
   readonly stderr: { write(text: string): unknown };
@@ -35,7 +35,7 @@ export function openTerminal({ stdout, stderr }: Streams): Terminal {
   };
 }
 
-/** The owner of this process's outputs: every part that writes to them does so here. */
+/** The owner of this process's outputs: all parts write to them through it. */
 export const terminal = openTerminal(process);
 
 /** Whether an output can replace what it shows: a terminal that is not dumb. */

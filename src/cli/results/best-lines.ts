@@ -9,8 +9,8 @@ export interface LineRoom {
 }
 
 /**
- * Returns the part of a chunk that has most of the query's words, as wrapped lines from the beginning of a sentence on. Front
- * matter, and headings that `headings` already names, are left out at the beginning. Pure.
+ * Returns the part of a chunk with the most words of the query, as wrapped lines that start with a sentence. Omits front
+ * matter, and headings that are in `headings`, from the beginning. Pure.
  */
 export function bestLines(
   content: string,
@@ -29,8 +29,8 @@ export function bestLines(
 }
 
 /**
- * Joins the lines of a wrapped paragraph. A line that begins with white space or a mark of its own, as in lists, tables and code,
- * stays one. Pure.
+ * Joins the lines of a wrapped paragraph. A line that begins with white space or a mark, as in lists, tables and code, stays
+ * separate. Pure.
  */
 export function reflowed(text: string): string {
   return text.trimEnd().replaceAll(/(?<=\S)\n(?![\s#>|*+-]|\d{1,3}[.)]\s|```)/g, " ");
@@ -46,7 +46,10 @@ function withoutHeadings(content: string, headings: ReadonlySet<string>): string
   return lines.slice(Math.max(0, at)).join("\n");
 }
 
-/** Weight of the first sentence's words beside those of the passage: of equal passages, the one that begins with them wins. */
+/**
+ * Weight of the first sentence's words relative to those of the passage: among equal passages, the one that begins with them
+ * wins.
+ */
 const FIRST_WEIGHT = 0.1;
 
 function bestStart(text: string, matches: QueryMatches, chars: number): number {

@@ -13,7 +13,7 @@ const LastResults = z
 /** The files of the results of the last search, in their order. `path` is absolute; null: a document of no file here. */
 export type LastResults = z.infer<typeof LastResults>;
 
-/** Remembers the results of a search for `kbsync open`. Where nothing can be written, that command has none. */
+/** Stores the results of a search for `kbsync open`. If nothing can be written, that command has none. */
 export function rememberResults(env: Env, found: readonly Found[]): void {
   const file = fileIn(env);
   if (file === undefined) return;
@@ -25,11 +25,11 @@ export function rememberResults(env: Env, found: readonly Found[]): void {
     mkdirSync(join(file, ".."), { recursive: true, mode: 0o700 });
     writeFileSync(file, JSON.stringify(results), { mode: 0o600 });
   } catch {
-    // A unit may have no folder of its own; the search is not less good for that.
+    // A unit may have no such folder; the search itself succeeds without it.
   }
 }
 
-/** Returns the results of the last search; undefined: there was none, or nothing remembers it. */
+/** Returns the results of the last search; undefined: there was none, or it was not stored. */
 export function lastResults(env: Env): LastResults | undefined {
   const file = fileIn(env);
   if (file === undefined) return undefined;

@@ -6,7 +6,7 @@ import { wrapped } from "../terminal/wrap.ts";
 import { bestLines } from "./best-lines.ts";
 import type { QueryMatches } from "./matches.ts";
 
-/** A result with the file it came from. */
+/** A result with the file that contains it. */
 export interface Found {
   readonly score: number;
   /** Below the source's folder; null for a resource that is not of this ledger. */
@@ -21,19 +21,19 @@ export interface Found {
   readonly content: string;
   /** The hits within `content`, if it is more than one chunk. */
   readonly hits: SearchResult["payload"]["hits"];
-  /** Further hits with nearly the same text, and other documents that they are of. */
+  /** Further hits with nearly the same text, and the other documents that contain them. */
   readonly duplicates: number;
   readonly duplicateDocuments: NonNullable<SearchResult["payload"]["duplicateDocuments"]>;
   /** The description of the file's folder, if known. */
   readonly folderDescription: string | undefined;
-  /** Where `content` stands in the text of the document, as the service says. */
+  /** The position of `content` in the text of the document, according to the service. */
   readonly position: Pick<
     SearchResult["payload"],
     "start" | "end" | "lines" | "pages" | "locations" | "sha256" | "fileUrl"
   >;
 }
 
-/** Lines of a passage: enough to see whether it is the right one, and five results fit on a screen. */
+/** Lines of a passage: enough to judge it, and five results fit on a screen. */
 const PASSAGE_LINES = 4;
 const INDENT = "    ";
 
@@ -79,7 +79,7 @@ function nonEmpty(lines: readonly string[]): readonly string[] {
   return lines.filter((line) => line !== "");
 }
 
-/** Title and headings, each once: a title is often the first heading, or the name of the file, which is shown already. */
+/** Title and headings without repeats: a title is often the first heading, or the name of the file, which is shown already. */
 function trailOf({ title, headings, path }: Found): readonly string[] {
   const names = title === null || title === basename(path ?? "") ? headings : [title, ...headings];
   return [...new Set(names)];

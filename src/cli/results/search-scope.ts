@@ -17,11 +17,11 @@ export interface ScopeOptions {
 /** The range of a search. */
 export interface SearchScope {
   readonly targets: readonly SearchQuery["where"][];
-  /** Whether a resource is of the source that is asked; undefined where all of the targets are. */
+  /** Whether a resource belongs to the searched source; undefined if all resources of the targets do. */
   readonly isOfSource: ((resourceId: string) => boolean) | undefined;
 }
 
-/** Narrows the sources to what the options name. Throws `usage` if nothing is left. */
+/** Narrows the sources by the options. Throws `usage` if none is left. */
 export function scopeOf(
   lookup: ResourceLookup,
   { doc, source, tier }: ScopeOptions,

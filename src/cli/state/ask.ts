@@ -31,15 +31,15 @@ export interface Operator {
     request: RequestOf<N>,
     onLine?: AskOptions<N>["onLine"],
   ): Promise<AnswerOf<N> | undefined>;
-  /** Asks what only a daemon can answer or do. Throws `no_daemon`. */
+  /** Runs an operation that needs a daemon. Throws `no_daemon`. */
   need<N extends DaemonOperation>(
     name: N,
     request: RequestOf<N>,
     onLine?: AskOptions<N>["onLine"],
   ): Promise<AnswerOf<N>>;
-  /** Runs it on the ledger, as without a daemon. Undefined: there is no ledger. */
+  /** Runs an operation on the ledger, as if no daemon ran. Undefined: there is no ledger. */
   actAlone<N extends LedgerOperation>(name: N, request: RequestOf<N>): Promise<AnswerOf<N> | undefined>;
-  /** Runs it by the daemon; if none runs, on the ledger. Undefined: there is no ledger either. */
+  /** Runs an operation in the daemon, or on the ledger if none runs. Undefined: there is no ledger either. */
   act<N extends LedgerOperation>(
     name: N,
     request: RequestOf<N>,
@@ -97,7 +97,7 @@ export function openOperator(context: Context, options: CommonOptions): Operator
   };
 }
 
-/** The path that a person typed, as `locate` understands it; nothing where none was. */
+/** The path that a person typed, as `locate` understands it; nothing if none was typed. */
 export function locatedPath(
   operator: Pick<Operator, "locate">,
   path: string | undefined,
@@ -105,7 +105,7 @@ export function locatedPath(
   return path === undefined ? {} : { path: operator.locate(path) };
 }
 
-/** The folder of a source as it was typed, made absolute; nothing where none was. The source may be gone. */
+/** The typed folder of a source as an absolute path; nothing if none was typed. The source may no longer exist. */
 export function absoluteFolder(
   { cwd }: Pick<Context, "cwd">,
   folder: string | undefined,
@@ -117,7 +117,7 @@ function folderOf(source: { readonly path: string; readonly absolutePath?: strin
   return source.absolutePath ?? source.path;
 }
 
-/** `nothing_synced`: the ledger of the state folder knows no source, so there is nothing to do a command on. */
+/** `nothing_synced`: the ledger of the state folder knows no source, so the command has nothing to work on. */
 export function nothingSynced(stateDir: string): KbsyncError {
   return new KbsyncError(`nothing was synced with the state folder ${stateDir} yet`, {
     code: "nothing_synced",

@@ -12,10 +12,10 @@ export interface ConfigChange {
 const LIVE_IN_DAEMON: ReadonlySet<string> = new Set(["sources", "sync"]);
 /** The settings that a running service takes over. */
 export const LIVE_IN_SERVICE: ReadonlySet<string> = new Set();
-/** Where it was read from is no setting; sources are compared by their folders. */
+/** The path of the file is not a setting; sources are compared by their folders. */
 const NO_SETTING = new Set<string>(["file", "sources"]);
 
-/** Compares the configuration that runs with one that was read again; `live` are the keys that can be taken now. Pure. */
+/** Compares the configuration in force with one that was read again; `live` are the keys that can take effect now. Pure. */
 export function compareConfigs(
   before: Config,
   after: Config,
@@ -33,7 +33,10 @@ export function compareConfigs(
   return { applied: changed(true), pending: changed(false) };
 }
 
-/** The configuration to go on with: what may change while a daemon runs is the new one's, the rest as it was. Pure. */
+/**
+ * The configuration to continue with: settings that may change while a daemon runs come from the new one, the others from the
+ * old one. Pure.
+ */
 export function liveConfig(before: Config, after: Config): Config {
   return { ...before, sources: after.sources, sync: after.sync };
 }

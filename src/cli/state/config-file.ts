@@ -14,7 +14,7 @@ import { loadConfig } from "../../config/load.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import type { Context } from "../output/context.ts";
 
-/** An editor saves once; more changes in a row are another program at work. */
+/** An editor saves once; several changes in a row come from another program. */
 const TRIES = 3;
 
 /**
@@ -54,7 +54,7 @@ export function writeConfig(
 ): boolean {
   parseConfig(text, named);
   const before = statSync(named, { throwIfNoEntry: false });
-  // A link stays one.
+  // A link stays a link.
   const file = before === undefined ? named : realpathSync(named);
   const beside = join(dirname(file), `.${process.pid}.${CONFIG_FILE_NAME}.new`);
   try {

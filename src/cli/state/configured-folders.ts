@@ -9,7 +9,7 @@ import { editConfig } from "./config-file.ts";
 import { requireFolder } from "./folder-there.ts";
 
 /**
- * Adds folders to a configuration file, absolute paths each. Those that it has already stay as they are. Throws
+ * Adds folders, as absolute paths, to a configuration file. Folders that it already has stay unchanged. Throws
  * `source_unusable`, `source_overlap`, and what `editConfig` throws.
  */
 export function addFolders(
@@ -41,12 +41,12 @@ export function removeFolder(file: string, folder: string, context: Pick<Context
   return isNamed;
 }
 
-/** Folders of which no part is anybody's documents: the whole machine, and files that the kernel makes up. */
+/** Folders without documents of people: the whole machine, and the kernel's virtual files. */
 const NO_DOCUMENTS: ReadonlySet<string> = new Set(["/", "/proc", "/sys", "/dev"]);
 
 /**
- * Refuses a folder that cannot become a source, whatever the others are. Throws `source_unusable`, and `source_overlap` for one
- * in the state folder, where the daemon itself writes.
+ * Refuses a folder that cannot become a source, regardless of the others. Throws `source_unusable`, and `source_overlap` for
+ * one in the state folder, where the daemon itself writes.
  */
 export function checkFolder(path: string, stateDir: Config["stateDir"]): void {
   requireFolder(path);

@@ -9,7 +9,7 @@ import { openSqliteStore, type SqliteStoreOptions } from "../../kb/store/sqlite/
 import type { Store } from "../../kb/store/store.ts";
 import type { StateFolder } from "./state-folder.ts";
 
-// The only file of the program that names the file of the embedded service; `compose/store.ts` is the one for a database.
+// Only this file of the program names the store file of the embedded service; `compose/store.ts` does so for a database.
 
 /** Options of the store in a file. */
 export type StoreFileOptions = Omit<SqliteStoreOptions, "path">;
@@ -42,7 +42,7 @@ export function openStoreTarget(state: StateFolder): MoveTarget {
   return openSqliteTarget(storeFile(state));
 }
 
-/** The maintenance of a store file: the one of a state folder, or a copy. */
+/** The maintenance of a store file: that of a state folder, or a copy. */
 export function maintainStore(path: string): StoreMaintenance {
   return sqliteMaintenance(path);
 }

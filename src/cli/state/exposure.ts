@@ -2,8 +2,8 @@ import type { ServiceConfig } from "../../config/schema.ts";
 import { isExposed, isLoopback } from "../../lib/loopback.ts";
 
 /**
- * Words where the embedded service lets others reach it and nothing says that TLS stands before it; else undefined. The
- * service has none itself: certificates are a proxy's. Pure.
+ * A warning if other machines can reach the embedded service and no setting names a proxy with TLS; otherwise undefined. The
+ * service itself has no TLS, because certificates are the proxy's task. Pure.
  */
 export function openWithoutTls(service: ServiceConfig): string | undefined {
   if (!("embedded" in service) || !isExposed(service)) return undefined;
@@ -14,7 +14,8 @@ export function openWithoutTls(service: ServiceConfig): string | undefined {
 }
 
 /**
- * Words where processes share a database, but uploaded files lie in the state folder of the one that received them; else undefined. Pure.
+ * A warning if processes share a database but uploaded files are in the state folder of the one that received them; otherwise
+ * undefined. Pure.
  */
 export function filesOfOneProcess(service: ServiceConfig): string | undefined {
   if (!("embedded" in service) || service.database === undefined || service.files !== undefined)

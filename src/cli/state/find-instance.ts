@@ -10,7 +10,7 @@ import { type CommonOptions, configRequest } from "../output/options.ts";
 import { type Instance, matchingInstances, runningInstances } from "./instances.ts";
 import { ledgerFolders } from "./sources.ts";
 
-/** Commands that start something, or that need no instance. */
+/** Commands that start an instance, or need none. */
 const NEED_NONE: ReadonlySet<string> = new Set([
   "up",
   "run",
@@ -27,9 +27,9 @@ const NEED_NONE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Chooses the running instance that a command asks, where neither options nor environment name one: the one with the
- * configuration of the working folder, else the one that watches the working folder or a named path, else the only one. Sets
- * it as the command's options. Throws `instance_unclear` with the complete commands to choose from.
+ * Chooses the running instance for a command if neither options nor environment name one: the one with the configuration of the
+ * working folder, else the one that watches the working folder or a named path, else the only one. Sets the command's options
+ * accordingly. Throws `instance_unclear` with the complete commands to choose from.
  */
 export function useRunningInstance(context: Context, command: Command, args: readonly string[]): void {
   const group = command.parent?.parent === null ? command : (command.parent ?? command);

@@ -12,7 +12,7 @@ import { addFolders, checkFolder, removeFolder } from "./configured-folders.ts";
 import type { ConfigChange } from "./config-change.ts";
 
 export interface FolderChangesOptions {
-  /** As the program reads the configuration itself. */
+  /** How the program reads the configuration. */
   readonly request: ConfigRequest;
   /** The folders come from the command line, so that a change of the configuration would not reach the daemon. */
   readonly areNamed: boolean;
@@ -20,7 +20,7 @@ export interface FolderChangesOptions {
   readonly config: () => Config;
   /** Reads the configuration again; see `Reloads`. */
   readonly reload: () => Promise<ConfigChange>;
-  /** Notified before the reload of a removed folder whose documents go too. */
+  /** Notified before the reload that removes a folder, if its documents are deleted too. */
   readonly onDelete: (folder: string) => void;
 }
 
@@ -86,7 +86,7 @@ export function openFolderChanges(options: FolderChangesOptions): FolderChanges 
   };
 }
 
-/** The folder as a source beside those in force. Throws `source_known`, `source_overlap` and `config_invalid`. */
+/** The folder as a source in addition to those in force. Throws `source_known`, `source_overlap` and `config_invalid`. */
 function sourceOf(
   { request, config }: FolderChangesOptions,
   { path, tier, ...folder }: NewFolder,
@@ -119,7 +119,10 @@ function obstacleOf({ areNamed, config, request }: FolderChangesOptions): Obstac
   }
 }
 
-/** The units of `kbsync service install` show the program only the folders that they were made with. */
+/**
+ * Explains a missing folder to a person: units of `kbsync service install` show the program only the folders that they were
+ * made with.
+ */
 function explainUnit(error: unknown, env: ConfigRequest["env"]): never {
   const unit = env["KBSYNC_UNIT"] ?? "";
   if (!(error instanceof KbsyncError) || error.code !== "source_unusable" || unit === "") throw error;

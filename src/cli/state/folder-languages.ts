@@ -14,19 +14,20 @@ export interface ForeignFolder {
 
 /** The language that the packaged model was trained on. */
 const MODEL_LANGUAGE = "English";
-/** Files that are text as they stand. */
+/** Extensions of files whose bytes are their text. */
 const TEXT = new Set([".md", ".markdown", ".txt", ".rst", ".adoc", ".org"]);
-/** Rows of the ledger that are considered: reading them takes some 50 ms. */
+/** Maximum number of ledger rows to consider: reading them takes some 50 ms. */
 const ROWS_MAX = 50_000;
-/** Files that are read of a folder, and bytes of each: enough prose behind a header. */
+/** Files to read in a folder, and bytes of each: enough prose after a header. */
 const FILES_MAX = 24;
 const BYTES_MAX = 8192;
 /** Time for all of it: a file system may not answer. */
 const READ_MS_MAX = 2000;
 
 /**
- * Finds the folders that are searched by meaning with the packaged model and are mostly in another language than English, from the
- * beginnings of a few synced text files. Says nothing of folders without text files, and of other models, whose languages are unknown.
+ * Finds the folders that are searched by meaning with the packaged model and are mostly in another language than English, from
+ * the beginnings of a few synced text files. Reports nothing for folders without text files, or for other models, whose
+ * languages are unknown.
  */
 export async function foreignFolders(
   stateDir: string,
@@ -71,7 +72,7 @@ function spread(files: readonly string[]): readonly string[] {
   return files.filter((_, at) => Math.floor(at / step) !== Math.floor((at - 1) / step));
 }
 
-/** Reads the beginnings of files; leaves out those that cannot be read, and the rest after the deadline. */
+/** Reads the beginnings of files. Omits those that cannot be read, and the others after the deadline. */
 async function beginningsOf(files: readonly string[], deadline: AbortSignal): Promise<string[]> {
   const ended = new Promise<undefined>((resolve) => {
     if (deadline.aborted) resolve(undefined);
@@ -93,7 +94,7 @@ async function beginningOf(file: string): Promise<string> {
   return buffer.toString("utf8", 0, bytesRead);
 }
 
-/** Says of a folder what its language means for searches. */
+/** Explains what a folder's language means for searches. */
 export function foreignWords({ language }: ForeignFolder): string {
   return `mostly in ${language}, while the packaged model knows ${MODEL_LANGUAGE} alone: searches find less by meaning`;
 }

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { KbsyncError } from "../../lib/failure.ts";
 
-/** Checks that a folder that a person named is there. Throws `source_unusable`. */
+/** Checks that a folder named by a person exists. Throws `source_unusable`. */
 export function requireFolder(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isDirectory() === true) return;

@@ -8,7 +8,7 @@ import { isAlive } from "../../lib/process-alive.ts";
 
 const Instance = z.object({
   pid: z.int().min(1),
-  /** Distinguishes the process from a later one with the same pid; empty where the system does not say. */
+  /** Distinguishes the process from a later one with the same pid; empty if the system does not report it. */
   startMark: z.string(),
   command: z.enum(["up", "run", "serve"]),
   stateDir: z.string(),
@@ -32,8 +32,8 @@ export interface Registration {
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * Registers this process, so that other commands of the same user find it. `onProblem` is called where that fails: the instance
- * runs all the same. A system unit does not register, because its state folder belongs to another user.
+ * Registers this process, so that other commands of the same user find it. Calls `onProblem` if that fails; the instance runs
+ * nevertheless. A system unit does not register, because its state folder belongs to another user.
  */
 export function registerInstance(
   env: Env,
@@ -56,7 +56,7 @@ export function registerInstance(
   return { update: write, remove: () => rmSync(file, { force: true }) };
 }
 
-/** Returns the running instances of this user by pid, and removes the entries of processes that ended without doing so. */
+/** Returns the running instances of this user by pid, and removes the entries of processes that ended without removing them. */
 export function runningInstances(env: Env): readonly Instance[] {
   const folder = registryOf(env);
   if (folder === undefined) return [];
@@ -70,7 +70,7 @@ export function runningInstances(env: Env): readonly Instance[] {
 
 /**
  * Returns the instances that a command in the folder `cwd` can mean: those that watch it or one of the `paths`, the innermost
- * source first; else all of them. Several mean that a person has to choose.
+ * source first; else all of them. If there are several, a person has to choose.
  */
 export function matchingInstances(
   instances: readonly Instance[],
@@ -110,7 +110,7 @@ function namesIn(folder: string): string[] {
       .filter((name) => /^\d+\.json$/.test(name))
       .toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
   } catch (error) {
-    // Without the folder, or the right to read it, no instance can be found: commands work as if none ran.
+    // Without a readable folder no instance can be found, and commands work as if none ran.
     if (["ENOENT", "ENOTDIR", "EACCES"].includes(codeOf(error) ?? "")) return [];
     throw error;
   }
@@ -134,7 +134,7 @@ function startMarkOf(pid: number): string {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
     // The second field is the name in parentheses, which may contain spaces; the state is field 3, the start field 22.
     const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    // A killed process stays as a zombie until its parent asks for its end.
+    // A killed process remains a zombie until its parent waits for it.
     return state === "Z" ? "" : (fields[18] ?? "");
   } catch {
     return "";
@@ -145,6 +145,6 @@ function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch {
-    return path; // a folder that is gone, or a word that is no path
+    return path; // a missing folder, or a word that is not a path
   }
 }

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { type KnownFiles, NO_FILES } from "../../mcp/known-files.ts";
 import { openResourceLookup } from "../../sync/operator/resource-lookup.ts";
 
-/** The ledger of a state folder as MCP's tools use it. Throws where there is one that cannot be read. */
+/** The ledger of a state folder as MCP's tools use it. Throws if there is one and it cannot be read. */
 export function openKnownFiles(stateDir: string): KnownFiles {
   const lookup = openResourceLookup(stateDir);
   if (lookup === undefined) return NO_FILES;

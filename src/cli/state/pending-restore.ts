@@ -4,8 +4,8 @@ import { finishExchange, isExchangePending } from "../../backup/exchange.ts";
 import { type Lock, lockFolder } from "../../lib/folder-lock.ts";
 
 /**
- * Takes both locks of a state folder: nothing runs on it while they are held, and nothing can be started. Throws
- * `state_locked`, naming who does.
+ * Takes both locks of a state folder: while they are held, nothing runs on it, and nothing can be started. Throws
+ * `state_locked`, naming the holder.
  */
 export function lockState(stateDir: string): Lock {
   const serviceDir = join(stateDir, "service");
@@ -25,12 +25,12 @@ export function lockState(stateDir: string): Lock {
   }
 }
 
-/** Brings a restore to its end that was broken off after it was decided. Does nothing where there is none. */
+/** Completes a restore that was interrupted after it was committed. Does nothing if there is none. */
 export function finishRestore(stateDir: string): void {
   if (!isExchangePending(stateDir)) return;
   const lock = lockState(stateDir);
   try {
-    // Another process may have done it while this one waited.
+    // Another process may have completed it while this one waited.
     if (isExchangePending(stateDir)) finishExchange(stateDir);
   } finally {
     lock.release();

@@ -14,7 +14,7 @@ export function ledgerOf(stateDir: string): AskLedger {
       const live = await askDaemon(stateDir, "receipt", request, { signal });
       if (live !== undefined) return live;
     } catch (error) {
-      // A daemon of another version, or one that ends just now.
+      // The daemon has another version, or is ending.
       if (request.waitSeconds !== undefined || !isOfControl(error)) throw error;
     }
     return readLedger(stateDir, async (ledger) => ledgerReceipt(ledger, request)).catch(ifUnreadable);
@@ -25,7 +25,7 @@ function isOfControl(error: unknown): boolean {
   return error instanceof KbsyncError && error.code.startsWith("control_");
 }
 
-/** The answer of the service does not need the ledger; its receipt then knows no folder. */
+/** The service's answer does not need the ledger; the receipt then names no folder. */
 function ifUnreadable(error: unknown): undefined {
   if (error instanceof KbsyncError && error.code.startsWith("ledger_")) return undefined;
   throw error;

@@ -9,8 +9,8 @@ const POLL_MS = 50;
 const RESTARTING: ReadonlySet<string> = new Set(["daemon_stopping", "control_lost"]);
 
 /**
- * Has the running daemon read its configuration again, and waits until `isDone` accepts the folders that it syncs. Returns false
- * if none runs, or if it runs with another configuration. Throws the error of a configuration that it refuses.
+ * Makes the running daemon read its configuration again, and waits until `isDone` accepts the folders that it syncs. Returns
+ * false if none runs, or if it runs with another configuration. Throws the error of a configuration that it refuses.
  */
 export async function reloadDaemon(
   operator: Pick<Operator, "ask">,
@@ -22,7 +22,7 @@ export async function reloadDaemon(
     const status = await duringRestart(operator.ask("status", {}));
     if (status !== undefined && status !== "restarting") {
       if (isDone(status.sources.map(({ path }) => path))) return true;
-      // It has answered that nothing changes, so there is nothing to wait for.
+      // It answered that nothing has changed, so there is nothing to wait for.
       if (reloaded !== "restarting" && reloaded.applied.length === 0) return false;
     }
     await sleep(POLL_MS);

@@ -13,7 +13,7 @@ import { stateFolder } from "./state-folder.ts";
 export function checkStage(path: string): readonly Finding[] {
   const store = storeFile(stateFolder(path));
   const ledger = ledgerFile(path);
-  // A backup of an older version is brought up to date here, where it costs nothing if that fails.
+  // A backup of an older version is upgraded here, where a failure costs nothing.
   if (existsSync(store)) bringUpToDate(() => maintainStore(store).upgrade());
   if (existsSync(ledger)) bringUpToDate(() => upgradeLedger(ledger));
   const findings = [
@@ -24,7 +24,7 @@ export function checkStage(path: string): readonly Finding[] {
   return findings.filter(({ check }) => check !== "trash");
 }
 
-/** The advice for a state folder with such a file does not fit: the folder is sound, and the backup is to blame. */
+/** Replaces the advice for a state folder with such a file: the folder is sound, and the backup is to blame. */
 function bringUpToDate(upgrade: () => void): void {
   try {
     upgrade();
@@ -48,8 +48,8 @@ export interface RestoredKeys extends RestrictedKeys {
 }
 
 /**
- * Prepares an unpacked backup before it replaces a state folder: marks its ledger as an old one, and keeps
- * revoked the keys that the present store shows as revoked since. Null: the backup has no store.
+ * Prepares an unpacked backup before it replaces a state folder: marks its ledger as old, and revokes the keys that were
+ * revoked in the present store since. Null: the backup has no store.
  */
 export function prepareStage(path: string, stateDir: string, nowMs: number): RestoredKeys | null {
   const ledger = ledgerFile(path);

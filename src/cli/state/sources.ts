@@ -6,12 +6,12 @@ import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest, type SourceOptions } from "../output/options.ts";
 import { requireFolder } from "./folder-there.ts";
 
-/** The folders that a state folder was last used with; none where its ledger cannot be read, which the command itself reports. */
+/** The folders that a state folder was last used with; none if its ledger cannot be read, which the command itself reports. */
 export function ledgerFolders(stateDir: string): readonly string[] {
   return rememberedFolders(stateDir).map(({ path }) => path);
 }
 
-/** The same, each with the tier and the owner that it has there. */
+/** The same, each with its tier and owner in the ledger. */
 export function rememberedFolders(stateDir: string): readonly NamedFolder[] {
   const lookup = readableLookup(stateDir);
   const folders = lookup?.sources.map(({ path, tier, ownerId }) => ({ path, collection: tier, ownerId }));
@@ -29,7 +29,7 @@ export function readableLookup(stateDir: string): ResourceLookup | undefined {
   }
 }
 
-/** Loads the configuration; if it names no folder, with those that were synced with its state folder. */
+/** Loads the configuration. If it names no folder, adds those that were synced with its state folder. */
 export function loadWithFolders(context: Context, options: CommonOptions): Config {
   const config = loadConfig(configRequest(context, options));
   if (config.sources.length > 0) return config;
@@ -37,9 +37,9 @@ export function loadWithFolders(context: Context, options: CommonOptions): Confi
 }
 
 /**
- * Loads the configuration for a command that works on sources. A folder named on the command line must be there: a
- * missing one is a slip of the keyboard, while a configured one may be a disk that is not mounted yet. One that only the ledger
- * knows keeps its tier and owner. `mayBeEmpty` says whether a configuration without sources will do (default: it will not).
+ * Loads the configuration for a command that works on sources. A folder named on the command line must exist: a missing one is
+ * a typing error, while a configured one may be on a disk that is not mounted yet. A folder that only the ledger knows retains
+ * its tier and owner. `mayBeEmpty` permits a configuration without sources (default: it does not).
  */
 export function loadSources(
   context: Context,
@@ -59,7 +59,7 @@ export function loadSources(
   });
 }
 
-/** What the command line says of its folders; of the configured ones, if it names none but has options for them. */
+/** The folders with the options of the command line; the configured folders if it names none but has options for them. */
 function namedFolders(
   { cwd }: Context,
   dirs: readonly string[],

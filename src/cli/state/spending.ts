@@ -5,10 +5,10 @@ import type { StateFolder } from "./state-folder.ts";
 
 /** The cost of models of other services, and the caps, in the currency of the prices. */
 export interface Spending {
-  /** In UTC, as the budget counts: calls in progress at the most that they may cost. */
+  /** In UTC, as the budget counts: calls in progress count with their maximum cost. */
   readonly today: number;
   readonly thisMonth: number;
-  /** Null: any. */
+  /** Null: unlimited. */
   readonly perDay: number | null;
   readonly perMonth: number | null;
 }
@@ -16,12 +16,12 @@ export interface Spending {
 /** The store counts in billionths. */
 const NANOS = 1_000_000_000;
 
-/** Reads what was spent on a day and in its month; undefined: it is not known. */
+/** Reads what was spent on a day and in its month; undefined: unknown. */
 export type ReadSpent = (day: string) => Promise<StoredSpending | undefined>;
 
 /**
- * Reads it from the store of the embedded service, whether that runs or not: by `readDatabase` if its store is a database. Null: nothing
- * is capped, there is no store yet, or the database does not answer.
+ * Reads the spending from the store of the embedded service, whether the service runs or not; `readDatabase` reads it from a
+ * database. Null: nothing is capped, there is no store yet, or the database does not answer.
  */
 export async function readSpending(
   { service, kb }: Pick<Config, "service" | "kb">,
@@ -32,7 +32,7 @@ export async function readSpending(
   const { perDay, perMonth } = kb.budget;
   if (!("embedded" in service) || (perDay === undefined && perMonth === undefined)) return null;
   const today = new Date(nowMs).toISOString().slice(0, 10);
-  // Only who has a budget waits for the program's other half to load.
+  // Loaded only for a configuration with a budget: this is the program's other half.
   const spent = service.database === undefined ? await spentInFile(state, today) : await readDatabase(today);
   if (spent === undefined) return null;
   return {

@@ -8,20 +8,20 @@ import { shortageAt } from "../../lib/full-disk.ts";
 import { closeToOthers, isOpenToOthers } from "../../lib/private-path.ts";
 import { finishRestore } from "./pending-restore.ts";
 
-/** Where everything lies below the state folder. */
+/** The paths in a state folder. */
 export interface StateFolder {
   readonly path: string;
   /** The embedded service's key, mode 0600. */
   readonly keyFile: string;
-  /** The secret under which `kbsync mcp` hides the service's keys in tokens, mode 0600. */
+  /** The secret with which `kbsync mcp` encrypts the service's keys in tokens, mode 0600. */
   readonly tokenSecretFile: string;
   /** The embedded service's database and uploads. */
   readonly serviceDir: string;
-  /** Where the running embedded service can be reached. */
+  /** The file with the address of the running embedded service. */
   readonly addressFile: string;
 }
 
-/** Names the files; touches nothing. */
+/** Returns the paths. Touches no file. */
 export function stateFolder(path: string): StateFolder {
   return {
     path,
@@ -33,8 +33,8 @@ export function stateFolder(path: string): StateFolder {
 }
 
 /**
- * Makes the state folder, open to its owner alone, and brings a restore to its end that was broken off in it. Throws code
- * `state_unusable` or `disk_full`.
+ * Creates the state folder for its owner alone, and completes an interrupted restore in it. Throws `state_unusable` or
+ * `disk_full`.
  */
 export function makeStateFolder(path: string): StateFolder {
   try {
@@ -58,8 +58,8 @@ const OWN_NAMES =
   /^(?:pauthkey|ledger\.|daemon\.|control\.|service|trash|mcp-secret|restore|before-restore-|eval\.json|instances|backups\.json|\.c|lost\+found)/;
 
 /**
- * Closes a state folder that was there before to everyone but its owner. One that holds files of others stays as it is:
- * kbsync's own files in it are closed one by one. Throws `state_unusable` where every user may put files into it.
+ * Closes an existing state folder to everyone but its owner. A folder that contains other files keeps its mode; only kbsync's
+ * own files in it are closed. Throws `state_unusable` if every user may add files to it.
  */
 function closeFolder(path: string): void {
   if (!isOpenToOthers(path)) return;
@@ -76,8 +76,8 @@ function closeFolder(path: string): void {
 }
 
 /**
- * Makes a folder and those above it. One by one: `mkdir` with `recursive` never comes back where a file system answers
- * ENOENT for a folder whose parent exists, as /proc does.
+ * Creates a folder and those above it, one by one: `mkdir` with `recursive` never returns if a file system answers ENOENT for a
+ * folder whose parent exists, as /proc does.
  */
 function makeFolders(path: string): void {
   const parent = dirname(path);
@@ -89,14 +89,14 @@ function makeFolders(path: string): void {
   }
 }
 
-/** Makes the folder of the embedded service's data, open to its owner alone. Throws code `state_unusable`. */
+/** Creates the folder of the embedded service's data for its owner alone. Throws `state_unusable`. */
 export function makeServiceFolder(state: StateFolder): void {
   usable(state.serviceDir, () => mkdirSync(state.serviceDir, { recursive: true, mode: 0o700 }));
 }
 
 /**
- * Reads a key file, which holds nothing but the key; space around it does not count. Undefined when there is no such
- * file. Throws `key_invalid`, also for one that cannot be read.
+ * Reads a key file, which contains only the key; white space around it does not count. Undefined: there is no such file. Throws
+ * `key_invalid`, also for a file that cannot be read.
  */
 export function readKeyFile(path: string): string | undefined {
   let text: string;
@@ -116,7 +116,7 @@ export function readKeyFile(path: string): string | undefined {
 /** The key in a text, without the space around it. Throws `key_invalid` with these words; the error never contains the text. */
 export function validKey(text: string, words: string, subject: string): string {
   const key = text.trim();
-  // A header value must be visible ASCII; anything else is the wrong file, and sending it would leak its content.
+  // A header value must be visible ASCII. Anything else comes from the wrong file, and sending it would leak its content.
   if (/^[\x21-\x7e]{1,4096}$/.test(key)) return key;
   throw new KbsyncError(`${words}: expected one line of visible ASCII characters, got ${flawOf(key)}`, {
     code: "key_invalid",
@@ -132,12 +132,12 @@ function flawOf(key: string): string {
   return /[\u0000-\u001f\u007f]/.test(key) ? "a control character" : "other characters, or too many";
 }
 
-/** The embedded service's key: the one in the state folder, else a new one of `generate`. Throws `state_unusable`. */
+/** The embedded service's key: the one in the state folder, or a new one from `generate`. Throws `state_unusable`. */
 export function ensureKey(state: StateFolder, generate: () => string): string {
   return ensureSecret(state.keyFile, generate);
 }
 
-/** The secret of `kbsync mcp`: the one in the state folder, else a new one of `generate`. Throws `state_unusable`. */
+/** The secret of `kbsync mcp`: the one in the state folder, or a new one from `generate`. Throws `state_unusable`. */
 export function ensureTokenSecret(state: StateFolder, generate: () => string): string {
   return ensureSecret(state.tokenSecretFile, generate);
 }
@@ -162,21 +162,21 @@ export function writeKeyFile(state: StateFolder, key: string): void {
 const ServiceAddress = z.object({ url: z.string(), pid: z.int() });
 export type ServiceAddress = z.infer<typeof ServiceAddress>;
 
-/** Notes where this process's service answers, for the other commands. */
+/** Writes the address of this process's service for the other commands. */
 export function writeServiceAddress(state: StateFolder, url: string): void {
   writeStateFile(state.addressFile, `${JSON.stringify({ url, pid: process.pid })}\n`);
 }
 
-/** The address that the last service wrote. Ask it whether it still runs. */
+/** The address that the last service wrote. It may no longer run. */
 export function readServiceAddress(state: StateFolder): ServiceAddress | undefined {
   try {
     return ServiceAddress.parse(JSON.parse(readFileSync(state.addressFile, "utf8")));
   } catch {
-    return undefined; // none was written, or a crash left an unreadable one: then no service is known
+    return undefined; // none was written, or a crash truncated it: then no service is known
   }
 }
 
-/** Removes this process's note. */
+/** Removes the address of this process's service. */
 export function forgetServiceAddress(state: StateFolder): void {
   if (readServiceAddress(state)?.pid === process.pid) rmSync(state.addressFile, { force: true });
 }
@@ -186,7 +186,7 @@ export function writeStateFile(path: string, text: string): void {
   usable(path, () => writeDurably(path, text));
 }
 
-/** Does something to a path of the state folder; a failure is an expected one, with the path. */
+/** Runs an action on a path of the state folder. Converts a failure to an expected one that names the path. */
 function usable(path: string, act: () => void): void {
   try {
     act();

@@ -13,8 +13,8 @@ export function uploadsFolder({ serviceDir }: StateFolder): string {
 }
 
 /**
- * The parts of a backup of a state folder; the ledger first, see `BackupOptions.parts`. `hasUploads`: the uploaded files are in the
- * state folder. `isInDatabase`: the store is in a database, and a file in the folder is none any more.
+ * The parts of a backup of a state folder; the ledger first, see `BackupOptions.parts`. `hasUploads`: the uploaded files are in
+ * the state folder. `isInDatabase`: the store is in a database, so a store file in the folder is obsolete.
  */
 export function backupParts(
   state: StateFolder,
@@ -27,7 +27,7 @@ export function backupParts(
       database: ledgerFile(state.path),
       folders: [trashFolder(state.path)],
       files: knownTexts,
-      // Its texts are copied after it.
+      // The texts of the trash are copied after the ledger, so they cannot be checked yet.
       check: (copy) =>
         (checkLedger(dirname(copy), { quick: true })?.findings ?? []).filter(
           ({ check }) => check !== "trash",
@@ -35,7 +35,7 @@ export function backupParts(
     },
     {
       database: storeFile(state),
-      // A crash leaves a file that the store knows where it arrived, until the next start.
+      // After a crash, a file that the store knows may be in `incoming/` until the next start.
       folders: [uploads, join(uploads, "incoming")],
       files: (copy) =>
         hasUploads

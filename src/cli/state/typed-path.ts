@@ -4,18 +4,18 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { pathBelow } from "../../lib/path-below.ts";
 import { shellWord } from "../../lib/shell-word.ts";
 
-/** The paths that a typed path may refer to. */
+/** The known paths that a typed path may refer to. */
 export interface KnownPaths {
   readonly cwd: string;
   /** The folders of the sources. */
   readonly folders: readonly string[];
-  /** Whether there is something at an absolute path, on disk or in the ledger. */
+  /** Whether an absolute path exists on disk or in the ledger. */
   readonly isKnown: (path: string) => boolean;
 }
 
 /**
- * Returns the absolute path that a person means, who may have typed it or copied it from an answer: absolute, relative to the
- * working folder or to a source, with or without a location such as `:12` or ` (page 3)` after it. What exists comes first. Throws
+ * Returns the absolute path that a person means. The path may be typed or copied from an answer: absolute, or relative to the
+ * working folder or a source, with or without a location such as `:12` or ` (page 3)`. Existing paths come first. Throws
  * `usage` if several sources have it.
  */
 export function locatePath(typed: string, known: KnownPaths): string {
@@ -28,14 +28,14 @@ export function locatePath(typed: string, known: KnownPaths): string {
     if (first !== undefined && others.length === 0) return first;
     if (first !== undefined) throw ambiguous(name, found);
   }
-  // Nothing is there. A path in no source can only be meant below the only one.
+  // Nothing exists there. A path outside all sources can only be relative to the only source.
   const here = resolve(cwd, typed);
   const [folder, ...others] = folders;
   const isInSource = folders.some((each) => pathBelow(each, here) !== undefined);
   return isInSource || folder === undefined || others.length > 0 ? here : resolve(folder, typed);
 }
 
-/** Whether something is at a path, as far as this process can see. A link is not followed. */
+/** Whether a path exists, as far as this process can see. Does not follow a link. */
 export function isOnDisk(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;

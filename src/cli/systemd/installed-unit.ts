@@ -76,6 +76,6 @@ function originOf(text: string): Origin | undefined {
   try {
     return Origin.parse(JSON.parse(line.slice(ORIGIN.length)));
   } catch {
-    return undefined; // Edited by hand, so it counts as foreign.
+    return undefined; // It was edited by hand, so it counts as foreign.
   }
 }

@@ -21,7 +21,7 @@ export interface InstallOptions extends UnitRequest {
   readonly start: boolean;
 }
 
-/** Commands about a unit, quoted for a shell: names of units and folders may hold backslashes and spaces. Pure. */
+/** Commands for a unit, quoted for a shell: names of units and folders may contain backslashes and spaces. Pure. */
 export function unitCommands(
   { unit, stateDir }: Pick<UnitPlan, "unit" | "stateDir">,
   { user }: Pick<UnitRequest, "user">,
@@ -34,12 +34,12 @@ export function unitCommands(
   };
 }
 
-/** A line of what was done, or is so. */
+/** A line about a result or a property. */
 export function unitLine(name: string, words: string): string {
   return `${name.padEnd(10)} ${words}\n`;
 }
 
-/** The request, completed with the options of an earlier install where this one gives none. */
+/** The request, completed with the options of an earlier install. */
 export function asInstalled<T extends UnitRequest>(request: T, installed: InstalledUnit | undefined): T {
   if (installed === undefined) return request;
   const { config, stateDir, runAs, group } = installed.origin;
@@ -53,8 +53,8 @@ export function asInstalled<T extends UnitRequest>(request: T, installed: Instal
 }
 
 /**
- * Writes the unit, enables it and starts it, or starts it again where it runs: an upgrade in place. Throws `unit_foreign`,
- * `unit_unusable`, `unit_failed`, `unit_slow`, `unit_stopped`, `no_systemd`, `not_permitted`, `datagram_unavailable`.
+ * Writes the unit, enables it, and starts or restarts it: an upgrade in place. Throws `unit_foreign`, `unit_unusable`,
+ * `unit_failed`, `unit_slow`, `unit_stopped`, `no_systemd`, `not_permitted`, `datagram_unavailable`.
  */
 export async function installUnit(context: Context, options: InstallOptions): Promise<void> {
   refuseDatabaseVariable(context, options);
@@ -83,7 +83,10 @@ export async function installUnit(context: Context, options: InstallOptions): Pr
   else printUnit("start it", unitCommands(plan, options).restart);
 }
 
-/** Refuses a database that the unit would not have: it has no variables of the shell that installs it. Throws `usage`. */
+/**
+ * Refuses a database that the unit would not know: it does not have the variables of the shell that installs it. Throws
+ * `usage`.
+ */
 function refuseDatabaseVariable({ env }: Context, { dir }: InstallOptions): void {
   if ((env["KBSYNC_DATABASE"] ?? "") === "") return;
   throw new KbsyncError("KBSYNC_DATABASE is set, but a unit does not have the variables of this shell", {
@@ -116,14 +119,14 @@ export async function uninstallUnit(context: Context, options: UnitRequest): Pro
     printUnit("removed", paths.file);
   } else printUnit("kept", `${paths.file}, for ${others.join(", ")}`);
   await must(systemctl, "daemon-reload");
-  // What is left of a failure would be news of a unit that is no more. One that never failed is not known: no matter.
+  // Clears a former failure, which would be reported of a removed unit. For a unit without one this fails, which does no harm.
   await systemctl("reset-failed", paths.unit);
-  // A template's file is of many folders, each with data of its own.
+  // A template's file serves many folders, each with data of its own.
   const data = options.dir === undefined ? installed.origin.data : paths.stateDir;
   printUnit("data", `stays in ${data}: ledger, key and knowledge base. Another install continues with it.`);
 }
 
-/** The service manager, which must be there. Throws `no_systemd`, `not_permitted`. */
+/** The service manager. Throws `no_systemd`, `not_permitted`. */
 async function managerOf({ user }: UnitRequest): Promise<Systemctl> {
   if (user !== true && process.getuid?.() !== 0) {
     throw new KbsyncError("only root may change the system's units", {
@@ -134,7 +137,7 @@ async function managerOf({ user }: UnitRequest): Promise<Systemctl> {
   return reachManager(user === undefined ? {} : { user });
 }
 
-/** systemctl, when a service manager answers it. Throws `no_systemd`. */
+/** Returns systemctl once a service manager has answered it. Throws `no_systemd`. */
 export async function reachManager({ user }: Pick<UnitRequest, "user">): Promise<Systemctl> {
   const systemctl = openSystemctl(user === true);
   const { code, stderr } = await systemctl("show", "--property=Version");
@@ -148,7 +151,7 @@ export async function reachManager({ user }: Pick<UnitRequest, "user">): Promise
   });
 }
 
-/** Properties of a unit, also of one that is not there. */
+/** Properties of a unit, even if it does not exist. */
 export async function unitProperties(
   systemctl: Systemctl,
   unit: string,
@@ -181,14 +184,14 @@ async function startUnit(
     printUnit("note", "`loginctl enable-linger` lets it run while you are logged out");
 }
 
-/** Runs what must go well. Throws `unit_failed`. */
+/** Runs systemctl. Throws `unit_failed`. */
 async function must(systemctl: Systemctl, ...args: readonly string[]): Promise<void> {
   const { code, stderr } = await systemctl(...args);
   if (code === 0) return;
   throw new KbsyncError(`systemctl ${args.join(" ")} failed: ${stderr.trim()}`, { code: "unit_failed" });
 }
 
-/** Other folders whose units have the same file: enabled ones, and those that run without. */
+/** Other folders whose units have the same file: those that are enabled or running. */
 async function otherInstances(systemctl: Systemctl, { file, unit }: UnitPaths): Promise<string[]> {
   if (!file.endsWith("@.service")) return [];
   const wanted = join(dirname(file), "multi-user.target.wants");

@@ -18,7 +18,7 @@ export interface UnitStatus {
   readonly unit: string;
   /** Null: it is not installed. */
   readonly file: string | null;
-  /** Whether the file is as an install would write it now; null where that cannot be said. */
+  /** Whether an install would write the same file now; null: unknown. */
   readonly upToDate: boolean | null;
   /** systemd's own words for these. */
   readonly enabled: string;
@@ -28,7 +28,7 @@ export interface UnitStatus {
   /** The status that the program reports. */
   readonly status: string;
   readonly pid: number | null;
-  /** How often it was started again after a failure. */
+  /** How often it was restarted after a failure. */
   readonly restarts: number;
   readonly since: string | null;
   readonly stateDir: string;
@@ -98,12 +98,12 @@ export function fileStatus(
   try {
     const installed = readUnit(paths.file);
     if (installed === undefined) return { upToDate: null, stateDir, warnings: [] };
-    // A template's file is of many folders, each with data of its own.
+    // A template's file serves many folders, each with data of its own.
     if (options.dir === undefined) stateDir = installed.origin.data;
     const plan = planUnit(context, asInstalled(options, installed), systemdVersion());
     return { upToDate: plan.text === installed.text, stateDir: plan.stateDir, warnings: plan.warnings };
   } catch (error) {
-    // Somebody else's unit, or a configuration that cannot be read or used now: nothing can be compared.
+    // A foreign unit, or an unusable configuration: nothing can be compared.
     if (error instanceof KbsyncError) return { upToDate: null, stateDir, warnings: [error.message] };
     throw error;
   }

@@ -4,7 +4,7 @@ import { type InstallOptions, installUnit, uninstallUnit } from "./service-insta
 import { reportUnit, type UnitStatusOptions } from "./service-status.ts";
 import type { UnitRequest } from "./unit-checks.ts";
 
-/** `kbsync service`: the program as a unit of systemd. */
+/** `kbsync service`: the program as a systemd unit. */
 export function addService(program: Command, context: Context): void {
   const service = program
     .command("service")
@@ -51,7 +51,7 @@ function ofFolder<T extends UnitRequest>(dir: string | undefined, options: T): T
   return dir === undefined ? options : { ...options, dir };
 }
 
-/** Name of a user or a group, as systemd takes it (systemd.syntax of users, "strict mode"). */
+/** Name of a user or a group, as systemd accepts it (systemd.syntax of users, "strict mode"). */
 function accountName(text: string): string {
   if (/^[A-Za-z_][\w.-]{0,30}$/.test(text)) return text;
   throw new InvalidArgumentError("expected the name of a user or a group");

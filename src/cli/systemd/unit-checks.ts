@@ -12,16 +12,16 @@ import type { CommonOptions } from "../output/options.ts";
 export interface UnitRequest extends CommonOptions {
   /** A folder with a unit of its own. Default: the configuration's sources, in one unit. */
   readonly dir?: string;
-  /** For this user's own service manager. */
+  /** Whether the unit belongs to this user's own service manager. */
   readonly user?: boolean;
   readonly runAs?: string;
   readonly group?: readonly string[];
 }
 
-/** Permission of everybody to read a file, and to enter and list a folder. */
+/** Permission of everyone to read a file, and to enter and list a folder. */
 const OTHERS_READ = 0o004;
 const OTHERS_ENTER = 0o005;
-/** Permission to reach what lies in a folder, of everybody and of its group. */
+/** Permission of everyone, and of the group, to reach the contents of a folder. */
 const OTHERS_PASS = 0o001;
 const GROUP_PASS = 0o010;
 
@@ -80,7 +80,7 @@ export function checkForOtherUser(
   });
 }
 
-/** The first folder on the way to a file, from the file's own upwards, that keeps the unit's own user out. */
+/** The innermost folder on the path of a file that the unit's own user cannot enter. */
 function closedOnTheWay(file: string, config: Config, groups: readonly string[]): string | undefined {
   const pass = groups.length > 0 ? OTHERS_PASS | GROUP_PASS : OTHERS_PASS;
   const folder = realpathSync(dirname(file));
@@ -94,10 +94,10 @@ function foldersAbove(path: string): string[] {
   return above === path ? [] : [above, ...foldersAbove(above)];
 }
 
-/** The unit is shown the folder of its configuration: that must not be one with all that people have. Throws `usage`. */
+/** Refuses a configuration in a home folder: the unit sees the whole folder of its configuration. Throws `usage`. */
 export function checkConfigFolder(file: string, sources: readonly string[]): void {
   const folder = dirname(file);
-  // Both ways to write it: a mount goes where a link leads.
+  // Both spellings, because a mount follows links.
   const paths = [folder, realpathSync(folder)];
   const around = { topFolders: topFolders(), homes: homes(), sources };
   if (!paths.some((path) => isShared(path, around))) return;
@@ -111,17 +111,17 @@ export function checkConfigFolder(file: string, sources: readonly string[]): voi
   );
 }
 
-/** Home folders of the users that this machine knows by itself. */
+/** Home folders of the machine's local users. */
 function homes(): string[] {
   try {
     const lines = readFileSync("/etc/passwd", "utf8").split("\n");
     return lines.flatMap((line) => line.split(":")[5] ?? []).filter((path) => path !== "");
   } catch {
-    return [homedir()]; // A system that keeps its users elsewhere.
+    return [homedir()]; // The system stores its users elsewhere.
   }
 }
 
-/** Words on sources that the unit's own user may find closed, or not at all. */
+/** Warnings about sources that the unit's own user may be unable to read, or that do not exist. */
 export function closedFolders(sources: readonly string[], { runAs, group = [] }: UnitRequest): string[] {
   return sources.flatMap((path) => {
     const gone = missing(path);
@@ -136,20 +136,23 @@ export function closedFolders(sources: readonly string[], { runAs, group = [] }:
   });
 }
 
-/** A unit shows the folder that a link led to when it started: of a link that is led elsewhere later it sees nothing. */
+/**
+ * Warns about a source behind a link: the unit shows the link's target as of its start, and does not notice another target
+ * later.
+ */
 function ledElsewhere(path: string): string[] {
   const real = realpathSync(path);
   return real === path ? [] : [`${path} leads to ${real} by a link: name that folder itself under sources`];
 }
 
-/** Words on a source that is not there. */
+/** Warns about a missing source. */
 export function missing(path: string): string[] {
   return existsSync(path)
     ? []
     : [`${path} does not exist: the unit sees it after the next install or restart`];
 }
 
-/** Folders at the top of this machine's tree. */
+/** Folders at the root of this machine's file system. */
 export function topFolders(): string[] {
   return readdirSync("/", { withFileTypes: true })
     .filter((entry) => entry.isDirectory())

@@ -27,23 +27,23 @@ import { loadSources } from "../state/sources.ts";
 export interface UnitPlan {
   /** Its name for systemctl. */
   readonly unit: string;
-  /** Where its file goes: a template's for a folder's unit. */
+  /** Path of its file; a folder's unit has that of a template. */
   readonly file: string;
   readonly text: string;
-  /** Where its data lies, which no uninstall touches. */
+  /** Folder of its data, which no uninstall removes. */
   readonly stateDir: string;
-  /** Its properties, a name and words each. */
+  /** Its properties, each with a name and a description. */
   readonly facts: readonly (readonly [name: string, words: string])[];
   /** Warnings for a person. */
   readonly warnings: readonly string[];
 }
 
-/** Where a unit's file and data are, whatever it says. */
+/** The paths of a unit's file and data, which do not depend on its contents. */
 export type UnitPaths = Pick<UnitPlan, "unit" | "file" | "stateDir">;
 
 const SYSTEM_UNITS = "/etc/systemd/system";
 const STATE_FOLDERS = "/var/lib";
-/** Names the unit and its paths; reads nothing. */
+/** Returns the unit's name and paths. Reads no file. */
 export function unitPaths(context: Context, request: UnitRequest): UnitPaths {
   const folder = request.user === true ? join(configHome(context.env), "systemd", "user") : SYSTEM_UNITS;
   if (request.dir === undefined) {
@@ -66,8 +66,8 @@ export function unitPaths(context: Context, request: UnitRequest): UnitPaths {
 }
 
 /**
- * The unit for this machine, user and configuration. `systemd`: its version, undefined where that is not known; what only
- * newer ones understand is left out of it then. Throws `usage` for what no unit can do, and what a configuration throws.
+ * Plans the unit for this machine, user and configuration. `systemd` is its version; if undefined, directives of newer versions
+ * are omitted. Throws `usage` for what no unit can do, and what a configuration throws.
  */
 export function planUnit(context: Context, request: UnitRequest, systemd?: number): UnitPlan {
   const paths = unitPaths(context, request);
@@ -124,7 +124,7 @@ function planUser(context: Context, request: UnitRequest, paths: UnitPaths): Uni
 }
 
 function planSystem(context: Context, request: UnitRequest, paths: UnitPaths): UnitPlan {
-  // A unit has the state folder that the service manager makes: what differs is what the configuration names.
+  // A unit has the state folder that the service manager creates; another one comes from the configuration.
   const env = { ...context.env, STATE_DIRECTORY: paths.stateDir };
   const config = loadSources({ ...context, env }, [], request);
   const { runAs: user, group: groups = [] } = request;
@@ -142,7 +142,7 @@ function planSystem(context: Context, request: UnitRequest, paths: UnitPaths): U
     unit: paths.unit,
     groups,
     sources,
-    // Its folder: an editor replaces the file, and a mount of the file itself would still show the old one.
+    // Mounts its folder: an editor replaces the file, and a mount of the file itself would still show the old one.
     needs: [dirname(file), ...otherNeeds(config)],
     credentials,
     topFolders: topFolders(),
@@ -179,7 +179,7 @@ function argsOf(config: Config, request: UnitRequest): string[] {
   return [command, "--config", configFile(config), ...state];
 }
 
-/** Keys that stand in files: the service manager reads them as root, and the files need be open to nobody else. */
+/** Keys in files: the service manager reads them as root, so that no other user needs access. */
 function credentialsOf({ service, kb }: Config): Credential[] {
   const hosted = "embedded" in service ? undefined : service.pauthkeyFile;
   const others = [
@@ -190,7 +190,7 @@ function credentialsOf({ service, kb }: Config): Credential[] {
   ] as const;
   return [
     ...(hosted === undefined ? [] : [{ id: HOSTED_KEY_CREDENTIAL, path: hosted }]),
-    // A service elsewhere has its own.
+    // A hosted service has its own.
     ...("embedded" in service ? others : []).flatMap(([key, path]) =>
       path === undefined ? [] : [{ id: credentialOf(key), path }],
     ),
@@ -202,7 +202,7 @@ function otherNeeds({ service, kb }: Config): string[] {
   return [modelDir, kb.ocr.dataDir].filter((path) => path !== undefined);
 }
 
-/** The options that the next install needs to write the same. A folder's unit has no configuration. */
+/** The options with which the next install writes the same unit. A folder's unit has no configuration. */
 function originOf(request: UnitRequest, config: Config | undefined, data: string): Origin {
   const { runAs, group, stateDir } = request;
   return {
@@ -214,7 +214,7 @@ function originOf(request: UnitRequest, config: Config | undefined, data: string
   };
 }
 
-/** This very program, as it runs now. */
+/** The running program. */
 function thisProgram(): Program {
   const here = fileURLToPath(import.meta.url);
   const packageFolder = resolve(dirname(here), "..", "..", "..");

@@ -10,7 +10,7 @@ const UNIT_VARIABLE = "KBSYNC_UNIT";
 
 /** The sources as a unit shows them. */
 export interface UnitWatch {
-  /** Aborted when a source no longer is the folder at its path. */
+  /** Aborts when a source is no longer the folder at its path. */
   readonly signal: AbortSignal;
   problem(): KbsyncError | undefined;
   stop(): void;

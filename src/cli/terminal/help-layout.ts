@@ -2,7 +2,7 @@ import { isatty } from "node:tty";
 import type { Command, HelpConfiguration } from "commander";
 import { proseCells, wrappedProse } from "./prose.ts";
 
-/** Narrowest column of descriptions; where less is left, they stand below their terms. */
+/** Narrowest column of descriptions; with less room, they go below their terms. */
 const DESCRIPTION_CELLS_MIN = 28;
 const INDENT = 2;
 const INDENT_BELOW = 6;
@@ -14,17 +14,17 @@ export function fitTerminal(command: Command): Command {
     .configureOutput({ getOutHelpWidth: helpCells });
 }
 
-/** Returns the width of a help. */
+/** Returns the width of help texts. */
 function helpCells(): number {
   return proseCells(isatty(1) ? process.stdout.columns : undefined);
 }
 
-/** Returns a text below a help, wrapped as the help is. */
+/** Wraps a text below a help text to the same width. */
 export function helpText(text: string): string {
   return wrappedProse(text, helpCells());
 }
 
-/** One term with its description, beside each other where there is room. */
+/** Formats a term with its description, side by side if there is room. */
 const formatItem: NonNullable<HelpConfiguration["formatItem"]> = (term, termWidth, description, helper) => {
   const cells = helper.helpWidth ?? helpCells();
   const indent = " ".repeat(INDENT);

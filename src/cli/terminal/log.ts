@@ -12,12 +12,12 @@ import { visibleLine } from "../output/visible.ts";
 const LEVELS = ["debug", "info", "warn", "error", "silent"];
 const FORMATS = ["text", "json"];
 
-/** The level that the environment asks for. Throws `usage` for one that there is not: every command checks it, logging or not. */
+/** The log level from the environment. Throws `usage` for an unknown one; every command checks it, whether it logs or not. */
 export function logLevel(env: NodeJS.ProcessEnv): string {
   return oneOf(LEVELS, "KBSYNC_LOG", env["KBSYNC_LOG"] ?? "info");
 }
 
-/** The format of log lines that the environment asks for, as `logLevel`. */
+/** The format of log lines from the environment. Throws as `logLevel`. */
 export function logFormat(env: NodeJS.ProcessEnv): string {
   return oneOf(FORMATS, "KBSYNC_LOG_FORMAT", env["KBSYNC_LOG_FORMAT"] ?? "text");
 }
@@ -29,7 +29,7 @@ function oneOf(words: readonly string[], name: string, word: string): string {
   });
 }
 
-/** How log lines look. */
+/** The style of log lines. */
 export interface LogStyle {
   readonly target: "terminal" | "file" | "journal";
   readonly isColoured: boolean;
@@ -40,9 +40,9 @@ export interface LogStyle {
 }
 
 /**
- * The logger of a command: to standard error, as lines of text or, by `KBSYNC_LOG_FORMAT`, of JSON. The journal gets a priority
- * before each line. `KBSYNC_LOG` sets the level (default `info`). The key is removed wherever it could come in.
- * `invocation` completes the commands in hints.
+ * Opens the logger of a command. It writes lines of text, or of JSON if `KBSYNC_LOG_FORMAT` says so, to standard error. In the
+ * journal each line starts with a priority. `KBSYNC_LOG` sets the level (default `info`). Fields that may contain the key are
+ * removed. `invocation` completes the commands in hints.
  */
 export function openLog(env: NodeJS.ProcessEnv, isTTY: boolean, invocation?: Invocation): Logger {
   const options = {
@@ -54,12 +54,12 @@ export function openLog(env: NodeJS.ProcessEnv, isTTY: boolean, invocation?: Inv
   const target = isTTY ? "terminal" : isJournal(env, 2) ? "journal" : "file";
   const isColoured = hasColours(env, isTTY);
   const cells = (): number => process.stderr.columns ?? 80;
-  // Lines of a terminal keep their order with the bar and with what else is written there.
+  // Lines on a terminal stay in order with the bar and other output.
   const output = isTTY
     ? { write: (text: string) => terminal.err(text), flush: (done?: () => void) => done?.() }
     : pino.destination({ fd: 2, sync: false });
   const stream: DestinationStream & { lastLevel: number; flush: (done?: () => void) => void } = {
-    // Set by pino before each line, for it asks the stream for its wishes by this symbol.
+    // Set by pino before each line, because the stream has this symbol.
     lastLevel: pino.levels.values["info"] ?? 30,
     write: (line) => {
       const text = isText ? logText(line, { target, isColoured, cells: cells(), invocation }) : line;
@@ -70,14 +70,14 @@ export function openLog(env: NodeJS.ProcessEnv, isTTY: boolean, invocation?: Inv
   return pino(options, Object.assign(stream, { [pino.symbols.needsMetadataGsym]: true }));
 }
 
-/** The journal's priority of a level of pino's. */
+/** The journal's priority for a level of pino. */
 function priorityOf(level: number): Priority {
   if (level >= 50) return PRIORITY.error;
   if (level >= 40) return PRIORITY.warning;
   return level >= 30 ? PRIORITY.info : PRIORITY.debug;
 }
 
-/** The fields of a line of pino that are shown. */
+/** The shown fields of a log line of pino. */
 interface LogRecord {
   readonly level: number;
   readonly time: number;
@@ -88,8 +88,9 @@ interface LogRecord {
 }
 
 /**
- * `2026-11-22T13:12:19Z WARN  papers/x.pdf was refused: …`, of a line of JSON. The journal knows time and level itself. A terminal
- * gets the local time, and lines that are wrapped to its width. Only what nobody expected has a stack. Pure.
+ * Formats a line of JSON: `2026-11-22T13:12:19Z WARN papers/x.pdf was refused: …`. Omits time and level for the journal, which
+ * records them itself. A terminal gets the local time, and lines wrapped to its width. Only unexpected errors have a stack.
+ * Pure.
  */
 export function logText(
   line: string,
@@ -98,7 +99,7 @@ export function logText(
   const { level, time, msg = "", hint, path, err } = JSON.parse(line) as LogRecord; // pino wrote it
   const cause = err?.message === undefined || msg.includes(err.message) ? "" : `: ${err.message}`;
   const advice = hint === undefined || msg.includes(hint) ? "" : ` (${hint})`;
-  // A message names files, and a file name may hold what a terminal obeys, or a line that looks like one of the log.
+  // A message names files, and a file name may contain control sequences, or a line that looks like one of the log.
   const words = visibleLine(completeCommands(`${msg}${cause}${advice}`, invocation));
   const isDefect = level >= 50 && err?.stack !== undefined && err.code === undefined;
   const stack = isDefect ? (err.stack ?? "").split("\n").slice(1) : [];
@@ -112,7 +113,7 @@ export function logText(
   return `${at} ${isColoured ? coloured(name, level) : name} ${shown}\n${after}`;
 }
 
-/** Wraps a message below the end of its head. */
+/** Wraps a message with its lines indented to the end of its head. */
 function hanging(words: string, cells: number, indent: number, path: unknown): string {
   const whole = typeof path === "string" ? words.replaceAll(path, unbroken(path)) : words;
   return wrappedProse(whole, Math.max(1, cells - indent)).replaceAll("\n", `\n${" ".repeat(indent)}`);

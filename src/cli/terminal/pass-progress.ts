@@ -11,7 +11,7 @@ export type PassStatus = Pick<DaemonStatus, "progress" | "service"> & {
   readonly sources: readonly Pick<DaemonStatus["sources"][number], "files" | "waiting" | "compared">[];
 };
 
-/** How far a pass is. */
+/** The progress of a pass. */
 export interface PassState {
   /** Files of this pass that are sent, or failed. */
   readonly done: number;
@@ -22,7 +22,7 @@ export interface PassState {
   readonly deletesLeft: number;
   /** The folders are being compared: more may be found. */
   readonly isScanning: boolean;
-  /** Nothing leaves until the service answers. */
+  /** Nothing is sent until the service answers. */
   readonly isServiceAway: boolean;
   /** The setting that keeps documents from being sent; undefined otherwise. */
   readonly pause: string | undefined;
@@ -30,7 +30,7 @@ export interface PassState {
   readonly secondsLeft: number | undefined;
 }
 
-/** Shows how far a pass is, until `finish`. */
+/** Shows the progress of a pass until `finish`. */
 export interface PassProgress {
   update(status: PassStatus, nowMs: number): void;
   /** Removes the bar. */
@@ -42,7 +42,10 @@ const BAR_EVERY_MS = 100;
 /** Interval between plain lines, in milliseconds: enough for a log to show progress. */
 const LINE_EVERY_MS = 5000;
 
-/** Starts showing a pass: as a bar on a terminal, as plain lines otherwise. Nothing while there is nothing to do, or with `--quiet`. */
+/**
+ * Starts showing a pass, as a bar on a terminal, otherwise as plain lines. Shows nothing if there is nothing to do, or with
+ * `--quiet`.
+ */
 export function startProgress(
   context: Pick<Context, "env" | "stdout" | "isQuiet">,
   startMs: number,
@@ -70,7 +73,7 @@ export function startProgress(
 
 /** Returns a function that turns each status into the state of the pass. */
 export function openPassCount(startMs: number): (status: PassStatus, nowMs: number) => PassState {
-  // Files that were in agreement before: the fewest that ever were.
+  // Files that were in agreement before: the smallest number so far.
   let before = Infinity;
   const texts = openEstimate(startMs);
   const documents = openEstimate(startMs);
@@ -83,7 +86,7 @@ export function openPassCount(startMs: number): (status: PassStatus, nowMs: numb
     const others = Math.max(0, jobsLeft - documentsLeft);
     const forTexts = texts(progress.done - progress.documents.done, others, nowMs);
     const forDocuments = documents(progress.documents.done, documentsLeft, nowMs);
-    // Neither waits behind the other.
+    // Texts and documents are sent in separate lines.
     const seconds = [...(others > 0 ? [forTexts] : []), ...(documentsLeft > 0 ? [forDocuments] : [])];
     const known = seconds.filter((each) => each !== undefined);
     return {
@@ -104,8 +107,8 @@ export function openPassCount(startMs: number): (status: PassStatus, nowMs: numb
 const WINDOW_MS = 60_000;
 
 /**
- * Returns the seconds that `left` more of a kind take, by the recent rate, or since the start. They count down until
- * more is done, and never up. Undefined: nothing was done yet, or more should have been.
+ * Returns the seconds that `left` more of a kind take, by the recent rate or the rate since the start. Counts down until more
+ * is done, never up. Undefined: nothing is done yet, or less than expected.
  */
 function openEstimate(startMs: number): (done: number, left: number, nowMs: number) => number | undefined {
   let samples = [{ done: 0, atMs: startMs }];

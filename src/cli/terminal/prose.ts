@@ -1,24 +1,27 @@
 import { completeCommands, type Invocation } from "../output/hint.ts";
 import { cellsOf } from "./wrap.ts";
 
-/** A word with the white space before it, or several words where some stand between backticks: a command that is broken cannot be pasted. */
+/**
+ * A word with the white space before it. Words between backticks stay together, because a command on two lines cannot be
+ * pasted.
+ */
 const WORDS = /\s*(?:`[^`]*`|\S)+/g;
 /** A command outside backticks: on a line of its own, in a column, or after a colon. */
 const BARE_COMMAND = /(?:^\s*|\s{2}|: )(?:sudo )?(?:kbsync|npm run -s kbsync --) [a-z-]/;
-/** The end of a column: what is below another column's text belongs to it. */
+/** The end of a column; text below another column's text belongs to that column. */
 const COLUMN_END = /\S {2,}(?=\S)/g;
-/** Longest line of a message. Longer ones are hard to read, however wide the terminal is. */
+/** Longest line of a message: longer ones are hard to read on any terminal. */
 const CELLS_MAX = 100;
-/** Width of an output that is no terminal, and of a terminal that does not say. */
+/** Width of an output that is not a terminal, or that does not report its width. */
 const CELLS_DEFAULT = 80;
 
-/** Stands for a blank that no line is broken at. A noncharacter of Unicode: no name that is valid text has it. */
+/** Stands for a space at which no line is broken. A noncharacter of Unicode, which no valid name contains. */
 const UNBROKEN = "\ufdd0";
 
-/** The facts that decide the width of a message. */
+/** The properties of an output that decide the width of a message. */
 interface Width {
   readonly isTTY: boolean;
-  /** Undefined or 0: the terminal does not say. */
+  /** Undefined or 0: unknown. */
   readonly columns: number | undefined;
 }
 
@@ -27,12 +30,12 @@ export function unbroken(path: string): string {
   return path.replaceAll(" ", UNBROKEN);
 }
 
-/** Returns the length of the longest line of a message on a terminal of this width; 0 or undefined if it does not say. Pure. */
+/** Returns the length of the longest line of a message on a terminal of this width; 0 or undefined: unknown. Pure. */
 export function proseCells(columns: number | undefined): number {
   return Math.min(columns || CELLS_DEFAULT, CELLS_MAX);
 }
 
-/** Returns a message for standard output as it is written there: its commands are completed, and on a terminal it is wrapped. */
+/** Prepares a message for standard output: completes its commands, and wraps it for a terminal. */
 export function prose(
   { stdout, invocation }: { readonly stdout: Width; readonly invocation?: Invocation | undefined },
   text: string,
@@ -40,14 +43,14 @@ export function prose(
   return documentProse(stdout, completeCommands(text, invocation));
 }
 
-/** Returns a message that quotes documents: none of its commands are completed. */
+/** Prepares a message that quotes documents: completes none of its commands. */
 export function documentProse({ isTTY, columns }: Width, text: string): string {
   return isTTY ? wrappedProse(text, proseCells(columns)) : text.replaceAll(UNBROKEN, " ");
 }
 
 /**
- * Breaks the long lines of messages at white space, so that each takes at most `cells` terminal cells, and indents what follows as
- * far as the text of its line, or of its last column. Leaves words, commands and short lines as they are. Pure.
+ * Breaks long lines at white space, so that each takes at most `cells` terminal cells, and indents the rest to the text of its
+ * line, or of its last column. Words, commands and short lines stay unchanged. Pure.
  */
 export function wrappedProse(text: string, cells: number): string {
   return text
@@ -75,7 +78,10 @@ function wrappedLine(line: string, cells: number): string {
   return [...lines, current].join("\n");
 }
 
-/** The start of a line that its other lines are indented by: columns and an indentation that leave half of the width at least. */
+/**
+ * The start of a line that sets the indentation of its further lines: columns and white space that leave at least half of the
+ * width.
+ */
 function headOf(line: string, cells: number): string {
   const ends = [...line.matchAll(COLUMN_END)].map(({ index, 0: end }) => index + end.length);
   const columns = [/^\s*/.exec(line)?.[0].length ?? 0, ...ends].map((end) => line.slice(0, end));

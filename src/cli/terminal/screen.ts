@@ -16,7 +16,7 @@ const HOME = "\u001b[H";
 const CLEAR_LINE = "\u001b[K";
 const CLEAR_BELOW = "\u001b[J";
 
-/** Opens the alternate screen, which shows texts as `prose` returns them. Any exit of the process restores the terminal. */
+/** Opens the alternate screen, which shows texts as `prose` prepares them. Any exit of the process restores the terminal. */
 export function openScreen(output: ProgressOutput, prose: (text: string) => string): Screen {
   let open = true;
   const close = (): void => {

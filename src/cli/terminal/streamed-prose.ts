@@ -2,23 +2,24 @@ import { cellsOf } from "./wrap.ts";
 
 /** Text that is wrapped while it arrives. */
 export interface StreamedProse {
-  /** Takes the next piece, of any length. Writes all of it but the word that it may break in. */
+  /** Takes the next piece, of any length. Writes all of it but the last word, which may continue. */
   push(piece: string): void;
-  /** Writes what is left. */
+  /** Writes the rest. */
   end(): void;
 }
 
-/** A list's mark, a quotation's or a heading's: what follows is indented below its text. */
+/** The mark of a list item, a quotation or a heading; further lines are indented to its text. */
 const MARK = /^(?:[-*+•>]|#{1,6}|\d{1,3}[.)])$/;
-/** Rows of a table and commands of a shell mean something else when they are broken. */
+/** Table rows and shell commands have another meaning if they are broken. */
 const UNBROKEN = /^(?:\||\$$|kbsync$)/;
 const FENCE = /^(?:```|~~~)/;
 /** Indentation of a code block in Markdown. */
 const CODE_INDENT = 4;
 
 /**
- * Wraps Markdown at white space as it arrives, so that each line takes at most `columns()` terminal cells. Leaves code blocks, tables,
- * commands, code between backticks and long words such as links as they are. `write` receives what can be shown, in order.
+ * Wraps Markdown at white space as it arrives, so that each line takes at most `columns()` terminal cells. Code blocks, tables,
+ * commands, code between backticks and long words such as links stay unchanged. `write` receives the text in order, as soon as
+ * it can be shown.
  */
 export function openStreamedProse(write: (text: string) => void, columns: () => number): StreamedProse {
   let shown = "";

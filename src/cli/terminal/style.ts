@@ -6,7 +6,7 @@ import { hasColours } from "../output/terminal.ts";
 import { proseCells } from "./prose.ts";
 import { visibleLine } from "../output/visible.ts";
 
-/** How text looks on an output. Every function escapes the control characters of the text that it gets. */
+/** The style of text on an output. Every function escapes the control characters of its text. */
 export interface Style {
   /** Width of the output in cells; less on a very wide terminal, where lines would be hard to read. */
   readonly columns: number;
@@ -16,11 +16,11 @@ export interface Style {
   readonly strong: (text: string) => string;
   readonly faint: (text: string) => string;
   readonly match: (text: string) => string;
-  /** A link to a file, where the terminal knows links (OSC 8). */
+  /** A link to a file, if the terminal supports links (OSC 8). */
   readonly fileLink: (text: string, absolutePath: string) => string;
 }
 
-/** Width of an output that is no terminal, and of a terminal that does not say. */
+/** Width of an output that is not a terminal, or that does not report its width. */
 const COLUMNS_DEFAULT = 80;
 
 /** Returns the style of an output: plain unless it is a terminal that shows more. `NO_COLOR` (no-color.org) is honoured. */
@@ -45,7 +45,7 @@ export function styleOf({ env, stdout }: Pick<Context, "env" | "stdout">): Style
   };
 }
 
-/** A window that was dragged to nothing would wrap every letter. */
+/** A tiny window would wrap every letter. */
 const COLUMNS_MIN = 20;
 const OSC = "\u001b]";
 const ST = "\u001b\\";
@@ -55,7 +55,7 @@ function isUtf8({ LC_ALL = "", LC_CTYPE = "", LANG = "" }: NodeJS.ProcessEnv): b
   return /utf-?8/i.test(LC_ALL || LC_CTYPE || LANG);
 }
 
-/** The host lets a terminal on another machine know that the file is not there. */
+/** The host tells a terminal on another machine that the file is elsewhere. */
 function fileUrl(path: string): string {
   const url = pathToFileURL(path);
   url.hostname = hostname();

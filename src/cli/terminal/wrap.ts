@@ -1,7 +1,7 @@
-/** Two cells: East Asian scripts, full-width forms and emoji (approximates Unicode's UAX #11). */
+/** Characters of two cells: East Asian scripts, full-width forms and emoji (approximates Unicode's UAX #11). */
 const WIDE =
   /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]$/u;
-/** No cell: marks and format characters join the character before them. */
+/** Characters without a cell: marks and format characters join the character before them. */
 const JOINED = /^[\p{M}\p{Cf}]$/u;
 
 /** Returns the number of terminal cells that a line takes. Pure. */
@@ -40,7 +40,7 @@ function wrappedLine(text: string, cells: number): string[] {
   return [...lines, line];
 }
 
-/** Cuts a word that is longer than a line into pieces of a line. */
+/** Cuts a long word into pieces that fit on a line. */
 function cut(word: string, cells: number): string[] {
   if (cellsOf(word) <= cells) return [word];
   const parts: string[] = [];

@@ -31,7 +31,7 @@ export interface Capabilities {
   metadataRefused(path: string, message: string): void;
 }
 
-/** A service seldom learns or forgets to read mails: only with another version. */
+/** A service seldom starts or stops reading mails: only with another version. */
 const MAILS_AGAIN_MS = 3_600_000;
 /** An answer that did not come is asked for again this soon. */
 const RETRY_MS = 600_000;
@@ -131,7 +131,7 @@ export function openCapabilities(
       const before = { mails, metadata };
       mails = declared?.readsMails ?? false;
       locations = declared?.takesLocations ?? false;
-      // Whatever answers in the service's place for a moment names no collections either.
+      // A program that answers in the service's place for a moment names no collections either.
       metadata = declared?.takesMetadata ?? metadata;
       if (mails === before.mails && metadata === before.metadata) return;
       noted = note({ mails: mails && !before.mails, metadata: metadata && !before.metadata });

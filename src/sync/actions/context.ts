@@ -44,13 +44,13 @@ export interface ActionContext {
   /** The running sources. Any of them may have a candidate for a resource that a create of another one made. */
   readonly peers: Set<PeerSource>;
   /**
-   * Resources of creates that the service accepted and is still processing. No row has them yet, and they are nobody
-   * else's.
+   * Resources of creates that the service accepted and is still processing. No row has them yet, and no other file may take
+   * them.
    */
   readonly following: Set<string>;
   /** Keys of updates, by the resource, that nobody answered: the service may still be working on them. */
   readonly unanswered: Map<string, string>;
-  /** When the service last answered that an earlier request is still under way, by a monotonic clock; at first -Infinity. */
+  /** When the service last answered that an earlier request is still in progress, by a monotonic clock; at first -Infinity. */
   readonly underWay: { seenMs: number };
   /** Stores the texts of deleted files; undefined: they are not saved. */
   readonly trash?: Trash | undefined;

@@ -115,7 +115,7 @@ async function createOnce(
             if (intent.attempts > 1) source.doubt();
             return;
           }
-          // Nothing is visible, but it may still appear: from here on, an extra one is searched for.
+          // Nothing is visible, but it may still appear: from here on, the checks search for an extra one.
           await ledger.write(() => ledger.intents.again(intent.id));
           intent = withAttempt(intent);
           // Under its key the service would repeatedly answer with what is gone.

@@ -7,7 +7,7 @@ import type { Reply } from "../remote/answer.ts";
 import type { Trash } from "../trash/trash.ts";
 
 /**
- * How a delete ended. In all cases but `done` the intent stays in the ledger.
+ * How a delete ended. The intent stays in the ledger, except after `done`.
  *
  * - `refused`: the service refuses it, or the text could not be saved to the trash; the reason is noted, and it is sent
  *   again later.

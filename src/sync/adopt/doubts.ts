@@ -54,11 +54,11 @@ const ANSWERED_MS = 1000;
 /** A file that the service has refused since may never be sent again, and each check costs a list. */
 const ANSWER_MS_MAX = 3_600_000;
 /**
- * A doubt ends when it is this old, and for as long no doubt of its source made a resource and the service reported no request
- * as under way. A service may process documents one after another, each for minutes, including those whose client has left.
- * While resources turn up, or requests are under way, it may have more to do. The age counts by the timers' clock from when this process first saw the doubt: an intent may be a
- * day older than its last attempt, and the time of day may be set. A single pass ends earlier; passes count from the
- * intent, by the service's clock.
+ * A doubt ends when it is this old, and for the same time no doubt of its source made a resource and the service reported no
+ * request in progress. A service may process documents one after another, each for minutes, including those whose client has
+ * left. While resources turn up, or requests are in progress, it may have more to do. The age counts by the timers' clock from
+ * when this process first saw the doubt: an intent may be a day older than its last attempt, and the time of day may be set. A
+ * single pass ends earlier; passes count from the intent, by the service's clock.
  */
 const DOUBT_MS = 3_600_000;
 /** First wait before a list is read again for a doubt. Later waits are as long as the age of the youngest doubt. */

@@ -31,7 +31,7 @@ export interface Candidates {
   readonly borne: ReadonlySet<string>;
   /** Rows whose resource differs from the row, and that have no file at their path to match with another one. */
   readonly unmatchedRows: readonly AcknowledgedFile[];
-  /** Those of them whose file is gone and whose resource was changed: it may be another file's by now. */
+  /** The unmatched rows whose file is gone and whose resource was changed: it may be another file's by now. */
   readonly goneRows: readonly AcknowledgedFile[];
   /** Number of rows for files that are not to be deleted. */
   readonly rows: number;

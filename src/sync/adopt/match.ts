@@ -93,7 +93,7 @@ export async function readFiles(attempt: Attempt, found: Candidates): Promise<Re
         ledger.files.agree(row.id, row.docId, asListed(observed, altered), storedOf(observed, altered));
       else ledger.files.setState(row.id, "unsure");
     });
-    // The file may have another resource by now, as when the row's own went on under another name.
+    // The file may have another resource by now, for example if the row's own continued under another name.
     if (!isEqual) candidates.push({ ...candidate, hasOther: true });
   }
   const unseen = [...unmatchedRows, ...[...candidateRows.values()].filter(({ id }) => !read.has(id))];

@@ -33,7 +33,7 @@ export interface Checks {
 export interface Due {
   readonly all: boolean;
   readonly paths: readonly RelativePath[];
-  /** Those of `paths` that never rest. They are read as they are. */
+  /** The paths among them that never rest. They are read as they are. */
   readonly forced: ReadonlySet<RelativePath>;
 }
 

@@ -5,7 +5,7 @@ import { type Counted, countedAs, type Jobs, openJobs } from "./jobs.ts";
 import { openRestDetector } from "./settle.ts";
 
 /**
- * Where a path of a source is.
+ * The state of a path of a source.
  *
  * | State | Meaning | Begins with | Ends with |
  * | --- | --- | --- | --- |
@@ -18,11 +18,12 @@ import { openRestDetector } from "./settle.ts";
  * | queued | its job waits for its turn | `queue` | `send`, `end` |
  * | sending | its file is being read or sent | `send` | `end` |
  *
- * A check may be due whatever else is known of a path: an event arrives during a pass, a file is parked just before its
- * job ends. `stateOf` then returns the last of the table's states that apply.
+ * A check may be due whatever else is known of a path: an event arrives during a pass, a file is parked just before its job
+ * ends. `stateOf` then returns the last of the table's states that apply.
  *
- * What is not here: deletes, which are of rows and may be several for one path (`source-deletes.ts`); files that wait
- * until the service is listed, which a check of the whole source finds again (`adopt.ts`); and whatever outlives the process, which is the state of the path's row in the ledger.
+ * What is not here: deletes, which are of rows and may be several for one path (`source-deletes.ts`); files that wait until the
+ * service is listed, which a check of the whole source finds again (`adopt.ts`); and whatever outlives the process, which is
+ * the state of the path's row in the ledger.
  */
 export type PathState =
   | "at rest"

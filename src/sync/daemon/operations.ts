@@ -19,7 +19,7 @@ export interface Operations extends Commands {
   rescan(folder?: string): readonly string[];
   /** The daemon's current work on a file. Throws `outside_sources`. */
   about(path: string): FileActivity;
-  /** Erases documents as `erase` of the operator does, once nothing is under way at them. Throws `erase_busy` too. */
+  /** Erases documents as the operator's `erase` does, once no work on them is in flight. Throws `erase_busy` too. */
   erase(request: RequestOf<"erase">, signal: AbortSignal): Promise<AnswerOf<"erase">>;
   /** Adds a listener for activities. Returns a function that removes it. */
   follow(listener: (activity: DaemonActivity) => void): () => void;

@@ -247,7 +247,7 @@ export type LedgerOperation =
   | "trash"
   | "undelete";
 
-/** Those that change the ledger. The others only read it, which another process may do as well. */
+/** The operations that change the ledger. The others only read it, which another process may do as well. */
 export const CHANGES: ReadonlySet<LedgerOperation> = new Set(["pause", "resume", "retry", "approve"]);
 
 export type LedgerOperations = {

@@ -109,7 +109,7 @@ function isAsAcknowledged(path: string, file: KnownFile): boolean {
   }
 }
 
-/** Returns what a ledger knows that no daemon works on. */
+/** Returns what a ledger knows while no daemon runs on it. */
 export function ledgerReceipt(
   ledger: OperatorLedger,
   { scopes, cited }: Pick<LedgerReceiptRequest, "scopes" | "cited">,

@@ -66,13 +66,11 @@ export function isAsStored(
 export interface DriftCounts {
   /** Rows in agreement that were compared. */
   readonly acknowledged: number;
-  /** Of these, the ones that the service no longer has. */
+  /** Compared rows whose resource the service no longer has. */
   readonly missing: number;
-  /** Of these, the ones that the service has with another content. */
+  /** Compared rows whose resource has other content at the service. */
   readonly altered: number;
-  /**
-   * Of the altered ones, those that nobody changed since they were sent: the service stores them in a form of its own.
-   */
+  /** Altered resources that nobody changed since they were sent: the service stores them in a form of its own. */
   readonly asStored?: number;
 }
 

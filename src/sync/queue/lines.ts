@@ -25,7 +25,7 @@ export interface WorkQueueOptions<Job> {
     /** Whether the line may use the reserve. */
     readonly isReserved?: boolean;
   };
-  /** Slots beyond the width for reserved lines, which then do not wait for others that stand still. Default: 0. */
+  /** Slots beyond the width for reserved lines, which then do not wait for blocked ones. Default: 0. */
   readonly reserve?: number;
   /** Bytes that preparing a job may load into memory. */
   readonly bytesOf: (job: Job) => number;

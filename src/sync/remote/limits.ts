@@ -161,7 +161,7 @@ function onceAMinute<T>(find: (ms: number) => T): (ms: number) => T {
   };
 }
 
-/** When other limits hold than now; undefined if the same hold all week. Looks at each minute, so it knows clock changes. */
+/** When other limits hold than now; undefined if the same hold all week. Tests each minute, so it accounts for clock changes. */
 function changeMs(
   limits: LimitsConfig,
   nowMs: number,

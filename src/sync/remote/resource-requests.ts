@@ -28,7 +28,7 @@ export interface ResourceChange {
   readonly title: string;
   readonly description?: string;
   readonly content?: SentText;
-  /** Of the content. For services that take them. */
+  /** The locations of the content, for services that take them. */
   readonly locations?: LocatedText["locations"];
   readonly url?: string;
   /** Replaces all metadata. For services that take it. */

@@ -127,7 +127,7 @@ export function openSubMounts(root: string, options: SubMountOptions): SubMounts
   };
 }
 
-/** Of several mounts at one path, the last covers the others. Empty if the system does not list its mounts. */
+/** The last of several mounts at one path covers the others. Empty if the system does not list its mounts. */
 function mountsBelow(root: string): ReadonlyMap<FolderPath, Mounted> {
   const mounts = new Map<FolderPath, Mounted>();
   try {

@@ -12,10 +12,7 @@ export interface ProbeMethods extends Record<string, (argument: never) => unknow
   count: (request: { readonly source: WatchedSource; readonly bounds: CountBounds }) => FolderContents;
 }
 
-/**
- * Looks at a folder that nobody vouches for yet, in a thread of its own: a file system whose server is away can
- * block the calling thread for ever.
- */
+/** Examines a new folder in a thread of its own: a file system whose server is away can block the calling thread for ever. */
 export interface FolderProbe {
   /** Returns the path of an existing folder without symbolic links. */
   realPath(path: string): Promise<string>;

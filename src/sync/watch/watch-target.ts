@@ -23,7 +23,7 @@ function mountsAround(folder: string): readonly number[] {
   const below: number[] = [];
   for (const { path, id } of mountsNow()) {
     const isAbove = path === "/" || path === folder || folder.startsWith(`${path}/`);
-    // Of several mounts at one path, the last covers the others.
+    // The last of several mounts at one path covers the others.
     if (isAbove && path.length >= (under?.path.length ?? 0)) under = { path, id };
     else if (path.startsWith(start)) below.push(id);
   }
