@@ -25,6 +25,11 @@ export interface StandstillChanges {
  * after a change sees it.
  */
 const CHECK_MS = 500;
+/**
+ * Most checks that a growing number of held deletes postpones its warning: the deletes of a burst are held as their paths settle, over
+ * seconds, and a folder that keeps shrinking must be reported nevertheless.
+ */
+const GROWING_CHECKS_MAX = 20;
 
 /**
  * Compares the standstills of a source with the reported ones. A reason in which only numbers changed is not new: otherwise a
@@ -44,6 +49,7 @@ export function startNotices(parts: Parts, sources: DaemonSources): Notices {
   const left = new Map(
     sources.all().map(({ id }) => [id, standstillsOf(ledger.sources.get(id)).map(keyOf)] as const),
   );
+  const isGrowing = openGrowth();
   let timer: NodeJS.Timeout | undefined;
   let again = false;
 
@@ -56,11 +62,13 @@ export function startNotices(parts: Parts, sources: DaemonSources): Notices {
       if (row === undefined) return;
       if (source.isIdle()) left.delete(source.id);
       const old = left.get(source.id) ?? [];
-      const standstills = standstillsOf(row).filter((each) => !old.includes(keyOf(each)));
-      const changes = changesOf(
-        standstills,
-        reported.get(source.id) ?? new Map<Standstill["kind"], string>(),
+      const before = reported.get(source.id) ?? new Map<Standstill["kind"], string>();
+      const postpones = isGrowing(source.id, row.held) && !before.has("held");
+      if (postpones && timer === undefined) arm();
+      const standstills = standstillsOf(row).filter(
+        (each) => !old.includes(keyOf(each)) && !(postpones && each.kind === "held"),
       );
+      const changes = changesOf(standstills, before);
       reported.set(source.id, changes.reported);
       for (const kind of changes.ended) inform(`${row.path}: ${ENDED[kind]}`);
       for (const each of changes.started) warn(warningOf(row.path, each, row.held));
@@ -77,6 +85,20 @@ export function startNotices(parts: Parts, sources: DaemonSources): Notices {
       else if (!lifecycle.isEnding()) arm();
     },
     stop: () => clearTimeout(timer),
+  };
+}
+
+/** Returns a function that decides at each check whether the number of held deletes of a source still grows. */
+export function openGrowth(): (source: number, held: number) => boolean {
+  const seen = new Map<number, { readonly held: number; readonly checks: number }>();
+  return (source, held) => {
+    const before = seen.get(source) ?? { held: 0, checks: 0 };
+    if (held <= before.held || before.checks >= GROWING_CHECKS_MAX) {
+      seen.set(source, { held, checks: held === 0 ? 0 : before.checks });
+      return false;
+    }
+    seen.set(source, { held, checks: before.checks + 1 });
+    return true;
   };
 }
 
