@@ -42,7 +42,11 @@ async function wait(context: Context, path: string | undefined, options: WaitOpt
   if (result.unknown === true)
     context.stderr.write(`kbsync: ${path ?? ""} does not exist, and was never synced\n`);
   if (options.json === true) printJson(context, result);
-  else {
+  else if (result.end === "agreed") {
+    // A script reads the exit code, and its standard output stays empty.
+    if (context.stderrIsTTY && context.isQuiet !== true)
+      context.stderr.write(agreedWords(path, result.unknown === true));
+  } else {
     const reasons = result.reasons.map((reason) => withFolder(reason, operator.config.sources.length));
     context.stdout.write(waitWords({ ...result, reasons }));
   }
@@ -57,9 +61,14 @@ function stillWords(waiting: number, service: PaceState): string {
   return `kbsync: ${what}; ${paceWords(service)}\n`;
 }
 
-/** How a wait ended, for a person; empty if everything agrees. */
+/** `kbsync: the knowledge base has everything as it is on disk`; empty for a path that was reported as unknown. */
+function agreedWords(path: string | undefined, isUnknown: boolean): string {
+  if (isUnknown) return "";
+  return `kbsync: the knowledge base has ${path === undefined ? "everything" : visibleLine(path)} as it is on disk\n`;
+}
+
+/** How a wait that did not end in agreement ended, for a person. */
 function waitWords({ end, reasons, troubled, service }: WaitAnswer): string {
-  if (end === "agreed") return "";
   if (end === "timeout") {
     const left =
       troubled === 0

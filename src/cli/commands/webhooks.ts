@@ -113,7 +113,7 @@ export function questionLine({ waiting, oldestAt, failed }: Questions): string {
 export function webhookLines(endpoints: readonly EndpointRecord[], dead: readonly DeadRecord[]): string {
   if (endpoints.length === 0 && dead.length === 0) return "no endpoint is registered\n";
   const lines = endpoints.map((endpoint) => {
-    const events = endpoint.events.length === 0 ? "all events" : endpoint.events.join(", ");
+    const events = endpoint.events.length === 0 ? "all but resource.updated" : endpoint.events.join(", ");
     const state = endpoint.enabled ? "" : ", disabled";
     const problem = endpoint.problem === null ? "" : `, last: ${endpoint.problem}`;
     const waits = `${endpoint.waiting} waiting, ${endpoint.dead} dead`;

@@ -162,7 +162,7 @@ function Endpoints({
             <EndpointState endpoint={endpoint} />
           </div>
           <p class="small muted">
-            {endpoint.events.length === 0 ? "all events" : endpoint.events.join(", ")} ·{" "}
+            {endpoint.events.length === 0 ? "all but resource.updated" : endpoint.events.join(", ")} ·{" "}
             {counted(endpoint.waiting, "message")} waiting ·{" "}
             {endpoint.deliveredAt === null
               ? "nothing delivered yet"

@@ -31,7 +31,7 @@ describe("webhookLines", () => {
       "an endpoint that works",
       [ENDPOINT],
       [],
-      "endpoint e1  https://example.com/hook  all events; 2 waiting, 1 dead\n",
+      "endpoint e1  https://example.com/hook  all but resource.updated; 2 waiting, 1 dead\n",
     ],
     [
       "one that does not",
