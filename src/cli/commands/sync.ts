@@ -67,7 +67,7 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
     const logged = openLoggedFailures(log, context);
     const listeners = { levelOfDone: (): "debug" => "debug", onActivity: logged.onActivity };
     const open = (at: StateFolder): Daemon => openConfiguredDaemon(config, at, service, log, listeners);
-    const { daemon, close } = openPass(context, state, options, open);
+    const { daemon, close } = await openPass(context, state, options, open);
     const endAnswer = answerStop(context, () => daemon.status());
     try {
       const startMs = context.nowMs();
@@ -103,12 +103,12 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
 }
 
 /** Opens the daemon of a pass. A dry run works on a copy of the ledger while another daemon uses the state folder. */
-function openPass(
+async function openPass(
   context: Pick<Context, "stderr">,
   state: StateFolder,
   { dryRun = false }: SyncOptions,
   open: (state: StateFolder) => Daemon,
-): { readonly daemon: Daemon; readonly close: () => Promise<void> } {
+): Promise<{ readonly daemon: Daemon; readonly close: () => Promise<void> }> {
   try {
     const daemon = open(state);
     return { daemon, close: () => daemon.close() };

@@ -5,7 +5,7 @@ import type { Config } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { DaemonProgram } from "../../sync/control/operations.ts";
 import type { Daemon, PassResult } from "../../sync/daemon.ts";
-import { copyLiveLedger } from "../../sync/operator/offline.ts";
+import { copyLiveLedger } from "../../sync/operator/copy-ledger.ts";
 import { type Estimate, estimateOf } from "../output/estimate.ts";
 import { type StateFolder, stateFolder } from "../state/state-folder.ts";
 
@@ -13,14 +13,14 @@ import { type StateFolder, stateFolder } from "../state/state-folder.ts";
 export type Planned = NonNullable<PassResult["planned"]>;
 
 /** Opens a daemon on a copy of a ledger that another daemon uses, to plan a pass. Its `close` removes the copy. */
-export function openOnCopy(
+export async function openOnCopy(
   state: StateFolder,
   open: (state: StateFolder) => Daemon,
-): { readonly daemon: Daemon; readonly close: () => Promise<void> } {
+): Promise<{ readonly daemon: Daemon; readonly close: () => Promise<void> }> {
   const copy = mkdtempSync(join(tmpdir(), "kbsync-plan-"));
   const discard = (): void => rmSync(copy, { recursive: true, force: true });
   try {
-    copyLiveLedger(state.path, copy);
+    await copyLiveLedger({ stateDir: state.path, to: copy });
     const daemon = open(stateFolder(copy));
     return { daemon, close: async () => daemon.close().finally(discard) };
   } catch (error) {
@@ -58,7 +58,7 @@ export function openPlanning(
     }
     isPlanning = true;
     try {
-      const { daemon, close } = openOnCopy(state, open);
+      const { daemon, close } = await openOnCopy(state, open);
       try {
         const { planned = [] } = await daemon.syncOnce({ dryRun: true, signal });
         const counts: Record<string, number> = {};

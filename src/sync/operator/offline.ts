@@ -59,23 +59,6 @@ export async function readLedger<T>(
   }
 }
 
-/**
- * Copies the ledger of a state folder into another one; a daemon may be running. Copies nothing if there is no ledger yet.
- * Throws as `readLedger` does.
- */
-export function copyLiveLedger(stateDir: string, to: string): void {
-  const file = ledgerFile(stateDir);
-  if (!existsSync(file)) return;
-  const db = openSqlite(file, { readonly: true });
-  try {
-    db.prepare("VACUUM INTO ?").run(ledgerFile(to));
-  } catch (error) {
-    throw isLedgerFailure(error) ? ledgerFailure(error, file) : error;
-  } finally {
-    db.close();
-  }
-}
-
 /** Opens the ledger of a state folder for reading; a daemon may be running. Undefined: there is no ledger yet. */
 export function openForReading(
   stateDir: string,

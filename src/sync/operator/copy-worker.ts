@@ -1,0 +1,33 @@
+import { existsSync } from "node:fs";
+import { parentPort } from "node:worker_threads";
+import { answerCalls } from "../../lib/worker-calls.ts";
+import { isLedgerFailure, ledgerFailure, openSqlite } from "../ledger/database/open.ts";
+import { ledgerFile } from "../ledger/ledger.ts";
+
+/** The calls of the worker that copies ledgers. */
+export interface CopyMethods extends Record<string, (argument: never) => unknown> {
+  copy: (folders: CopyFolders) => void;
+}
+
+/** The state folder to copy from, and the one to copy to. */
+export interface CopyFolders {
+  readonly stateDir: string;
+  readonly to: string;
+}
+
+if (parentPort === null) throw new Error("copy-worker.ts runs only as a worker thread");
+
+answerCalls(parentPort, {
+  copy: ({ stateDir, to }) => {
+    const file = ledgerFile(stateDir);
+    if (!existsSync(file)) return;
+    const db = openSqlite(file, { readonly: true });
+    try {
+      db.prepare("VACUUM INTO ?").run(ledgerFile(to));
+    } catch (error) {
+      throw isLedgerFailure(error) ? ledgerFailure(error, file) : error;
+    } finally {
+      db.close();
+    }
+  },
+} satisfies CopyMethods);
