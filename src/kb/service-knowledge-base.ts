@@ -45,7 +45,7 @@ export async function openKnowledgeBase(
     records,
     queue,
     index,
-    scrub: () => store.scrub(),
+    scrub: (accountId) => store.scrub(accountId),
     model,
     embedderFor,
     reranker,

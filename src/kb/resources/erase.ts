@@ -25,7 +25,7 @@ export async function eraseResources(
 ): Promise<ErasureReport> {
   const sum = await eraseAll(kb, accountId, ids, false);
   const { files, remains } = await eraseFiles(kb, accountId, ids);
-  await kb.scrub();
+  await kb.scrub(accountId);
   return reportOf(sum, files, remains);
 }
 
@@ -46,7 +46,7 @@ export async function eraseOwner(kb: KnowledgeBase, at: OwnerKey): Promise<Erasu
   // Uploads without a resource, also if the owner had none.
   const { files: unused, remains: left } = await eraseFiles(kb, at.accountId, []);
   remains.push(...left, ...(await agentsOf(kb, at)));
-  await kb.scrub();
+  await kb.scrub(at.accountId);
   return reportOf(sum, files + unused, remains);
 }
 

@@ -29,7 +29,7 @@ export interface KnowledgeBase {
   readonly queue: Queue;
   readonly index: Index;
   /** Leaves nothing in the store's files of what was removed; see `Store.scrub`. */
-  readonly scrub: () => Promise<void>;
+  readonly scrub: (accountId: string) => Promise<void>;
   readonly ingest: Ingest;
   readonly model: Model;
   /** Returns the embedder that serves a scope: the model's, or an earlier one's while the new model's vectors are being made. */

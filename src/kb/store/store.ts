@@ -28,10 +28,11 @@ export interface Store extends Ports {
   /**
    * Leaves nothing in the store's files of what was removed before, not in free space, in the log or in the index of words.
    * Writes wait for the last step, which takes space for a second copy of the store. Throws `disk_full`, and `store_busy` if a
-   * long read prevents it; a repetition completes it. A database server frees space by itself: there this does nothing, and what was
-   * removed stays in its log and its backups as long as its operator keeps them.
+   * long read prevents it; a repetition completes it. A database server frees space by itself: there this rewrites the account's part
+   * of the index of words alone, and what was removed stays in free space until the next vacuum, and in the log and the backups as
+   * long as their operator keeps them.
    */
-  scrub(this: void): Promise<void>;
+  scrub(this: void, accountId: string): Promise<void>;
   /** Resolves after every started write has succeeded or failed. */
   close(): Promise<void>;
 }

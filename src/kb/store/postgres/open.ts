@@ -11,7 +11,7 @@ import { openTokenBuckets } from "./queue/token-buckets.ts";
 import { operationsOn } from "./operations.ts";
 import { makeIndexCaches } from "./search/caches.ts";
 import { openNotices } from "./notices/notices.ts";
-import { openMerging } from "./words/merging.ts";
+import { openMerging, purgeRemoved } from "./words/merging.ts";
 
 /**
  * Opens a store in a PostgreSQL database, which any number of processes may use at a time, and whose tables are up to date. Throws
@@ -46,7 +46,7 @@ export async function openPostgresStore(url: string, listener?: DatabaseListener
     ...methods,
     notices,
     // The server overwrites removed rows after its own vacuum; its log and its copies are the business of its operator.
-    scrub: () => Promise.resolve(),
+    scrub: (accountId) => purgeRemoved(database, accountId),
     claims: openClaims((work) => database.run("single", "", work)),
     buckets: openTokenBuckets((work) => database.run("single", "", work)),
     clockMs: () => database.run("single", "", readClock),

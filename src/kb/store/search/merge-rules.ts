@@ -3,8 +3,8 @@ export const SEGMENTS_MERGED = 128;
 export const SEGMENTS_MERGED_MAX = 1024;
 export const SEGMENT_BYTES_MAX = 32 * 1024 * 1024;
 /** A scope is rewritten when a quarter of the chunks in its index were removed, and at least so many. */
-const REMOVED_SHARE_MAX = 0.25;
-const REMOVED_MIN = 256;
+export const REMOVED_SHARE_MAX = 0.25;
+export const REMOVED_MIN = 256;
 
 /** Whether so many chunks in the index of a scope were removed that all its parts are merged. */
 export function isWorn(removed: number, live: number): boolean {

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Transaction } from "../../../../src/kb/store/postgres/database/connections.ts";
 import { openDatabase, type Database } from "../../../../src/kb/store/postgres/database/database.ts";
 import { openPostgresStore } from "../../../../src/kb/store/postgres/open.ts";
+import { makeMerge } from "../../../../src/kb/store/postgres/words/merging.ts";
 import { mergeScope, scopesToMerge } from "../../../../src/kb/store/postgres/words/merges.ts";
 import { SEGMENTS_MERGED } from "../../../../src/kb/store/search/merge-rules.ts";
 import { byWords, LATER, openFixture } from "../store-fixture.ts";
@@ -21,6 +23,18 @@ describe.skipIf(isSkipped())("merges of the index of words in PostgreSQL", () =>
   const search = async (query: string) => {
     const { hits } = await byWords(fixture.store, { scope: await fixture.scope(), query, limit: 1000 });
     return hits;
+  };
+  /** The number of the account's scope, and how often it was merged. */
+  const number = async (accountId = fixture.account.id, on?: Transaction) => {
+    const read = (tx: Transaction) =>
+      tx.get<{ scope: number; merged: number }>(
+        `SELECT number AS scope, merged FROM scope JOIN collection ON collection.id = collection_id
+        WHERE account_id = @accountId`,
+        { accountId },
+      );
+    const found = on === undefined ? await database.run("snapshot", "", read) : await read(on);
+    if (found === undefined) throw new Error("the account has no scope");
+    return found;
   };
   const mergeAll = async (): Promise<void> => {
     for (const of of await database.run("snapshot", "", (tx) => scopesToMerge(tx, 100)))
@@ -51,5 +65,92 @@ describe.skipIf(isSkipped())("merges of the index of words in PostgreSQL", () =>
       ),
     );
     expect(left).toEqual([]);
+  });
+
+  it("finds a scope that is due although many others have few removed chunks", async () => {
+    const accountId = fixture.account.id;
+    await fixture.create("tide");
+    const { scope } = await number();
+    await database.run("write", "", async (tx) => {
+      await tx.run(
+        `INSERT INTO scope (collection_id, owner_id, chunks, segments, removed)
+        SELECT collection_id, 'other ' || at, 100000, 100, 1 FROM scope, generate_series(1, 200) AS at WHERE number = @scope`,
+        { scope },
+      );
+      await tx.run("UPDATE scope SET removed = 300 WHERE number = @scope", { scope });
+    });
+    const found = await database.run("snapshot", "", (tx) => scopesToMerge(tx, 100));
+    expect(found).toEqual([{ accountId, scope }]);
+    expect(await database.run("snapshot", "", (tx) => scopesToMerge(tx, 100, [scope]))).toEqual([]);
+    await database.run("write", "", async (tx) => {
+      await tx.run("UPDATE scope SET removed = 0 WHERE number = @scope", { scope });
+      await tx.run("DELETE FROM scope WHERE owner_id LIKE 'other %'");
+    });
+  });
+
+  it("a scope that cannot be merged does not hold up the others, and is tried again later", async () => {
+    const merged = async (accountId: string): Promise<number> =>
+      database.run("snapshot", "", async (tx) => (await number(accountId, tx)).merged);
+    const damaged = fixture.account.id;
+    for (let at = 0; at < SEGMENTS_MERGED + 1; at++) await fixture.create(`tide ${at}`);
+    await database.run("write", "", (tx) =>
+      tx.run(
+        `UPDATE word_segment SET data = '\\x00' WHERE account_id = @damaged
+          AND first_row = (SELECT min(first_row) FROM word_segment WHERE account_id = @damaged)`,
+        { damaged },
+      ),
+    );
+    const { id: sound } = await fixture.store.records.ensureAccount("sound");
+    for (let at = 0; at < SEGMENTS_MERGED; at++) await fixture.create(`tide ${at}`, { accountId: sound });
+    let nowMs = 0;
+    const merge = makeMerge(database, new AbortController().signal, () => nowMs);
+    expect(await merge()).toBe(false);
+    expect([await merged(damaged), await merged(sound)]).toEqual([0, 1]);
+    await database.run("write", "", (tx) =>
+      tx.run("DELETE FROM word_segment WHERE account_id = @damaged AND data = '\\x00'", { damaged }),
+    );
+    await merge();
+    expect(await merged(damaged)).toBe(0);
+    nowMs = 3_600_000;
+    await merge();
+    expect(await merged(damaged)).toBe(1);
+  });
+
+  it("looks again at once while one look finds as many scopes as it may", async () => {
+    const accountId = fixture.account.id;
+    for (let at = 0; at < 101; at++) await fixture.create(`tide ${at}`, { ownerId: `owner ${at}` });
+    // At once, because the store merges too.
+    await database.run("write", "", async (tx) => {
+      const of = "SELECT number FROM scope WHERE owner_id LIKE 'owner %'";
+      await tx.run(
+        `INSERT INTO word_removal (account_id, scope, first, last) SELECT @accountId, number, 0, 0 FROM (${of}) AS of`,
+        { accountId },
+      );
+      await tx.run(`UPDATE scope SET removed = 1, chunks = 0 WHERE number IN (${of})`);
+    });
+    const merge = makeMerge(database, new AbortController().signal);
+    expect([await merge(), await merge(), await merge()]).toEqual([true, false, false]);
+  });
+
+  it("scrub leaves nothing in the index of an account of what was removed", async () => {
+    const accountId = fixture.account.id;
+    const ids: string[] = [];
+    for (let at = 0; at < 20; at++) ids.push((await fixture.create(`tide ${at}\n\nmoon ${at}`)).id);
+    for (const id of ids.slice(0, 3))
+      await fixture.store.records.deleteResource({ accountId, id, nowIso: LATER });
+    const before = [await search("tide 5"), await search("moon")];
+    await fixture.store.scrub(accountId);
+    expect([await search("tide 5"), await search("moon")]).toEqual(before);
+    const left = await database.run("snapshot", "", (tx) =>
+      tx.get(
+        `SELECT (SELECT count(*) FROM word_removal WHERE account_id = @accountId) AS removals,
+          (SELECT sum(rows) FROM word_run WHERE account_id = @accountId) AS rows,
+          (SELECT count(*) FROM word_segment WHERE account_id = @accountId) AS segments,
+          (SELECT sum(removed) FROM scope JOIN collection ON collection.id = collection_id WHERE account_id = @accountId) AS removed`,
+        { accountId },
+      ),
+    );
+    expect(left).toEqual({ removals: 0, rows: 34, segments: 0, removed: 0 });
+    await fixture.store.scrub(accountId);
   });
 });

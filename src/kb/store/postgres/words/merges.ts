@@ -1,7 +1,14 @@
 import { rowOf } from "../../../index/rows.ts";
 import { mergeParts } from "../../../index/words/merge.ts";
 import { runsToMerge } from "../../../index/words/merge-plan.ts";
-import { isWorn, SEGMENT_BYTES_MAX, SEGMENTS_MERGED, SEGMENTS_MERGED_MAX } from "../../search/merge-rules.ts";
+import {
+  isWorn,
+  REMOVED_MIN,
+  REMOVED_SHARE_MAX,
+  SEGMENT_BYTES_MAX,
+  SEGMENTS_MERGED,
+  SEGMENTS_MERGED_MAX,
+} from "../../search/merge-rules.ts";
 import { lastSequence } from "../../search/stored-parts.ts";
 import type { Transaction } from "../database/connections.ts";
 import {
@@ -19,34 +26,53 @@ const MERGE = 3;
 /** Pages that one statement writes. */
 const PAGES_AT_ONCE = 256;
 
-/** Finds scopes whose merge is due. */
-export async function scopesToMerge(tx: Transaction, limit: number): Promise<PartsOf[]> {
-  const rows = await tx.all<PartsOf & { readonly removed: number; readonly chunks: number }>(
-    `SELECT scope.number AS scope, collection.account_id AS "accountId", removed, chunks
+/** Finds scopes whose merge is due, those with the most segments first. Leaves out `except`. */
+export async function scopesToMerge(
+  tx: Transaction,
+  limit: number,
+  except: readonly number[] = [],
+): Promise<PartsOf[]> {
+  return tx.all<PartsOf>(
+    `SELECT scope.number AS scope, collection.account_id AS "accountId"
     FROM scope JOIN collection ON collection.id = collection_id
-    WHERE segments >= ${SEGMENTS_MERGED} OR removed > 0 ORDER BY segments DESC, removed DESC LIMIT @limit`,
-    { limit },
+    WHERE (segments >= ${SEGMENTS_MERGED} OR ${WORN}) AND number <> ALL (@except::bigint[])
+    ORDER BY segments DESC, removed DESC LIMIT @limit`,
+    { limit, except },
   );
-  return rows.filter(({ removed, chunks }) => removed === 0 || isWorn(removed, chunks));
+}
+
+/** `isWorn` of a scope. */
+const WORN = `(removed > greatest(${REMOVED_MIN}, chunks * ${REMOVED_SHARE_MAX}) OR chunks = 0 AND removed > 0)`;
+
+/** Scopes of an account that have removed chunks in their index, each with the number of its last removal. */
+export async function scopesToPurge(
+  tx: Transaction,
+  accountId: string,
+): Promise<(PartsOf & { readonly last: number })[]> {
+  return tx.all(
+    `SELECT account_id AS "accountId", scope, max(number) AS last FROM word_removal WHERE account_id = @accountId
+    GROUP BY account_id, scope ORDER BY scope`,
+    { accountId },
+  );
 }
 
 /**
  * Makes the merge that is most due in a scope, in one transaction: a crash leaves nothing of it. Returns false if none is due, or if
  * another process makes one. Writes go on meanwhile, but for the moment in which the run takes the place of its parts.
+ *
+ * Removals up to the number `purged` make a merge of all parts due. Then it waits for the one of another process.
  */
-export async function mergeScope(tx: Transaction, of: PartsOf): Promise<boolean> {
-  const lock = await tx.get<{ readonly isMine: boolean }>(
-    `SELECT pg_try_advisory_xact_lock(${MERGE}, @scope::int) AS "isMine"`,
-    { scope: of.scope },
-  );
-  if (lock?.isMine !== true) return false;
+export async function mergeScope(tx: Transaction, of: PartsOf, purged = 0): Promise<boolean> {
+  if (!(await lockMerge(tx, of, purged > 0))) return false;
   const counts = await tx.get<{ segments: number; removed: number; chunks: number }>(
     "SELECT segments, removed, chunks FROM scope WHERE number = @scope",
     { scope: of.scope },
   );
   if (counts === undefined) return false;
   const removals = await readRemovals(tx, of);
-  const parts = choose(await readParts(tx, of, []), counts);
+  const isPurge = removals.some((removal) => removal.number <= purged);
+  const isWhole = isPurge || (removals.length > 0 && isWorn(counts.removed, counts.chunks));
+  const parts = choose(await readParts(tx, of, []), isWhole);
   if (parts.length === 0) return false;
   const number = await tx.get<{ readonly number: number }>("SELECT nextval('word_run_number') AS number");
   if (number === undefined) throw new TypeError("a sequence returned no number");
@@ -96,11 +122,21 @@ export async function mergeScope(tx: Transaction, of: PartsOf): Promise<boolean>
   return true;
 }
 
-/** Chooses the parts of a merge: consecutive ones by their sequences. */
-function choose(
-  parts: readonly MarkedPart[],
-  { removed, chunks }: { readonly removed: number; readonly chunks: number },
-): MarkedPart[] {
+/** Excludes other merges of a scope until the transaction ends. Returns false if there is one and `waits` is not set. */
+async function lockMerge(tx: Transaction, { scope }: PartsOf, waits: boolean): Promise<boolean> {
+  if (waits) {
+    await tx.run(`SELECT pg_advisory_xact_lock(${MERGE}, @scope::int)`, { scope });
+    return true;
+  }
+  const lock = await tx.get<{ readonly isMine: boolean }>(
+    `SELECT pg_try_advisory_xact_lock(${MERGE}, @scope::int) AS "isMine"`,
+    { scope },
+  );
+  return lock?.isMine === true;
+}
+
+/** Chooses the parts of a merge: consecutive ones by their sequences. `isWhole`: all of them are merged, in the end. */
+function choose(parts: readonly MarkedPart[], isWhole: boolean): MarkedPart[] {
   const runs = parts.filter(({ kind }) => kind === "run");
   const segments = parts.filter(({ kind }) => kind === "segment");
   if (segments.length >= SEGMENTS_MERGED) {
@@ -108,7 +144,7 @@ function choose(
     const end = segments.findIndex((segment) => (bytes += segment.bytes) >= SEGMENT_BYTES_MAX);
     return segments.slice(0, Math.min(SEGMENTS_MERGED_MAX, end < 0 ? Infinity : end + 1));
   }
-  if (isWorn(removed, chunks)) return [...parts];
+  if (isWhole) return [...parts];
   const count = runsToMerge(runs.map(({ part }) => part.rows));
   return count === 0 ? [] : runs.slice(-count);
 }

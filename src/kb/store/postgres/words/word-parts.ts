@@ -13,9 +13,9 @@ import {
 import type { Transaction } from "../database/connections.ts";
 
 /** Memory for posting lists of runs, in bytes: some 50 million postings. */
-const LIST_BYTES_MAX = 64 * 1024 * 1024;
+export const LIST_BYTES_MAX = 64 * 1024 * 1024;
 /** Memory for open parts of scopes, in bytes: the segments and what is read of a run before its lists. */
-const PART_BYTES_MAX = 64 * 1024 * 1024;
+export const PART_BYTES_MAX = 64 * 1024 * 1024;
 
 /** The parts of a scope in one snapshot. Never changes: snapshots of several searches are open at a time. */
 export interface OpenScope {
@@ -38,8 +38,8 @@ export interface WordCaches {
   readonly scopes: ByteCache<number, OpenScope>;
 }
 
-export function makeWordCaches(): WordCaches {
-  return { lists: makeByteCache(LIST_BYTES_MAX), scopes: makeByteCache(PART_BYTES_MAX) };
+export function makeWordCaches(listBytesMax = LIST_BYTES_MAX, partBytesMax = PART_BYTES_MAX): WordCaches {
+  return { lists: makeByteCache(listBytesMax), scopes: makeByteCache(partBytesMax) };
 }
 
 /** Thrown by a read of pages of a run that have not been fetched yet. */

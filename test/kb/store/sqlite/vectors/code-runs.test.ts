@@ -174,7 +174,7 @@ it("finds vectors that come after the codes of their neighbours", async () => {
 
 it("writes no codes while many of their chunks have no vector", async () => {
   await fill(12, (at) => at % 4 !== 0);
-  await store.scrub();
+  await store.scrub(accountId);
   expect(await select("SELECT count(*) FROM code_run")).toEqual([0]);
 });
 
@@ -182,7 +182,7 @@ it("writes the codes of changed vectors again, and keeps none of a removed chunk
   const documents = await fill(17);
   await covered(RUN_VECTORS, 2 * RUN_VECTORS);
   for (const key of documents.slice(0, 9)) await store.records.deleteResource({ ...key, nowIso: NOW });
-  await store.scrub();
+  await store.scrub(accountId);
   const [run, ...others] = await select<Buffer>("SELECT data FROM code_run ORDER BY last_row");
   expect([others.length, await select("SELECT 1 FROM code_change")]).toEqual([0, []]);
   const { offsets } = unpackRun(run ?? Buffer.alloc(0), codeWords(DIMENSIONS));
