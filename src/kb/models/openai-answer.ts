@@ -1,6 +1,6 @@
-import { APIError } from "openai";
 import { z } from "zod";
 import { type ModelAnswer } from "./chat-model.ts";
+import { openAi } from "./openai-sdk.ts";
 import { NO_USAGE, type ModelUsage } from "./price.ts";
 
 // The used part of the responses of endpoints, which differ in the fields that they omit and add.
@@ -93,7 +93,8 @@ function failureIn({ error }: z.output<typeof ErrorBody>): Error {
   const { message, code } = typeof error === "string" ? { message: error, code: undefined } : error;
   const reason = [message ?? "", String(code ?? "")].find((words) => words !== "") ?? "no reason given";
   const status = Number(code);
-  if (status >= 400 && status < 600) return new APIError(status, { message: reason }, undefined, undefined);
+  if (status >= 400 && status < 600)
+    return new (openAi().APIError)(status, { message: reason }, undefined, undefined);
   return new Error(`its endpoint answered with an error: ${reason}`);
 }
 

@@ -1,5 +1,4 @@
-import OpenAI from "openai";
-import { Stream } from "openai/streaming";
+import type OpenAI from "openai";
 import { fetch as undiciFetch } from "undici";
 import { openAgent } from "../../lib/proxy.ts";
 import type { ChatModel, ModelAnswer, ModelCall, ModelMessage, ModelRequest } from "./chat-model.ts";
@@ -15,6 +14,7 @@ import {
   type Chunk,
   type Completion,
 } from "./openai-answer.ts";
+import { openAi, openAiStreaming } from "./openai-sdk.ts";
 import { withRetries, type RetryLimits } from "./retry.ts";
 import { watchStream } from "./stream-done.ts";
 
@@ -95,7 +95,8 @@ function openClient({ baseUrl, apiKey }: OpenAiOptions) {
   const noTimeouts = { headersTimeout: 0, bodyTimeout: 0 };
   const wholes = openAgent({ ...noTimeouts, maxResponseSize: ANSWER_BYTES_MAX });
   const streams = openAgent({ ...noTimeouts, maxResponseSize: STREAM_BYTES_MAX });
-  const client = new OpenAI({
+  const { OpenAI: Client } = openAi();
+  const client = new Client({
     baseURL: baseUrl.replace(/\/+$/, ""),
     // Ignores the environment, which belongs to other programs.
     apiKey: apiKey ?? "none",
@@ -178,7 +179,7 @@ async function stream(
     }
     idleTimer = setTimeout(() => idle.abort(), limits.attemptMs);
     const watched = watchStream(response);
-    for await (const chunk of Stream.fromSSEResponse<unknown>(watched.response, reading)) {
+    for await (const chunk of openAiStreaming().Stream.fromSSEResponse<unknown>(watched.response, reading)) {
       idleTimer.refresh();
       const piece = accumulator.add(readChunk(chunk));
       if (piece !== "") onText(piece);

@@ -1,5 +1,4 @@
 import { stat } from "node:fs/promises";
-import { fileTypeFromFile } from "file-type";
 import { KbsyncError } from "../../../lib/failure.ts";
 import { decodeTextFile, readHead } from "./text-file.ts";
 
@@ -36,6 +35,8 @@ export async function detectMediaType(path: string, signal?: AbortSignal): Promi
   // Before images: some of their marks are plain letters ("BM", "GIF89a"), and a script that starts so is still text.
   if (await isText(path, signal)) return "text/plain";
 
+  // Loaded with the first file that is no text: its 50 modules would delay each start.
+  const { fileTypeFromFile } = await import("file-type");
   const found = await fileTypeFromFile(path, signal === undefined ? undefined : { signal });
   const mime = found === undefined ? undefined : (OTHER_NAMES.get(found.mime) ?? found.mime);
   const accepted = MEDIA_TYPES.find((type) => type === mime);
