@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { buildProgram, endOf } from "../../src/cli/program.ts";
+import { buildProgram } from "../../src/cli/command-line.ts";
+import { endOf } from "../../src/cli/program.ts";
 import { KbsyncError } from "../../src/lib/failure.ts";
 import { cliContext } from "./context.ts";
 import { programFor, table } from "./manual/program.ts";

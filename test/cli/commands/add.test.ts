@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Context } from "../../../src/cli/output/context.ts";
-import { buildProgram } from "../../../src/cli/program.ts";
+import { buildProgram } from "../../../src/cli/command-line.ts";
 import { cliContext } from "../context.ts";
 import { openWorld, type World } from "../../sync/daemon/harness.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { askAll } from "../../../src/cli/commands/interview.ts";
 import { bestTier, thisMachine } from "../../../src/cli/commands/tier-choice.ts";
-import { buildProgram } from "../../../src/cli/program.ts";
+import { buildProgram } from "../../../src/cli/command-line.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import { parseConfig } from "../../../src/config/config-file.ts";
 import { configText, type Wishes } from "../../../src/config/template.ts";

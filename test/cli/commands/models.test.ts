@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { buildProgram } from "../../../src/cli/program.ts";
+import { buildProgram } from "../../../src/cli/command-line.ts";
 import { KNOWN_MODELS } from "../../../src/kb/embed/known-models.ts";
 import { writeTinyModel } from "../../kb/embed/tiny-model.ts";
 import { cliContext, outputTo } from "../context.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { buildProgram } from "../../../src/cli/program.ts";
+import { buildProgram } from "../../../src/cli/command-line.ts";
 import { cliContext } from "../context.ts";
 import { commandTable, type CommandTable } from "../../../src/cli/manual/command-table.ts";
 
