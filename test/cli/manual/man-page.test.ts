@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { EXIT } from "../../../src/cli/output/exit-code.ts";
 import { ENVIRONMENT, EXIT_WORDS, FILES } from "../../../src/cli/manual/facts.ts";
-import { manPage } from "../../../src/cli/manual/man-page.ts";
+import { manPage } from "../../../packaging/man-page.ts";
 import { programVersion } from "../../../src/cli/output/version.ts";
 import { table } from "./program.ts";
 

@@ -1,4 +1,4 @@
-import type { CommandTable, TableCommand, TableOption } from "./command-table.ts";
+import type { CommandTable, TableCommand, TableOption } from "../src/cli/manual/command-table.ts";
 
 /** Content of the manual page besides the commands. */
 export interface ManualFacts {
