@@ -4,7 +4,7 @@ import type { Context } from "./output/context.ts";
 import { invocationOf } from "./output/hint.ts";
 import { writeError } from "./output/journal.ts";
 import { logFormat, logLevel } from "./terminal/log.ts";
-import { EXIT_WORDS } from "./manual/facts.ts";
+import { EXIT_WORDS } from "./output/exit-code.ts";
 import { addExamples, examplesOf } from "./manual/examples.ts";
 import { useRunningInstance } from "./state/find-instance.ts";
 import type { CommonOptions } from "./output/options.ts";

@@ -24,6 +24,23 @@ export const EXIT = {
   stopped: 130,
 } as const;
 
+/** Meaning of each exit status, in the order of the manual. */
+export const EXIT_WORDS: readonly (readonly [code: number, meaning: string])[] = [
+  [EXIT.done, "done"],
+  [EXIT.filesFailed, "some files failed or wait for another try; a figure of eval is too low"],
+  [EXIT.usage, "wrong usage, configuration or state folder"],
+  [EXIT.service, "the service is unreachable or refuses"],
+  [EXIT.held, "deletes are held, or a folder is missing or replaced"],
+  [EXIT.defect, "a defect in kbsync"],
+  [EXIT.diskFull, "the disk is full"],
+  [
+    EXIT.passing,
+    "a temporary obstacle: state folder or address in use, address missing, a database that does not answer, or a failing disk",
+  ],
+  [EXIT.timeout, "wait timed out"],
+  [EXIT.stopped, "stopped by a signal, such as Ctrl-C"],
+];
+
 const BY_CODE: Readonly<Record<string, number>> = {
   usage: EXIT.usage,
   config_invalid: EXIT.usage,

@@ -2,9 +2,8 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { EXIT } from "../../../src/cli/output/exit-code.ts";
-import { ENVIRONMENT, EXIT_WORDS, FILES } from "../../../src/cli/manual/facts.ts";
-import { manPage } from "../../../packaging/man-page.ts";
+import { ENVIRONMENT, FILES, manPage } from "../../../packaging/man-page.ts";
+import { EXIT, EXIT_WORDS } from "../../../src/cli/output/exit-code.ts";
 import { programVersion } from "../../../src/cli/output/version.ts";
 import { table } from "./program.ts";
 
