@@ -5,7 +5,7 @@ import { ROUTES } from "../../wire/routes.ts";
 import { ask } from "../client/api.ts";
 import { TIER_WORDS, TIERS } from "../knowledge/tiers.ts";
 import { Confirm, Dialog } from "../parts/dialog.tsx";
-import { Field } from "../parts/fields.tsx";
+import { TextArea, TextField } from "../parts/fields.tsx";
 import { ErrorNotice, Show } from "../parts/notice.tsx";
 import { toast } from "../parts/toast.tsx";
 import { addressOf } from "../view/address.ts";
@@ -150,35 +150,25 @@ function AgentDialog({
     onDone();
   });
   const text = (label: string, name: "name" | "model" | "fallbackModel" | "temperature", hint?: string) => (
-    <Field label={label} needed={name === "name"} hint={hint}>
-      {(attributes) => (
-        <input
-          {...attributes}
-          class="input"
-          value={draft[name]}
-          onInput={(event) => set({ [name]: event.currentTarget.value })}
-        />
-      )}
-    </Field>
+    <TextField
+      label={label}
+      needed={name === "name"}
+      hint={hint}
+      value={draft[name]}
+      onText={(value) => set({ [name]: value })}
+    />
   );
   return (
     <Dialog title={agent === undefined ? "New agent" : `Edit “${agent.name}”`} onClose={onClose}>
       <form class="stack" onSubmit={submit}>
         {text("Name", "name")}
-        <Field
+        <TextArea
           label="Instructions"
           hint="The first message to the model; {{name}} stands for a variable of the request."
-        >
-          {(attributes) => (
-            <textarea
-              {...attributes}
-              class="input"
-              rows={5}
-              value={draft.systemPrompt}
-              onInput={(event) => set({ systemPrompt: event.currentTarget.value })}
-            />
-          )}
-        </Field>
+          rows={5}
+          value={draft.systemPrompt}
+          onText={(value) => set({ systemPrompt: value })}
+        />
         <div class="columns">
           {text("Model", "model", "Empty: the configured one. builtin/ocr needs none.")}
           {text("Fallback model", "fallbackModel", "Answers when the first one fails.")}

@@ -5,7 +5,7 @@ import { ROUTES } from "../../wire/routes.ts";
 import { ask } from "../client/api.ts";
 import { me } from "../client/session.ts";
 import { Confirm } from "../parts/dialog.tsx";
-import { Field, Switches } from "../parts/fields.tsx";
+import { Field, Switches, TextField } from "../parts/fields.tsx";
 import { Empty, ErrorNotice, Show, State } from "../parts/notice.tsx";
 import { toast } from "../parts/toast.tsx";
 import { ago, dayOf } from "../view/format.ts";
@@ -173,17 +173,14 @@ function NewKey({
     <form class="card stack" onSubmit={submit} aria-label="New key">
       <h2>New key</h2>
       <div class="columns">
-        <Field label="Name" needed hint="Who or what it is for, such as “search page”.">
-          {(attributes) => (
-            <input
-              {...attributes}
-              class="input"
-              maxLength={200}
-              value={name}
-              onInput={(event) => setName(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <TextField
+          label="Name"
+          needed
+          hint="Who or what it is for, such as “search page”."
+          maxLength={200}
+          value={name}
+          onText={setName}
+        />
         <Field label="Valid for">
           {(attributes) => (
             <select

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { IMAGES_MAX } from "../../wire/constants.ts";
 import { uploadFile } from "../knowledge/upload.ts";
-import { Field } from "../parts/fields.tsx";
+import { TextArea } from "../parts/fields.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { running, sendQuestion } from "./conversation.ts";
 
@@ -70,27 +70,20 @@ export function QuestionForm({
           submit();
         }}
       >
-        <Field
+        <TextArea
           label="Question"
           hint="Enter asks, Shift and Enter begin a new line. Drop or paste images to ask about them."
-        >
-          {(attributes) => (
-            <textarea
-              {...attributes}
-              ref={field}
-              class="input"
-              rows={3}
-              value={text}
-              placeholder={isFirst ? "What do you want to know?" : "Ask further"}
-              onInput={(event) => setText(event.currentTarget.value)}
-              onKeyDown={(event) => {
-                if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-                event.preventDefault();
-                submit();
-              }}
-            />
-          )}
-        </Field>
+          ref={field}
+          rows={3}
+          value={text}
+          placeholder={isFirst ? "What do you want to know?" : "Ask further"}
+          onKeyDown={(event) => {
+            if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+            event.preventDefault();
+            submit();
+          }}
+          onText={setText}
+        />
         {images.length === 0 ? null : (
           <ul class="row" aria-label="Images">
             {images.map(({ name, url, error }) => (

@@ -6,7 +6,7 @@ import { ROUTES } from "../../wire/routes.ts";
 import { ChunkPreview } from "../chunks/chunk-preview.tsx";
 import { ask } from "../client/api.ts";
 import { STRATEGIES } from "../knowledge/tiers.ts";
-import { Choices, Field } from "../parts/fields.tsx";
+import { Choices, TextArea, TextField } from "../parts/fields.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 
 /** Changes title, description, text and chunking of a document. Sends only what differs. */
@@ -47,45 +47,24 @@ export function EditForm({
     }
   };
   const text = (name: "title" | "description", label: string, needed: boolean): JSX.Element => (
-    <Field label={label} needed={needed}>
-      {(attributes) => (
-        <input
-          {...attributes}
-          class="input"
-          value={draft[name]}
-          onInput={(event) => set({ [name]: event.currentTarget.value })}
-        />
-      )}
-    </Field>
+    <TextField label={label} needed={needed} value={draft[name]} onText={(value) => set({ [name]: value })} />
   );
   const number = (name: "chunkSize" | "chunkOverlap", label: string): JSX.Element => (
-    <Field label={label} hint="Characters">
-      {(attributes) => (
-        <input
-          {...attributes}
-          class="input number"
-          inputMode="numeric"
-          value={draft[name]}
-          onInput={(event) => set({ [name]: event.currentTarget.value })}
-        />
-      )}
-    </Field>
+    <TextField
+      label={label}
+      hint="Characters"
+      class="input number"
+      inputMode="numeric"
+      value={draft[name]}
+      onText={(value) => set({ [name]: value })}
+    />
   );
   return (
     <form class="card stack" noValidate onSubmit={(event) => void submit(event)}>
       {text("title", "Name", true)}
       {text("description", "Description", false)}
       {isText ? (
-        <Field label="Text" needed>
-          {(attributes) => (
-            <textarea
-              {...attributes}
-              class="input"
-              value={draft.content}
-              onInput={(event) => set({ content: event.currentTarget.value })}
-            />
-          )}
-        </Field>
+        <TextArea label="Text" needed value={draft.content} onText={(value) => set({ content: value })} />
       ) : null}
       <Choices
         legend="Chunking type"

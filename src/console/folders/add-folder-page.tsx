@@ -5,7 +5,7 @@ import type { Tier } from "../../wire/primitives.ts";
 import { askDaemon } from "../client/daemon.ts";
 import { RequestError } from "../client/api.ts";
 import { TIER_WORDS, TIERS } from "../knowledge/tiers.ts";
-import { Choices, Field } from "../parts/fields.tsx";
+import { Choices, TextArea, TextField } from "../parts/fields.tsx";
 import { Bones, ErrorNotice } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
 import { toast } from "../parts/toast.tsx";
@@ -51,44 +51,32 @@ export function AddFolderPage(): JSX.Element {
       }
     >
       <form class="card stack" noValidate onSubmit={looking.submit}>
-        <Field
+        <TextField
           label="Folder"
           needed
           problem={problem}
           hint="On the machine of the daemon. ~ is the home folder of its user."
-        >
-          {(attributes) => (
-            <input
-              {...attributes}
-              ref={input}
-              class="input path"
-              placeholder="~/notes"
-              spellcheck={false}
-              autocapitalize="off"
-              autocomplete="off"
-              value={wish.path}
-              onInput={(event) => {
-                set({ path: event.currentTarget.value });
-                setProblem(undefined);
-              }}
-            />
-          )}
-        </Field>
-        <Field
+          ref={input}
+          class="input path"
+          placeholder="~/notes"
+          spellcheck={false}
+          autocapitalize="off"
+          autocomplete="off"
+          value={wish.path}
+          onText={(value) => {
+            set({ path: value });
+            setProblem(undefined);
+          }}
+        />
+        <TextArea
           label="Leave out"
           hint="Globs, one a line: *.log, drafts/**. A .kbsyncignore file in the folder does the same. Hidden files are always left out."
-        >
-          {(attributes) => (
-            <textarea
-              {...attributes}
-              class="input path low"
-              rows={2}
-              spellcheck={false}
-              value={wish.exclude}
-              onInput={(event) => set({ exclude: event.currentTarget.value })}
-            />
-          )}
-        </Field>
+          class="input path low"
+          rows={2}
+          spellcheck={false}
+          value={wish.exclude}
+          onText={(value) => set({ exclude: value })}
+        />
         <div>
           <button type="submit" class="button primary" disabled={looking.isBusy}>
             Preview
@@ -136,19 +124,12 @@ function Found({
           options={TIERS.map((value) => ({ value, ...TIER_WORDS[value] }))}
           onChange={(tier) => set({ tier })}
         />
-        <Field
+        <TextField
           label="Owner"
           hint={`Searches name it. Folders with one owner are searched together. Empty: ${preview.ownerId}`}
-        >
-          {(attributes) => (
-            <input
-              {...attributes}
-              class="input"
-              value={wish.owner}
-              onInput={(event) => set({ owner: event.currentTarget.value })}
-            />
-          )}
-        </Field>
+          value={wish.owner}
+          onText={(value) => set({ owner: value })}
+        />
         {error === undefined ? null : <ErrorNotice error={error} />}
         <p class="hint">
           {preview.file === null ? null : (

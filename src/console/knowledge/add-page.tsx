@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { bytes, counted } from "../view/format.ts";
-import { Choices, Field } from "../parts/fields.tsx";
+import { Choices, Field, TextArea, TextField } from "../parts/fields.tsx";
 import { Page } from "../parts/page.tsx";
 import { route } from "../view/router.ts";
 import { me } from "../client/session.ts";
@@ -76,7 +76,7 @@ function Basics({ draft, problems, set }: PartProps): JSX.Element {
   const isMany = draft.method === "file" && draft.files.length > 1;
   return (
     <>
-      <Field
+      <TextField
         label="Name"
         needed={!isMany}
         problem={problems.name}
@@ -85,32 +85,18 @@ function Basics({ draft, problems, set }: PartProps): JSX.Element {
             ? "Each document gets the name of its file."
             : "The title of the document. Its words find it."
         }
-      >
-        {(attributes) => (
-          <input
-            {...attributes}
-            class="input"
-            disabled={isMany}
-            value={isMany ? "" : draft.name}
-            onInput={(event) => set({ name: event.currentTarget.value })}
-          />
-        )}
-      </Field>
-      <Field
+        disabled={isMany}
+        value={isMany ? "" : draft.name}
+        onText={(value) => set({ name: value })}
+      />
+      <TextField
         label="Description"
         needed
         problem={problems.description}
         hint="What it is about, in a sentence."
-      >
-        {(attributes) => (
-          <input
-            {...attributes}
-            class="input"
-            value={draft.description}
-            onInput={(event) => set({ description: event.currentTarget.value })}
-          />
-        )}
-      </Field>
+        value={draft.description}
+        onText={(value) => set({ description: value })}
+      />
     </>
   );
 }
@@ -141,21 +127,14 @@ function Source({ draft, problems, set }: PartProps): JSX.Element {
       return <Files draft={draft} problems={problems} set={set} />;
     case "content":
       return (
-        <Field
+        <TextArea
           label="Text"
           needed
           problem={problems.content}
           hint="Markdown headings are kept with their sections."
-        >
-          {(attributes) => (
-            <textarea
-              {...attributes}
-              class="input"
-              value={draft.content}
-              onInput={(event) => set({ content: event.currentTarget.value })}
-            />
-          )}
-        </Field>
+          value={draft.content}
+          onText={(value) => set({ content: value })}
+        />
       );
   }
 }

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { Choices, Field } from "../parts/fields.tsx";
+import { Choices, TextField } from "../parts/fields.tsx";
 import { DraftPreview } from "./draft-preview.tsx";
 import type { Draft, PartProps } from "./draft.ts";
 import { STRATEGIES } from "./tiers.ts";
@@ -21,51 +21,32 @@ export function Advanced({ draft, problems, set }: PartProps): JSX.Element {
           onChange={(strategy) => set({ strategy })}
         />
         <div class="columns">
-          <Field
+          <TextField
             label="Chunk size"
             problem={problems.chunkSize}
             hint="Characters, at most 4000. Larger chunks keep more context but may slow retrieval."
-          >
-            {(attributes) => (
-              <input
-                {...attributes}
-                class="input number"
-                inputMode="numeric"
-                value={draft.chunkSize}
-                onInput={(event) => set({ chunkSize: event.currentTarget.value })}
-              />
-            )}
-          </Field>
-          <Field
+            class="input number"
+            inputMode="numeric"
+            value={draft.chunkSize}
+            onText={(value) => set({ chunkSize: value })}
+          />
+          <TextField
             label="Overlap"
             problem={problems.chunkOverlap}
             hint="Characters that a chunk repeats of the one before. Suits long or flowing paragraphs."
-          >
-            {(attributes) => (
-              <input
-                {...attributes}
-                class="input number"
-                inputMode="numeric"
-                value={draft.chunkOverlap}
-                onInput={(event) => set({ chunkOverlap: event.currentTarget.value })}
-              />
-            )}
-          </Field>
+            class="input number"
+            inputMode="numeric"
+            value={draft.chunkOverlap}
+            onText={(value) => set({ chunkOverlap: value })}
+          />
         </div>
         {isOpen ? <DraftPreview draft={draft} /> : null}
-        <Field
+        <TextField
           label="Owner"
           hint="Separates documents of users or projects. A search must name the owner to find them. Empty: no owner."
-        >
-          {(attributes) => (
-            <input
-              {...attributes}
-              class="input"
-              value={draft.owner}
-              onInput={(event) => set({ owner: event.currentTarget.value })}
-            />
-          )}
-        </Field>
+          value={draft.owner}
+          onText={(value) => set({ owner: value })}
+        />
         <Metadata draft={draft} problems={problems} set={set} />
       </div>
     </details>

@@ -1,6 +1,13 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useId } from "preact/hooks";
 
+interface FieldProps {
+  readonly label: string;
+  readonly needed?: boolean | undefined;
+  readonly hint?: ComponentChildren;
+  readonly problem?: string | undefined;
+}
+
 /** A labelled field with its hint and its problem. `children` gets the attributes that connect them. */
 export function Field({
   label,
@@ -8,11 +15,7 @@ export function Field({
   hint,
   problem,
   children,
-}: {
-  readonly label: string;
-  readonly needed?: boolean;
-  readonly hint?: ComponentChildren;
-  readonly problem?: string | undefined;
+}: FieldProps & {
   readonly children: (attributes: {
     readonly id: string;
     readonly "aria-describedby": string;
@@ -42,6 +45,50 @@ export function Field({
         {problem}
       </div>
     </div>
+  );
+}
+
+type TextProps<E extends "input" | "textarea"> = FieldProps &
+  Omit<JSX.IntrinsicElements[E], keyof FieldProps | "list" | "onInput" | "role" | "type"> & {
+    readonly onText: (text: string) => void;
+  };
+
+/** A field with a line of text. Further attributes are those of the input. */
+export function TextField({ label, needed, hint, problem, onText, ...own }: TextProps<"input">): JSX.Element {
+  return (
+    <Field {...{ label, needed, hint, problem }}>
+      {(attributes) => (
+        <input
+          class="input"
+          {...attributes}
+          {...own}
+          onInput={(event) => onText(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** A field with a text of several lines. Further attributes are those of the textarea. */
+export function TextArea({
+  label,
+  needed,
+  hint,
+  problem,
+  onText,
+  ...own
+}: TextProps<"textarea">): JSX.Element {
+  return (
+    <Field {...{ label, needed, hint, problem }}>
+      {(attributes) => (
+        <textarea
+          class="input"
+          {...attributes}
+          {...own}
+          onInput={(event) => onText(event.currentTarget.value)}
+        />
+      )}
+    </Field>
   );
 }
 
