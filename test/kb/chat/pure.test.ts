@@ -6,7 +6,7 @@ import { citationsOf, type Passage } from "../../../src/kb/chat/passage.ts";
 import { makePrompt, tokensOf, type PromptParts } from "../../../src/kb/chat/prompt.ts";
 import { bestSentence, bodyStart, sentencesOf, shareIn } from "../../../src/kb/chat/sentences.ts";
 import { queryWords } from "../../../src/kb/lexical/word-match.ts";
-import { fillVariables } from "../../../src/kb/chat/turn.ts";
+import { fillVariables } from "../../../src/kb/chat/variables.ts";
 import type { OcrLine } from "../../../src/kb/ingest/extract/ocr-layout.ts";
 import { costOf } from "../../../src/kb/models/price.ts";
 import { passageOf } from "./passage.ts";
