@@ -6,7 +6,7 @@ import { Client } from "pg";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { moveBetween, moveStore } from "../../../../../src/kb/store/move/move.ts";
 import type { MoveTarget } from "../../../../../src/kb/store/move/side.ts";
-import { ONLY_SQLITE, TABLES } from "../../../../../src/kb/store/move/tables.ts";
+import { TABLES } from "../../../../../src/kb/store/move/tables.ts";
 import { openPostgresSource, openPostgresTarget } from "../../../../../src/kb/store/postgres/move-side.ts";
 import { openPostgresStore } from "../../../../../src/kb/store/postgres/open.ts";
 import { openSqliteSource, openSqliteTarget } from "../../../../../src/kb/store/sqlite/move-side.ts";
@@ -17,6 +17,7 @@ import { recordsContract } from "../../records-contract.ts";
 import { WAIT } from "../../../../wait.ts";
 import { isSkipped, newDatabase, query } from "../databases.ts";
 import { addRecords, addRest, readAll } from "./filled.ts";
+import { ONLY_SQLITE } from "./not-copied.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "kbsync-move-"));
 const path = join(folder, "kb.sqlite");

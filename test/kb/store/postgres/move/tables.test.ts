@@ -1,9 +1,10 @@
 import Database from "better-sqlite3";
 import { Client } from "pg";
 import { describe, expect, it } from "vitest";
-import { COUNTERS, ONLY_POSTGRES, ONLY_SQLITE, TABLES } from "../../../../../src/kb/store/move/tables.ts";
+import { COUNTERS, TABLES } from "../../../../../src/kb/store/move/tables.ts";
 import { SCHEMA } from "../../../../../src/kb/store/sqlite/database/schema.ts";
 import { isSkipped, newDatabase } from "../databases.ts";
+import { ONLY_POSTGRES, ONLY_SQLITE } from "./not-copied.ts";
 
 // Who adds a table or a column to a schema decides here whether `kbsync move` copies it.
 describe("the tables that are copied", () => {
