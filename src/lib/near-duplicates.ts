@@ -1,7 +1,7 @@
 /** Words and signs of a shingle: enough that two texts about one subject share few. */
 const SHINGLE = 3;
 /** Least share of common shingles (Jaccard) of texts that count as nearly the same: some three changed words in a hundred. */
-export const SIMILARITY_MIN = 0.9;
+const SIMILARITY_MIN = 0.9;
 /** Smallest shingle hashes by which candidates are found; texts of that similarity miss all with a chance of 10⁻⁸. */
 const SKETCH = 8;
 

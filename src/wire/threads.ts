@@ -5,7 +5,7 @@ import { Annotation, THREAD_ID_CHARS_MAX } from "./chat.ts";
 import { Count, Id, Time, WireInteger } from "./primitives.ts";
 
 /** Threads, and turns, per answer at most. */
-export const THREADS_MAX = 100;
+const THREADS_MAX = 100;
 export const TURNS_MAX = 100;
 const THREADS_DEFAULT = 50;
 const TURNS_DEFAULT = 20;

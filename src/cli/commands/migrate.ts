@@ -39,7 +39,7 @@ function shown({ database, before, after }: Migrated): object {
 }
 
 /** The result for a person. */
-export function migratedText({ database, before, after }: Migrated): string {
+function migratedText({ database, before, after }: Migrated): string {
   const version = after?.maximum ?? 0;
   if (before?.maximum === version) return `${database} is up to date: version ${version}\n`;
   const earlier = before === undefined ? "no tables" : `version ${before.maximum}`;

@@ -109,7 +109,7 @@ function progressOn({ stdout }: Context): (progress: MoveProgress) => void {
 }
 
 /** The result for a person. */
-export function movedText(
+function movedText(
   { from, to, wasResumed, records, documents }: Moved,
   {
     isTo,

@@ -20,7 +20,7 @@ export function Freshness({ receipt }: { readonly receipt: Receipt }): JSX.Eleme
 }
 
 /** What is missing in an answer, each in some words. Pure. */
-export function missingOf({ documents, folders, current }: Receipt): readonly string[] {
+function missingOf({ documents, folders, current }: Receipt): readonly string[] {
   const sum = (part: (folder: Receipt["folders"][number]) => number): number =>
     folders.reduce((total, folder) => total + part(folder), 0);
   const counts: readonly (readonly [number, string])[] = [

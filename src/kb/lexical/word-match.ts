@@ -4,7 +4,7 @@ import { readTerms, readWords } from "./fold.ts";
 import { isFrequentIn, type Language } from "./languages.ts";
 
 /** Number of distinct query terms that a search uses, the first ones. A longer query is a text; these terms suffice. */
-export const QUERY_TERMS_MAX = 256;
+const QUERY_TERMS_MAX = 256;
 /** Most terms with those of other languages. */
 const ALL_TERMS_MAX = 4 * QUERY_TERMS_MAX;
 /** Mean chunk length in words for normalisation: 1000 characters of English prose. Independent of the collection. */

@@ -1,7 +1,7 @@
 import { holds, joinRanges, tokensOf, type PieceRange, type Pieces } from "./pieces.ts";
 
 /** A shorter section grows to this many tokens: few answers stand in one paragraph, and most within a page. */
-export const SECTION_TOKENS_MIN = 500;
+const SECTION_TOKENS_MIN = 500;
 
 /**
  * Returns the section around a hit, at most `tokensMax` tokens or the hit alone: from the heading above it to the next one. A

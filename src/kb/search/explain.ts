@@ -23,7 +23,7 @@ export async function explained(
 }
 
 /** States what a chunk with these terms of the query was ranked by. Pure. */
-export function explanationOf(
+function explanationOf(
   query: string,
   terms: readonly string[],
   { match, bm25Share, cosine, rerank }: ScoreBasis,

@@ -94,7 +94,7 @@ export function rootless(
 const ASKED_AT_ONCE = 1000;
 
 /** Returns the missing rows, by id, whose paths the rules leave out. */
-export async function leftOutOf(rules: Rules, gone: readonly KnownFile[]): Promise<ReadonlySet<number>> {
+async function leftOutOf(rules: Rules, gone: readonly KnownFile[]): Promise<ReadonlySet<number>> {
   const out = new Set<number>();
   for (const [index, { id, path }] of gone.entries()) {
     if (!rules.wants(path).wanted) out.add(id);

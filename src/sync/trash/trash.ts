@@ -55,7 +55,7 @@ const TRASH_BYTES_MAX = 1024 * 1024 * 1024;
  * Attempts to save one text, a minute to an hour apart and about two hours in all, before the resource is deleted without it.
  * A person wants the delete: a service that never returns a text must not keep it searchable for ever.
  */
-export const SAVE_TRIES = 8;
+const SAVE_TRIES = 8;
 
 const DAY_MS = 24 * 3_600_000;
 /** Minimum age of a file without a row before it is removed: a younger one may be about to get a row. */
