@@ -8,7 +8,7 @@ import { CONFIG_FILE_NAME } from "../src/config/config-file.ts";
 import { loadConfig } from "../src/config/load.ts";
 import { ConfigFile } from "../src/config/schema.ts";
 import { PORT_DEFAULT } from "../src/config/schema/service.ts";
-import { LIVE_PATH } from "../src/kb/http/monitoring-routes.ts";
+import { LIVE_PATH } from "../src/kb/http/routes/monitoring-routes.ts";
 import { wholeProgram } from "./cli/manual/program.ts";
 import { copyOf, environmentOf, stagesOf } from "./dockerfile.ts";
 

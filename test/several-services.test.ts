@@ -6,7 +6,7 @@ import { parse, parseAllDocuments } from "yaml";
 import { z } from "zod";
 import { CONFIG_FILE_NAME } from "../src/config/config-file.ts";
 import { ConfigFile } from "../src/config/schema.ts";
-import { LIVE_PATH, READY_PATH } from "../src/kb/http/monitoring-routes.ts";
+import { LIVE_PATH, READY_PATH } from "../src/kb/http/routes/monitoring-routes.ts";
 import { wholeProgram } from "./cli/manual/program.ts";
 import { environmentOf, stagesOf } from "./dockerfile.ts";
 

@@ -1,7 +1,7 @@
 import type { HealthParts } from "./health.ts";
 import { NO_LANGUAGE_MODEL } from "./ingest/language-service.ts";
 import type { Budget } from "./models/budget.ts";
-import type { Admission } from "./http/admission.ts";
+import type { Admission } from "./http/limits/admission.ts";
 import type { ServiceFigures } from "./observer.ts";
 import type { Store } from "./store/store.ts";
 

@@ -1,5 +1,5 @@
-import type { Admission } from "./http/admission.ts";
-import type { Health } from "./http/health-route.ts";
+import type { Admission } from "./http/limits/admission.ts";
+import type { Health } from "./http/routes/health-route.ts";
 import { NO_LANGUAGE_MODEL, type LanguageService } from "./ingest/language-service.ts";
 import type { Model, ModelState } from "./ingest/model.ts";
 import type { Reranker, RerankerState } from "./search/reranker.ts";

@@ -7,7 +7,7 @@ import type { ModelState } from "./ingest/model.ts";
 import type { RerankerState } from "./search/reranker.ts";
 import type { Records } from "./store/records.ts";
 import type { Store } from "./store/store.ts";
-import type { ServiceState } from "./http/admission.ts";
+import type { ServiceState } from "./http/limits/admission.ts";
 
 /** The measured stages of ingesting a document: `fetch` of a link, the stages of ingest, then the write. */
 export type MeasuredStage = "fetch" | IngestStage | "store";

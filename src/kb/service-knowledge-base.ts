@@ -3,7 +3,7 @@ import { openShares } from "../lib/shares.ts";
 import { openTurns } from "../lib/turns.ts";
 import { openFetcher } from "./fetch/fetcher.ts";
 import type { Fetcher, FetcherOptions } from "./fetch/fetcher.ts";
-import { refusalAnswer } from "./http/status.ts";
+import { refusalAnswer } from "./http/operation/status.ts";
 import { openExtractor } from "./ingest/extract/extract.ts";
 import { openIngest, type Ingest, type IngestParts } from "./ingest/ingest.ts";
 import { openMailReader } from "./ingest/mail/mail-reader.ts";

@@ -14,7 +14,7 @@ describe("the tests near a module", () => {
     ],
     [
       "begin with the one named like its subject, not with one of another part named like its folder",
-      "src/kb/http/file-routes.ts",
+      "src/kb/http/routes/file-routes.ts",
       "test/kb/http/files.test.ts",
     ],
     ["begin with the one named like its folder", "src/kb/models/openai.ts", "test/kb/chat/models.test.ts"],
@@ -34,7 +34,7 @@ describe("the tests near a module", () => {
   });
 
   it("the tests near a module include the long ones of the folder that mirrors its own, and of the others only the most alike", () => {
-    expect(nearby.testsOf("src/kb/http/chat-routes.ts", 20)).toContain("test/kb/chat/webhook.test.ts");
+    expect(nearby.testsOf("src/kb/http/routes/chat-routes.ts", 20)).toContain("test/kb/chat/webhook.test.ts");
     const near = nearby.testsOf("src/kb/chat/image-reader.ts", 100);
     expect(near).toContain("test/kb/chat/images.test.ts");
     expect(near).not.toContain("test/kb/http/mails.test.ts");

@@ -5,7 +5,7 @@ import { filesOf } from "../../config/schema/files.ts";
 import type { Config } from "../../config/load.ts";
 import { ALL_SCOPES, generateKey, hashKey, LOCAL_ACCOUNT, OWN_KEY_NAME } from "../../kb/keys/keys.ts";
 import type { AskFolders } from "../../kb/resources/knowledge-base.ts";
-import type { DaemonHandlers } from "../../kb/http/daemon-routes.ts";
+import type { DaemonHandlers } from "../../kb/http/routes/daemon-routes.ts";
 import type { Service } from "../../kb/service.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import { KbsyncError } from "../../lib/failure.ts";

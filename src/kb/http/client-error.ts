@@ -4,7 +4,7 @@ import { codeOf } from "../../lib/failure.ts";
 import { REQUEST_ID_HEADER } from "../../wire/routes.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { RefusalCode } from "../resources/refusal.ts";
-import { refusalAnswer } from "./status.ts";
+import { refusalAnswer } from "./operation/status.ts";
 
 /**
  * Answers input that is not a valid HTTP request in the format of all refusals, and closes the connection. `isAnswering`:

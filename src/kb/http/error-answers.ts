@@ -3,12 +3,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { REQUEST_ID_HEADER, ROUTES } from "../../wire/routes.ts";
 import { Refusal } from "../resources/refusal.ts";
-import { isDisconnect } from "./disconnect.ts";
-import { JSON_TYPE, sendJson, type HttpParts } from "./operation.ts";
-import type { RouteTable } from "./route-table.ts";
-import { isShed, type ShedLog } from "./shed-log.ts";
-import { refusalAnswer } from "./status.ts";
-import { oneOf } from "./validate.ts";
+import { isDisconnect } from "./limits/disconnect.ts";
+import { JSON_TYPE, sendJson, type HttpParts } from "./operation/operation.ts";
+import type { RouteTable } from "./operation/route-table.ts";
+import { isShed, type ShedLog } from "./limits/shed-log.ts";
+import { refusalAnswer } from "./operation/status.ts";
+import { oneOf } from "./body/validate.ts";
 
 /** Returns a random id: clients may report ids long after a restart, and a service's log must not contain one twice. */
 export function newRequestId(): string {

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { RequestKind } from "./admission.ts";
-import { isMonitoring } from "./monitoring-routes.ts";
-import type { HttpParts } from "./operation.ts";
-import { trackHandlers, trackRequest } from "./in-flight.ts";
-import { SMALL_BODY_BYTES } from "./json-parser.ts";
+import type { RequestKind } from "./limits/admission.ts";
+import { isMonitoring } from "./routes/monitoring-routes.ts";
+import type { HttpParts } from "./operation/operation.ts";
+import { trackHandlers, trackRequest } from "./limits/in-flight.ts";
+import { SMALL_BODY_BYTES } from "./body/json-parser.ts";
 
 /** Refuses requests while the service starts or shuts down, reports each request at its end, and bounds those in flight. */
 export function admitRequests(server: FastifyInstance, { admission, log, onAnswered }: HttpParts): void {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { STATUS } from "../../../src/kb/http/status.ts";
+import { STATUS } from "../../../src/kb/http/operation/status.ts";
 import { ROUTES } from "../../../src/wire/routes.ts";
 
 const document = readFileSync(fileURLToPath(new URL("../../../docs/API.md", import.meta.url)), "utf8");

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { Agent, request } from "undici";
 import { NOW } from "../../../src/wire/changes.ts";
 import { createBody, openRunning, type Running } from "../service/running.ts";
-import { openChangeStream, type Received } from "./change-stream.ts";
+import { openChangeStream, type Received } from "./streams/change-stream.ts";
 
 let running: Running;
 const agent = new Agent();

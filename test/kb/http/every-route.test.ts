@@ -1,6 +1,6 @@
 import { FormData } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Route } from "../../../src/kb/http/route-table.ts";
+import type { Route } from "../../../src/kb/http/operation/route-table.ts";
 import { openMetrics } from "../../../src/metrics/metrics.ts";
 import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
 import { createBody, fileForm, FIRST_STATE, openRunning } from "../service/running.ts";

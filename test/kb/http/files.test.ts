@@ -1,7 +1,7 @@
 import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { refusalAnswer } from "../../../src/kb/http/status.ts";
+import { refusalAnswer } from "../../../src/kb/http/operation/status.ts";
 import { KbsyncError } from "../../../src/lib/failure.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
 import type { Running, RunningOptions } from "../service/running.ts";

@@ -50,7 +50,7 @@ const timesFree = constant("lib/shares.ts", "TIMES_FREE");
 const documents = constant("kb/jobs/job-slots.ts", "WIDTH");
 /** The share of a common bound that one account alone may have. */
 const ofOne = (max: number): string => count(Math.floor((max * timesFree) / (timesFree + 1)));
-const smallBody = bytes(constant("kb/http/json-parser.ts", "SMALL_BODY_BYTES"));
+const smallBody = bytes(constant("kb/http/body/json-parser.ts", "SMALL_BODY_BYTES"));
 const QUESTIONS = ["WIDTH", "GUESTS_MAX", "LINE_MAX", "LINE_SHARE_MAX", "THREAD_LINE_MAX", "JOBS_MAX"];
 
 /** The expected rows of the table, in order. */
@@ -58,25 +58,28 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
   "text of a resource, uploaded file": [bytes(contentBytes)],
   "body of a create or update": [bytes(lineBytes)],
   "body of a question, of an agent": [
-    bytes(constant("kb/http/chat-routes.ts", "CHAT_BODY_BYTES_MAX")),
-    bytes(constant("kb/http/agent-routes.ts", "AGENT_BODY_BYTES_MAX")),
+    bytes(constant("kb/http/routes/chat-routes.ts", "CHAT_BODY_BYTES_MAX")),
+    bytes(constant("kb/http/routes/agent-routes.ts", "AGENT_BODY_BYTES_MAX")),
   ],
   "other JSON bodies": [smallBody],
   "JSON values in a body": [
-    count(constant("kb/http/json-body.ts", "VALUES_MAX")),
-    count(constant("kb/http/json-body.ts", "LEVELS_MAX")),
+    count(constant("kb/http/body/json-body.ts", "VALUES_MAX")),
+    count(constant("kb/http/body/json-body.ts", "LEVELS_MAX")),
   ],
   "requests in flight": [
     count(requests),
     bytes(bodyBytes),
     smallBody,
-    bytes(constant("kb/http/admission.ts", "SHORT_BYTES_MAX")),
+    bytes(constant("kb/http/limits/admission.ts", "SHORT_BYTES_MAX")),
   ],
   "share of one account": [],
-  "responses in flight": [bytes(answerBytes), bytes(constant("kb/http/response-memory.ts", "SHORT_BYTES"))],
+  "responses in flight": [
+    bytes(answerBytes),
+    bytes(constant("kb/http/limits/response-memory.ts", "SHORT_BYTES")),
+  ],
   "uploads of an account of which more than 250 documents wait after their response": [
-    count(constant("kb/http/upload-pace.ts", "BURST")),
-    count(constant("kb/http/upload-pace.ts", "PER_SECOND")),
+    count(constant("kb/http/limits/upload-pace.ts", "BURST")),
+    count(constant("kb/http/limits/upload-pace.ts", "PER_SECOND")),
   ],
   "creates, updates and uploads in flight": [count(ingests)],
   "links fetched at once": [
@@ -116,7 +119,7 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
   "time for a request to arrive": [
     time(requestMs),
     time(constant("kb/http/server.ts", "HEADERS_TIMEOUT_MS")),
-    time(constant("kb/http/json-parser.ts", "SHORT_BODY_MS")),
+    time(constant("kb/http/body/json-parser.ts", "SHORT_BODY_MS")),
     time(DEFAULT_LIMITS.bulkMs),
     time(requestMs),
   ],
@@ -124,16 +127,16 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
   "requests of a key": [count(RATE_DEFAULT.perMinute)],
   "valid keys of an account": [count(KEYS_MAX)],
   "bulk create": [
-    bytes(constant("kb/http/bulk-answers.ts", "BODY_BYTES_MAX")),
+    bytes(constant("kb/http/streams/bulk-answers.ts", "BODY_BYTES_MAX")),
     bytes(lineBytes),
-    count(constant("kb/http/bulk-answers.ts", "WIDTH")),
-    bytes(constant("kb/http/bulk-answers.ts", "BYTES_IN_FLIGHT")),
-    count(constant("kb/http/bulk-answers.ts", "BAD_LINES_MAX")),
-    count(constant("kb/http/bulk-answers.ts", "BAD_LINES_IN_ROW_MAX")),
-    count(constant("kb/http/lines.ts", "BLANK_LINES_MAX")),
-    count(constant("kb/http/admission.ts", "STREAMS_MAX")),
-    count(constant("kb/http/bulk-routes.ts", "UNREADABLE_BURST")),
-    count(constant("kb/http/bulk-routes.ts", "UNREADABLE_PER_SECOND")),
+    count(constant("kb/http/streams/bulk-answers.ts", "WIDTH")),
+    bytes(constant("kb/http/streams/bulk-answers.ts", "BYTES_IN_FLIGHT")),
+    count(constant("kb/http/streams/bulk-answers.ts", "BAD_LINES_MAX")),
+    count(constant("kb/http/streams/bulk-answers.ts", "BAD_LINES_IN_ROW_MAX")),
+    count(constant("kb/http/body/lines.ts", "BLANK_LINES_MAX")),
+    count(constant("kb/http/limits/admission.ts", "STREAMS_MAX")),
+    count(constant("kb/http/routes/bulk-routes.ts", "UNREADABLE_BURST")),
+    count(constant("kb/http/routes/bulk-routes.ts", "UNREADABLE_PER_SECOND")),
     time(DEFAULT_LIMITS.bulkWaitMs),
   ],
   connections: [
@@ -141,11 +144,11 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
     count(DEFAULT_LIMITS.connectionsPerAddress),
   ],
   "requests of one connection that wait for their answers": [
-    count(constant("kb/http/connection-limit.ts", "UNANSWERED_MAX")),
+    count(constant("kb/http/limits/connection-limit.ts", "UNANSWERED_MAX")),
   ],
   "pieces of a chunked body": [
-    count(constant("kb/http/small-pieces.ts", "PIECES_FREE")),
-    count(constant("kb/http/small-pieces.ts", "PIECE_BYTES_MIN")),
+    count(constant("kb/http/limits/small-pieces.ts", "PIECES_FREE")),
+    count(constant("kb/http/limits/small-pieces.ts", "PIECE_BYTES_MIN")),
   ],
   "documents that wait after their response": [
     count(constant("kb/resources/new-job.ts", "JOBS_MAX")),

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { Agent, FormData, request, type Dispatcher } from "undici";
-import { openApiDocument } from "../../../src/kb/http/openapi.ts";
+import { openApiDocument } from "../../../src/kb/http/routes/openapi.ts";
 import { openService } from "../../../src/kb/service.ts";
 import type { ServiceOptions } from "../../../src/kb/options.ts";
 import type { Service } from "../../../src/kb/service.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { refusalAnswer } from "../../../../../src/kb/http/status.ts";
+import { refusalAnswer } from "../../../../../src/kb/http/operation/status.ts";
 import type { Transaction } from "../../../../../src/kb/store/postgres/database/connections.ts";
 import { openDatabase, type Database } from "../../../../../src/kb/store/postgres/database/database.ts";
 import { isSkipped, newCluster, newDatabase, query } from "../databases.ts";

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { openSharedRate } from "../../../../../src/kb/http/shared-rate.ts";
-import type { RateLimiter } from "../../../../../src/kb/http/rate.ts";
+import { openSharedRate } from "../../../../../src/kb/http/limits/shared-rate.ts";
+import type { RateLimiter } from "../../../../../src/kb/http/limits/rate.ts";
 import type { BucketRule, TokenBuckets } from "../../../../../src/kb/store/token-buckets.ts";
 import { Refusal } from "../../../../../src/kb/resources/refusal.ts";
 import { openPostgresStore } from "../../../../../src/kb/store/postgres/open.ts";

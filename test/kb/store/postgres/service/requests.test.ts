@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { openIdempotency } from "../../../../../src/kb/http/idempotency.ts";
+import { openIdempotency } from "../../../../../src/kb/http/operation/idempotency.ts";
 import { openSharedTurns } from "../../../../../src/kb/queue/shared-turns.ts";
 import { openPostgresStore } from "../../../../../src/kb/store/postgres/open.ts";
 import { createBody, fileForm, type Answered } from "../../../service/running.ts";

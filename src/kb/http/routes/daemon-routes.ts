@@ -1,0 +1,83 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { DAEMON_API, DAEMON_PREFIX, DaemonFailure } from "../../../wire/daemon.ts";
+import type { DaemonOperation } from "../../../wire/daemon.ts";
+import { Refusal } from "../../resources/refusal.ts";
+import { callerOf, requireKey, routeConfig } from "../operation/operation.ts";
+import type { HttpParts } from "../operation/operation.ts";
+import type { RouteDoc } from "../operation/route-table.ts";
+
+/** Handlers of the operations of a daemon in this process. They answer failures themselves. */
+export type DaemonHandlers = Readonly<
+  Record<DaemonOperation, (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>>
+>;
+
+const SUMMARIES: Readonly<Record<DaemonOperation, string>> = {
+  status: "Returns the status of the daemon and of its folders.",
+  why: "Explains every decision about a file.",
+  troubled: "Lists files that are not in agreement, and deletes that the service refuses.",
+  skipped: "Lists files that are left out, with the rule.",
+  held: "Lists what an approval would cover.",
+  trash: "Lists the saved texts of deleted files.",
+  log: "Lists the latest activities.",
+  follow: "Streams the latest activities, then every new one.",
+  receipt: "Says how fresh the folders are, and which files have changed since they were sent.",
+  wait: "Waits until a file or all files are in agreement.",
+  pause: "Pauses folders.",
+  resume: "Resumes paused folders.",
+  rescan: "Compares folders with the ledger now.",
+  reload: "Reads the configuration again.",
+  preview:
+    "Counts what would be taken of a folder that is not synced yet, and what is left out by which rule.",
+  plan: "Says what a pass would do and send now, with the estimated cost of embedding it; changes nothing.",
+  add: "Adds a folder to the configuration, and syncs it.",
+  remove: "Removes a folder from the configuration, and deletes its documents if asked.",
+  retry: "Tries failed files again now.",
+  approve: "Approves held deletes.",
+  erase: "Erases documents without a trace: of a file, by their id or of an owner.",
+  undelete: "Restores saved texts as files.",
+  verify: "Compares the service's list with the ledger, and repairs differences if asked.",
+};
+
+/**
+ * Adds the operations of the daemon in this process, for admin keys of its account alone: they name paths on this machine. Other
+ * accounts get the answer of a service without a daemon.
+ */
+export function addDaemonRoutes(server: FastifyInstance, parts: HttpParts, handlers: DaemonHandlers): void {
+  const refuseOthers = async (request: FastifyRequest): Promise<void> => {
+    if (callerOf(request).accountId === parts.daemonAccountId) return;
+    throw new Refusal("route_not_found", "There is no operation at this address.");
+  };
+  for (const name of Object.keys(DAEMON_API) as DaemonOperation[]) {
+    server.route({
+      method: DAEMON_API[name].method,
+      url: `${DAEMON_PREFIX}/${name}`,
+      onRequest: [requireKey(parts, "admin"), refuseOthers],
+      config: routeConfig("admin", docOf(name), "short"),
+      handler: handlers[name],
+    });
+  }
+}
+
+const Refused = DaemonFailure.meta({ id: "DaemonFailure" });
+
+function docOf(name: DaemonOperation): RouteDoc {
+  const { method, request, answer, ...rest }: Described = DAEMON_API[name];
+  const whole = rest.line === undefined ? answer : z.union([rest.line, answer]);
+  return {
+    summary: SUMMARIES[name],
+    tag: "Daemon",
+    ...(method === "GET" ? { query: request } : { body: request }),
+    ...(rest.line !== undefined && { lines: true }),
+    failure: Refused,
+    answers: { 200: whole.meta({ id: `Daemon${name.charAt(0).toUpperCase()}${name.slice(1)}Answer` }) },
+  };
+}
+
+/** An operation of the table. */
+interface Described {
+  readonly method: "GET" | "POST";
+  readonly request: z.ZodType;
+  readonly line?: z.ZodType;
+  readonly answer: z.ZodType;
+}

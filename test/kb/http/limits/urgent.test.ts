@@ -1,0 +1,98 @@
+import { setTimeout } from "node:timers/promises";
+import { afterEach, expect, it } from "vitest";
+import Fastify from "fastify";
+import { addChangeRoutes } from "../../../../src/kb/http/routes/change-routes.ts";
+import { openResponseMemory } from "../../../../src/kb/http/limits/response-memory.ts";
+import type { HttpParts } from "../../../../src/kb/http/operation/operation.ts";
+import { addSearchRoutes } from "../../../../src/kb/http/routes/search-routes.ts";
+import { openUrgent } from "../../../../src/kb/http/limits/urgent.ts";
+import { createBody, openRunning, type Running } from "../../service/running.ts";
+import { withMethods } from "../../store/with-methods.ts";
+
+let running: Running | undefined;
+afterEach(() => running?.close());
+
+it("reports urgent work as running until the last one ends or fails", async () => {
+  const urgent = openUrgent();
+  const first = Promise.withResolvers<string>();
+  const second = Promise.withResolvers<string>();
+  const works = [urgent.during(() => first.promise), urgent.during(() => second.promise)];
+  expect(urgent.isRunning()).toBe(true);
+  first.reject(new Error("broken"));
+  await expect(works[0]).rejects.toThrow("broken");
+  expect(urgent.isRunning()).toBe(true);
+  second.resolve("done");
+  expect(await works[1]).toBe("done");
+  expect(urgent.isRunning()).toBe(false);
+});
+
+it("counts a search as urgent work", async () => {
+  const seen: string[] = [];
+  const server = Fastify();
+  server.decorateRequest("caller", null);
+  addSearchRoutes(server, {
+    keyring: { check: () => ({ accountId: "a" }) },
+    responseMemory: openResponseMemory(1000),
+    urgent: {
+      during: async () => {
+        seen.push("during");
+        return { text: "", results: [] };
+      },
+      isRunning: () => false,
+    },
+    kb: {
+      records: { tierOf: async () => "fastest" },
+      index: { unfinished: async () => ({ waiting: 0, failed: 0, withoutVectors: 0 }) },
+    },
+    // The other parts are missing, because a search needs none of them outside `during`.
+  } as unknown as HttpParts);
+  const payload = { doc_id: "0123456789abcdef01234567", query: "words" };
+  const answer = await server.inject({ method: "POST", url: "/rag/query", payload });
+  expect([answer.statusCode, seen]).toEqual([200, ["during"]]);
+});
+
+it("answers a page of changes in a slice of bulk work", async () => {
+  const slice = Promise.withResolvers<void>();
+  const server = Fastify();
+  server.decorateRequest("caller", null);
+  addChangeRoutes(server, {
+    keyring: { check: () => ({ accountId: "a" }) },
+    urgent: { pause: () => slice.promise },
+    kb: { records: { changes: async () => ({ changes: [], cursor: "c" }) } },
+    // A page of changes needs no other parts.
+  } as unknown as HttpParts);
+  const events: string[] = [];
+  const answered = server.inject("/v1/changes").then(({ statusCode }) => events.push(`${statusCode}`));
+  await setTimeout(20);
+  events.push("slice");
+  slice.resolve();
+  await answered;
+  expect(events).toEqual(["slice", "200"]);
+});
+
+it("continues a bulk create while a search does not end", async () => {
+  const reached = Promise.withResolvers<void>();
+  const end = Promise.withResolvers<void>();
+  running = await openRunning({
+    wrapStore: (store) =>
+      withMethods(store, {
+        index: {
+          evidence: async (query) => {
+            reached.resolve();
+            await end.promise;
+            return await store.index.evidence(query);
+          },
+        },
+      }),
+  });
+  const made = await running.send("POST", "/api/rag/resource", { body: createBody() });
+  const search = running.send("POST", "/rag/query", { body: { doc_id: made.json.data._id, query: "words" } });
+  await reached.promise;
+  const lines = await running.send("POST", "/api/rag/resources/bulk", {
+    body: "x\n".repeat(90),
+    headers: { "content-type": "application/x-ndjson" },
+  });
+  expect(lines.text.trimEnd().split("\n")).toHaveLength(91);
+  end.resolve();
+  expect((await search).status).toBe(200);
+});
