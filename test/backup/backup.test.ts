@@ -149,7 +149,7 @@ describe("an invalid backup is refused", () => {
       }),
       "backup_invalid",
     ],
-  ])("%s", (_name, text, code) => {
+  ])("refuses a backup %s", (_name, text, code) => {
     mkdirSync(target);
     if (text !== undefined) writeFileSync(join(target, MANIFEST_NAME), text);
     expect(() => readManifest(target)).toThrow(expect.objectContaining({ code }));

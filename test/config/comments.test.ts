@@ -17,7 +17,7 @@ describe("comments in JSON", () => {
     ["with a comma behind the last item", '{"a": [1, 2,\n /* x */ ], }', { a: [1, 2] }],
     ["with stars", "/***/{/**/}", {}],
     ["with other line ends", '{// one\r\n"a": 1}', { a: 1 }],
-  ])("%s", (_name, text, value) => {
+  ])("reads a configuration with comments %s", (_name, text, value) => {
     expect(JSON.parse(withoutComments(text))).toEqual(value);
   });
 

@@ -25,7 +25,7 @@ describe("a source that is added", () => {
       '{ // "sources": [\n "sources": [ /* ] */ {"path": "/a"} ] }',
       ["/a", "/new"],
     ],
-  ])("%s", (_name, text, expected) => expect(paths(added(text))).toEqual(expected));
+  ])("adds a folder %s", (_name, text, expected) => expect(paths(added(text))).toEqual(expected));
 
   it("leaves comments and layout as they are", () => {
     const text =

@@ -96,7 +96,7 @@ describe("a refused configuration names the JSON path, what was expected and wha
       /kb\.resources\.requireKey: missing, expected true .* or false .*, because service\.publicUrl is https:\/\/kb\.example/,
     ],
   ];
-  it.each(cases)("%s", (_name, config, message) => {
+  it.each(cases)("refuses a configuration: %s", (_name, config, message) => {
     expect(() => parseConfig(JSON.stringify(config), "kbsync.config.json")).toThrow(message);
   });
 
@@ -315,7 +315,7 @@ describe("overlapping folders are refused", () => {
     ],
     ["state as a source", { stateDir: "a", sources: [{ path: "a" }] }, /lies inside/],
   ];
-  it.each(cases)("%s", (_name, config, message) => {
+  it.each(cases)("refuses the sources of a configuration: %s", (_name, config, message) => {
     writeFileSync(join(folder, "kbsync.config.json"), JSON.stringify(config));
     expect(() => load()).toThrow(message);
   });

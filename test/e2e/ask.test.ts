@@ -181,7 +181,7 @@ describe("kbsync ask ends with words and a code", () => {
     ["an image that is none", ["What?", "-i", config], 3, /expected an image, got/],
     ["an agent that is not there", ["What?", "-a", "nobody"], 3, /no agent "nobody"[\s\S]*\/v1\/agents/],
     ["a thread without a name", ["What?", "-t", ""], 2, /--thread/],
-  ])("%s", async (_name, args, code, words) => {
+  ])("kbsync ask refuses %s", async (_name, args, code, words) => {
     const ended = await ask(asking, ...args);
     expect(ended.code).toBe(code);
     expect(ended.stderr).toMatch(words);

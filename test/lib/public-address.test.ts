@@ -149,7 +149,7 @@ describe("mayAllow, which checks a host without resolving it", () => {
     ["a name that only ends so", "notlocalhost", [], true],
     ["this machine's name, on the list", "localhost", ["localhost"], true],
     ["this machine's name, its address on the list", "localhost", ["127.0.0.0/8"], true],
-  ])("%s", (_name, host, allow, may) => {
+  ])("decides by its name whether a host may be allowed: %s", (_name, host, allow, may) => {
     expect(addressRules(allow).mayAllow(host)).toBe(may);
   });
 });

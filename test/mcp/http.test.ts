@@ -157,7 +157,7 @@ describe("a request, over HTTP", () => {
     ["from a page of another site", { origin: "https://example.com" }, 403],
     ["under a name that was rebound to this machine", { host: "rebound.example" }, 403],
     ["from a page on this machine", { origin: "http://localhost:3000" }, 200],
-  ])("%s", async (_name, headers, status) => {
+  ])("judges a request %s", async (_name, headers, status) => {
     const key = await service.issueKey("local", ["read"]);
     expect((await post({ ...bearer(key), ...headers })).status).toBe(status);
   });

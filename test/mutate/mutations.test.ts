@@ -32,7 +32,7 @@ describe("the mutations of a module", () => {
     ],
     ["turn true and false", "const a = true;", ["const a = false;"]],
     ["empty words that programs read", 'const a = { kind: "gone" };', ['const a = { kind: "" };']],
-  ])("%s", (_name, text, expected) => {
+  ])("mutations %s", (_name, text, expected) => {
     expect(mutants(text)).toEqual(expected);
   });
 

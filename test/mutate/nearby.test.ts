@@ -18,7 +18,7 @@ describe("the tests near a module", () => {
       "test/kb/http/files.test.ts",
     ],
     ["begin with the one named like its folder", "src/kb/models/openai.ts", "test/kb/chat/models.test.ts"],
-  ])("%s", (_name, source, expected) => {
+  ])("the tests near a module %s", (_name, source, expected) => {
     expect(nearby.testsOf(source, 1)).toEqual([expected]);
   });
 

@@ -74,7 +74,7 @@ describe("a mutation made a run late", () => {
       { ...asIs(1), tookMs: 60_001 },
       false,
     ],
-  ])("%s", (_name, withIt, without, expected) => {
+  ])("a mutant counts as slower %s", (_name, withIt, without, expected) => {
     expect(isSlower(withIt, without)).toBe(expected);
   });
 });

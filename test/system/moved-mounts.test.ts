@@ -28,7 +28,7 @@ it.each<[string, readonly string[], readonly { path: string; root: string }[]]>(
   ["a disk was mounted over one", [...BEFORE, line("/", "/srv/a", "8:1")], []],
   ["one is no mount any more", [line("/", "/")], []],
   ["another folder moved", [...BEFORE, line("/x", "/srv/c")], []],
-])("%s", (_name, now, moved) => {
+])("finds the mounts that moved: %s", (_name, now, moved) => {
   const parse = (lines: readonly string[]) => parseMounts(lines.join("\n"));
   expect(movedMounts(parse(BEFORE), parse(now), ["/srv/a", "/srv/b"])).toEqual(moved);
 });

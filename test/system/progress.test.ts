@@ -31,7 +31,7 @@ describe("progress", () => {
       2000,
     ],
     ["a count that started over", [sample({ moves: 90 }), sample({ moves: 0 })], 0],
-  ])("%s", (_name, samples, expected) => {
+  ])("measures a stall: %s", (_name, samples, expected) => {
     expect(standsMs(...samples)).toBe(expected);
   });
 

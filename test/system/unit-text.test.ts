@@ -30,7 +30,7 @@ describe("a directive of a unit", () => {
       UNIT.replace("Bind=y\n", "Bind=y\nExec=x\n"),
     ],
     ["that is not there and is not wanted changes nothing", "User", [], UNIT],
-  ])("%s", (_name, key, values, expected) => {
+  ])("a directive of a unit %s", (_name, key, values, expected) => {
     expect(withDirective(UNIT, "Service", key, values)).toBe(expected);
   });
 

@@ -134,7 +134,7 @@ describe("a unit for a machine", () => {
         "BindPaths=/srv/files",
       ],
     ],
-  ])("%s", (_name, change, expected) => {
+  ])("a system unit %s", (_name, change, expected) => {
     expect(all(systemUnit(SYSTEM, { ...FACTS, ...change }), ...SEEN)).toEqual(expected);
   });
 

@@ -79,7 +79,7 @@ describe.skipIf(why !== undefined)(
     it.each([
       ["that come with a disk above them are seen, read-only", "late", "/srv/late", /^4 files in agreement$/],
       ["over which a disk is mounted are seen, read-only", "there", "/srv/there", /^5 files in agreement$/],
-    ])("%s", async (_name, disk, folder, says) => {
+    ])("the sources of a unit %s", async (_name, disk, folder, says) => {
       makeDisk(disk, folder);
       if (disk === "late")
         box.sh("mkdir /run/disks/late/docs && mv /run/disks/late/*.md /run/disks/late/docs");

@@ -17,7 +17,7 @@ describe("the program that opens a result", () => {
     ["no text", "/a.pdf", 3, { EDITOR: "vi" }, true, ["xdg-open", "/a.pdf"]],
     ["no terminal", "/a.md", 3, { EDITOR: "vi" }, false, ["xdg-open", "/a.md"]],
     ["no editor", "/a.md", 3, { EDITOR: " " }, true, ["xdg-open", "/a.md"]],
-  ])("%s", (_name, path, line, env, isTerminal, command) => {
+  ])("chooses the program that opens a file: %s", (_name, path, line, env, isTerminal, command) => {
     expect(commandFor(path, line, env, isTerminal, "linux")).toEqual(command);
   });
 });

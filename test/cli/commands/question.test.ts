@@ -66,7 +66,7 @@ describe("below an answer stand", () => {
       }),
       "\n\nNotes\n  the variable place has no value\n  answered by m, after: the model a failed\n",
     ],
-  ])("%s", (_name, answer, words) => {
+  ])("prints below an answer %s", (_name, answer, words) => {
     expect(endText(answer, { fileOf })).toBe(words);
   });
 });

@@ -74,7 +74,7 @@ describe("the disk", () => {
     ["is full", { ...room, freeBytes: 1e6 }, ["failure disk-space"]],
     ["has no room for files", { ...room, freeFiles: 3 }, ["failure disk-files"]],
     ["has no limit of files", { ...room, freeFiles: 0, totalFiles: 0 }, []],
-  ])("%s", (_name, given, expected) => {
+  ])("judges a disk that %s", (_name, given, expected) => {
     expect(levels(judgeRoom(given, "/s"))).toEqual(expected);
   });
 
@@ -100,7 +100,7 @@ describe("inotify", () => {
     ["is enough where a daemon watches already", { ...idle, watches: 6000 }, 5900, true, []],
     ["has few instances left", { ...idle, instances: 125 }, 10, false, ["warning watch-instances"]],
     ["has no instance left", { ...idle, instances: 128 }, 10, false, ["failure watch-instances"]],
-  ])("%s", (_name, inotify, folders, isWatching, expected) => {
+  ])("judges an inotify limit that %s", (_name, inotify, folders, isWatching, expected) => {
     expect(levels(judgeWatches(inotify, folders, isWatching))).toEqual(expected);
   });
 

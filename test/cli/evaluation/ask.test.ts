@@ -59,7 +59,7 @@ describe("a question is asked", () => {
       ["high_accuracy: no"],
     ],
   ];
-  it.each(cases)("%s", (_what, change, asked) => {
+  it.each(cases)("a question is asked %s", (_what, change, asked) => {
     const byTier = questionsByTier([question(change)], lookup);
     const found = [...byTier].flatMap(([tier, list]) =>
       list.map(({ isSynced }) => (isSynced ? tier : `${tier}: no`)),

@@ -56,7 +56,7 @@ describe("an answer stands in a passage", () => {
     ["not in other letters", "It lifts Forty tons.", "forty tons", false],
     ["not with other words between", "forty heavy tons", "forty tons", false],
   ];
-  it.each(cases)("%s", (_what, passage, answer, stands) => {
+  it.each(cases)("an answer is found or missed %s", (_what, passage, answer, stands) => {
     expect(containsAnswer(passage, answer)).toBe(stands);
   });
 });

@@ -25,7 +25,7 @@ describe("a question", () => {
     ["that ranks the same did not change", [2, true], [2, true], "same"],
     ["that is still not found did not change", [null], [null], "same"],
   ];
-  it.each(cases)("%s", (_what, before, now, change) => {
+  it.each(cases)("a question %s", (_what, before, now, change) => {
     const { worse, better } = compareRuns(run(outcome("q", ...before)), [outcome("q", ...now)]);
     expect(worse.length > 0 ? "worse" : better.length > 0 ? "better" : "same").toBe(change);
     expect(worse.length + better.length).toBe(change === "same" ? 0 : 1);

@@ -69,7 +69,7 @@ describe("names line and key of a problem:", () => {
     ["two documents", "- question: a\n  expect: a\n---\n- b", /: Source contains multiple documents/],
     ["aliases, which can expand to gigabytes", "- &a question: who?\n  expect: b\n- *a", /alias/i],
   ];
-  it.each(cases)("%s", (_what, yaml, message) => {
+  it.each(cases)("refuses questions: %s", (_what, yaml, message) => {
     expect(problemOf(yaml)).toMatch(message);
   });
 

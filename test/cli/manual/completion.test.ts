@@ -81,7 +81,7 @@ describe.skipIf(!has("bash"))("bash offers (skipped where it is not installed)",
     ["files where one is wanted", ["up", "--config", "kbsync.b"], ["kbsync.bash"]],
     ["the same after an option with a value", ["log", "-n", "5", "--fo"], ["--follow"]],
     ["the same after one that takes none", ["approve", "-n", "--js"], ["--json"]],
-  ])("%s", (_name, words, expected) => {
+  ])("bash completes %s", (_name, words, expected) => {
     expect(bashOffers(...words)).toEqual(expected);
   });
 });
@@ -97,7 +97,7 @@ describe.skipIf(!has("bash"))(
       ["the synced folders", ["pause", "/srv/"], ["/srv/hand book", "/srv/$(touch ran)"]],
       ["the synced folders of an option", ["search", "--source", "/srv/h"], ["/srv/hand book"]],
       ["agents", ["ask", "--agent", "de"], ["default", "desk"]],
-    ])("%s", (_name, words, expected) => {
+    ])("bash completes from this machine %s", (_name, words, expected) => {
       const line = `${stub}; source ${file("bash")}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _kbsync; printf '%s\\n' "\${COMPREPLY[@]}"`;
       const { stdout } = spawnSync("bash", ["-c", line, "bash", "kbsync", ...words], {
         cwd: folder,
@@ -120,7 +120,7 @@ describe.skipIf(!has("fish"))("fish offers (skipped where it is not installed)",
     ["the options of a command", "kbsync status --w", ["--watch"]],
     ["choices", "kbsync completion z", ["zsh"]],
     ["files where one is wanted", "kbsync up --config kbsync.b", ["kbsync.bash"]],
-  ])("%s", (_name, line, expected) => {
+  ])("fish completes %s", (_name, line, expected) => {
     const command = `source ${file("fish")}; complete -C ${JSON.stringify(line)}`;
     const { stdout } = spawnSync("fish", ["--no-config", "-c", command], {
       cwd: folder,

@@ -22,7 +22,7 @@ describe("a command in a hint", () => {
     ["is left alone without backticks", "kbsync up and kbsync run", "kbsync up and kbsync run"],
     ["is left alone between two others", "`a` and kbsync up, `b`", "`a` and kbsync up, `b`"],
     ["leaves other commands alone", "`systemctl restart kbsync`", "`systemctl restart kbsync`"],
-  ])("%s", (_name, text, expected) => {
+  ])("completes a command: %s", (_name, text, expected) => {
     expect(typed(text, { stateDir: "state" })).toBe(expected);
   });
 

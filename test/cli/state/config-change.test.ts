@@ -63,7 +63,7 @@ describe("a configuration that was read again", () => {
       ["source /srv/handbook added"],
       ["kb.limits.ingests"],
     ],
-  ])("%s", (_name, before, after, applied, pending) => {
+  ])("compares a configuration that %s", (_name, before, after, applied, pending) => {
     const [old, now] = [configOf(before), configOf(after)];
     expect(compareConfigs(old, now)).toEqual({ applied, pending });
     // What was taken is no news any more, and what waits for the next start still does.

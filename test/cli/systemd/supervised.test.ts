@@ -69,7 +69,7 @@ describe("a daemon under a service manager", () => {
     ],
     ["whose own service does not answer has no excuse", HERE, false, "waiting", false, false],
     ["whose own service answered once is ready, and has no excuse", HERE, true, "waiting", true, false],
-  ])("%s", (_name, service, isPlanned, pace, isReady, waitsForOthers) => {
+  ])("a daemon %s", (_name, service, isPlanned, pace, isReady, waitsForOthers) => {
     const reported = supervised(service, isPlanned, pace);
     expect(reported.isReady()).toBe(isReady);
     const { "the service": own, ...parts } = reported.samples();

@@ -41,7 +41,7 @@ describe("the words of progress", () => {
       { isServiceAway: true, secondsLeft: 9 },
       "500 of 1,000 files, waiting for the service",
     ],
-  ])("%s", (_name, state, words) => {
+  ])("shows the progress of a pass %s", (_name, state, words) => {
     expect(progressWords({ ...STATE, ...state })).toBe(words);
   });
 });

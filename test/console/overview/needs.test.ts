@@ -134,7 +134,7 @@ describe("what needs a person", () => {
       { ...WHOLE, health: { ...WHOLE.health, embedder: { state: "failing", message: "No memory." } } },
       ["No memory."],
     ],
-  ])("%s", (_name, whole, titles) => {
+  ])("the overview names %s", (_name, whole, titles) => {
     expect(needsOf(whole).map(({ title }) => title)).toEqual(titles);
   });
 
@@ -159,7 +159,7 @@ describe("the one sentence", () => {
     ["3 documents are being read", queued({ ingest: { waiting: 3, oldestAt: null, failed: 0 } })],
     ["All 7 documents are searchable", { ...WHOLE, daemon: undefined }],
     ["There is nothing to search yet", { ...WHOLE, daemon: undefined, documents: 0 }],
-  ])("%s", (sentence, whole) => {
+  ])("the overview says: %s", (sentence, whole) => {
     expect(sentenceOf(whole, needsOf(whole))).toBe(sentence);
   });
 });

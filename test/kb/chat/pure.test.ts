@@ -274,7 +274,7 @@ describe("sentences of Markdown", () => {
       '<Listing number="1" caption="The crane lifts">\n\nIt lifts.\n\n[crane]: https://harbour.example/crane lift\n</Listing>',
       ["It lifts."],
     ],
-  ])("%s", (_name, text, found) => {
+  ])("sentences %s", (_name, text, found) => {
     expect(sentencesOf(text).map((each) => each.text)).toEqual(found);
   });
 });

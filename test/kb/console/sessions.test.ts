@@ -49,7 +49,7 @@ describe("a session", () => {
   it.each([
     ["is valid until the last millisecond", 12 * HOUR_MS - 1, true],
     ["ends after twelve hours", 12 * HOUR_MS, false],
-  ])("%s", async (_name, ms, isValid) => {
+  ])("a session %s", async (_name, ms, isValid) => {
     const { token } = await sessions.open("key");
     nowMs += ms;
     const outcome = await sessions.keyOf(token).catch((error: { refusal: string }) => error.refusal);

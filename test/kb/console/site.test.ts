@@ -69,7 +69,7 @@ describe("a request with the console's cookie", () => {
     ["an opaque origin", "POST", { origin: "null" }, "cross_site"],
     ["a write without the console's header", "DELETE", { "x-kbsync-console": undefined }, "cross_site"],
     ["a name that was made to lead here", "GET", { host: "evil.example:7700" }, "host_refused"],
-  ])("%s", (_name, method, change, outcome) => {
+  ])("accepts or refuses by its headers %s", (_name, method, change, outcome) => {
     const headers = Object.fromEntries(
       Object.entries({ ...own, ...change }).filter(([, value]) => value !== undefined),
     );

@@ -116,7 +116,7 @@ describe("settings that would make chunks without bound are refused", () => {
   it.each([
     ["overlap next to size", { strategy: "recursive", chunkSize: 1000, chunkOverlap: 999 }],
     ["tiny chunks", { strategy: "recursive", chunkSize: 1, chunkOverlap: 0 }],
-  ] as const)("%s", async (_name, settings) => {
+  ] as const)("refuses too many chunks of a text: %s", async (_name, settings) => {
     const text = "x".repeat(CHUNKS_MAX + 2000);
     await expect(open().chunk(text, settings, "fastest")).rejects.toMatchObject({ code: "too_many_chunks" });
     const { spans } = await open().chunk(text.slice(0, 5000), settings, "fastest");

@@ -106,7 +106,7 @@ describe("a call is settled", () => {
     ],
     ["at reported output alone", { usage: { ...NO_USAGE, outputTokens: 1 } }, 1000],
     ["at a token for four characters if nothing is reported", { text: "12345" }, 2 + 2000],
-  ])("%s", async (_name, change, cost) => {
+  ])("charges an answer %s", async (_name, change, cost) => {
     outcome = () => answer(change);
     expect(await ask()).toEqual(answer(change));
     expect(calls.slice(2)).toEqual(["settled", cost]);
@@ -124,7 +124,7 @@ describe("a call is settled", () => {
       7,
     ],
     ["at its reservation if it was aborted", new Error("aborted"), 8 + OUTPUT_MAX],
-  ])("%s", async (_name, error, cost) => {
+  ])("charges a failed call %s", async (_name, error, cost) => {
     outcome = () => {
       throw error;
     };

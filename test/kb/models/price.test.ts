@@ -23,7 +23,7 @@ describe("the price of an answer", () => {
       { ...prices, cachedInputPrice: 1 },
       1,
     ],
-  ])("%s", (_name, tokens, facts, cost) => {
+  ])("the cost %s", (_name, tokens, facts, cost) => {
     expect(costOf(tokens, facts)).toBeCloseTo(cost, 10);
   });
 });

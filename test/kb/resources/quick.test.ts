@@ -16,7 +16,7 @@ describe("a create is done in a moment", () => {
     ["not with a link or a file", { content: undefined }, false],
     ["not in a tier with vectors", { collection_details: "moderate" }, false],
     ["not with a strategy that needs a model", { settings: semantic }, false],
-  ])("%s", (_name, change, expected) => {
+  ])("a create is done in its request: %s", (_name, change, expected) => {
     const body = { content: "text", collection_details: "fastest", ...change };
     expect(isQuickCreate(body as CreateBody)).toBe(expected); // what else it holds makes no difference
   });
@@ -48,7 +48,7 @@ describe("an update is done in a moment", () => {
       { settings: { strategy: "recursive" } },
       true,
     ],
-  ])("%s", (_name, before, body, expected) => {
+  ])("a change is done in its request: %s", (_name, before, body, expected) => {
     expect(isQuickUpdate({ ...fastest, ...before } as unknown as Resource, body)).toBe(expected); // nothing else is read
   });
 });

@@ -43,7 +43,7 @@ describe("Markdown of HTML", () => {
       "![A tide](a.png) B",
     ],
     ["nothing", "  <div> </div>\n", ""],
-  ])("%s", (_name, html, markdown) => {
+  ])("converts to Markdown: %s", (_name, html, markdown) => {
     expect(whole(html)).toBe(markdown);
   });
 
@@ -121,7 +121,7 @@ describe("hostile pages", () => {
     ["lists in lists", `${"<ul><li>".repeat(4000)}text`],
     ["half a million signs of less", "<".repeat(500_000)],
     ["wide cells", `<table>${"<tr><td colspan=100000>text<td>b</tr>".repeat(1000)}</table>`],
-  ])("%s", (_name, html) => {
+  ])("converts in linear time: %s", (_name, html) => {
     const startedMs = performance.now();
     const { markdown } = htmlToMarkdown(html);
     expect(markdown.length).toBeLessThan(20 * html.length);

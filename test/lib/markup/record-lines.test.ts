@@ -37,7 +37,7 @@ describe("tables", () => {
       "who,where\nAnn,ann@a.example\nBob,bob@b.example",
       "who: Ann; where: ann@a.example\nwho: Bob; where: bob@b.example",
     ],
-  ])("%s", (_name, text, expected) => {
+  ])("makes lines of records of a table: %s", (_name, text, expected) => {
     expect(recordLines(text, "csv")?.text).toBe(expected);
   });
 

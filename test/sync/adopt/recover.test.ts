@@ -265,7 +265,7 @@ describe("extra resources of a create", () => {
       stored: "D",
       deleted: 1,
     },
-  ])("$does", async ({ stored, deleted }) => {
+  ])("an extra resource $does", async ({ stored, deleted }) => {
     const id = await doubtOf();
     const label = labelOf("a.txt", "D");
     if (stored !== undefined) {

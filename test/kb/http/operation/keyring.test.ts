@@ -99,7 +99,7 @@ describe("the cache of keys", () => {
     ["is used for five seconds", 4999, 1],
     ["ends after five seconds", 5000, 2],
     ["ends when the clock is set back", -1, 2],
-  ])("%s", async (_name, ms, expected) => {
+  ])("a cached key %s", async (_name, ms, expected) => {
     issue("kb_a");
     await check("kb_a");
     nowMs += ms;

@@ -36,7 +36,7 @@ describe("units", () => {
 });
 
 describe("chunkSemantic keeps the laws of a chunker, whatever the vectors are", () => {
-  it.each(texts)("%s", (_name, text) => {
+  it.each(texts)("chunkSemantic keeps the laws of a chunker %s", (_name, text) => {
     fc.assert(
       fc.property(
         text,
@@ -59,7 +59,7 @@ describe("chunkSemantic keeps the laws of a chunker, whatever the vectors are", 
 });
 
 describe("chunkSections keeps the laws of a chunker, whatever the boundaries are", () => {
-  it.each(texts)("%s", (_name, text) => {
+  it.each(texts)("chunkSections keeps the laws of a chunker %s", (_name, text) => {
     fc.assert(
       fc.property(
         text,

@@ -16,7 +16,7 @@ describe("chunkRecursive keeps the laws of a chunker", () => {
       "on one huge word",
       fc.string({ unit: anyCharacter, maxLength: 60, size: "max" }).map((text) => text.repeat(20)),
     ],
-  ])("%s", (_name, texts) => {
+  ])("the laws of recursive chunks hold %s", (_name, texts) => {
     fc.assert(
       fc.property(texts, sizes, (text, { size, overlap }) => {
         const asked = settings(size, overlap);

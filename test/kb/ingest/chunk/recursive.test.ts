@@ -25,7 +25,7 @@ describe("texts that make no chunk, or one", () => {
     ["one letter", "a", ["a"]],
     ["a text of the chunk size", "x".repeat(100), ["x".repeat(100)]],
     ["white space around the text", "\n\n  Hello.\n", ["Hello."]],
-  ])("%s", (_name, text, expected) => {
+  ])("makes at most one chunk of %s", (_name, text, expected) => {
     expect(chunksOf(text, 100)).toEqual(expected);
   });
 });
@@ -116,7 +116,7 @@ describe("where a text is cut", () => {
       12,
       ["One two.", "Three four."],
     ],
-  ])("%s", (_name, text, size, expected) => {
+  ])("cuts a text %s", (_name, text, size, expected) => {
     expect(chunksOf(text, size)).toEqual(expected);
   });
 });
@@ -324,7 +324,7 @@ describe("the heading path", () => {
     ],
     ["marks that belong to the name", `# About C#\n\n${sentence(35)}\n\n${sentence(35)}`, ["About C#"]],
     ["a ruled line after a list", `# Title\n\n- item\n---\n\n${sentence(35)}\n\n${sentence(35)}`, ["Title"]],
-  ])("%s", (_name, text, expected) => {
+  ])("recognises the headings of a text with %s", (_name, text, expected) => {
     expect(pathsOf(text).at(-1)).toEqual(expected);
   });
 
@@ -359,7 +359,7 @@ describe("the overlap", () => {
     ],
     ["leaves emoji whole", "😀".repeat(12), 10, 3, ["😀😀😀", "😀😀😀😀", "😀😀😀😀", "😀😀😀😀"]],
     ["makes way for a word that needs the room", "aaaa bbbb cccccccccc", 10, 4, ["aaaa bbbb", "cccccccccc"]],
-  ])("%s", (_name, text, size, overlap, expected) => {
+  ])("the overlap of chunks %s", (_name, text, size, overlap, expected) => {
     expect(chunksOf(text, size, overlap)).toEqual(expected);
   });
 });
@@ -376,7 +376,7 @@ describe("hard texts", () => {
       184,
     ],
     ["100,000 fences of which none closes", "```js\n".repeat(100_000), 676],
-  ])("%s", (_name, text, chunks) => {
+  ])("splits a hard text: %s", (_name, text, chunks) => {
     const spans = chunkRecursive(text, settings(1000, 100));
     expectLawful(text, settings(1000, 100), spans);
     expect(spans.length).toBe(chunks);

@@ -33,7 +33,7 @@ describe("a long document blocks no other request", () => {
       NESTED,
       (text: string) => pageText(Buffer.from(text), undefined, ""),
     ],
-  ] as const)("%s", async (_name, form, text, inPlace) => {
+  ] as const)("reads without blocking this thread %s", async (_name, form, text, inPlace) => {
     const path = join(folder, "a");
     await writeFile(path, text);
     const file = { path, mediaType: "text/plain", form } as const;

@@ -32,7 +32,7 @@ describe("the encoding of a page", () => {
     ["a mark goes before all", Buffer.from("\ufeffStraße"), "latin1", "Straße"],
     ["a mark of UTF-16", Buffer.from("\ufeffß", "utf16le"), "latin1", "ß"],
     ["what is broken stays seen", Buffer.from([0x61, 0xff]), "utf-8", "a\ufffd"],
-  ])("%s", (_name, bytes, encoding, text) => {
+  ])("decodes a page: %s", (_name, bytes, encoding, text) => {
     expect(decodePage(bytes, encoding)).toBe(text);
   });
 });
