@@ -1,5 +1,5 @@
 import { KbsyncError } from "../../lib/failure.ts";
-import { standstillsOf, type Standstill } from "../ledger/standstill.ts";
+import { standstillsOf, type Standstill } from "../ledger/blockers.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 

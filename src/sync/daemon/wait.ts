@@ -6,7 +6,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { isBelow } from "../disk/source-path.ts";
 import type { SourceSync } from "../source/source.ts";
-import { standstillsOf } from "../ledger/standstill.ts";
+import { standstillsOf } from "../ledger/blockers.ts";
 import { targetOf, rootOf, type SourceTarget } from "./operations.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";

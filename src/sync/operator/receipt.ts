@@ -4,7 +4,7 @@ import type { SourceStatus } from "../../wire/daemon-status.ts";
 import type { FolderReceipt, LedgerReceipt, LedgerReceiptRequest } from "../../wire/receipt.ts";
 import type { Files } from "../ledger/files/files.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
-import { standstillsOf } from "../ledger/standstill.ts";
+import { standstillsOf } from "../ledger/blockers.ts";
 import type { KnownFile, RelativePath } from "../plan/model.ts";
 import type { OperatorLedger } from "./offline.ts";
 import { sourceStatus } from "./status.ts";

@@ -6,7 +6,7 @@ import type { RemovedSource, SourceRow } from "../ledger/sources/rows.ts";
 import type { Sources } from "../ledger/sources/sources.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { SourceActivity } from "../source/progress.ts";
-import { standstillsOf } from "../ledger/standstill.ts";
+import { standstillsOf } from "../ledger/blockers.ts";
 
 /** Sources of a source's status other than the ledger. */
 export interface StatusSource {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { standstillsOf } from "../../../src/sync/ledger/standstill.ts";
+import { standstillsOf } from "../../../src/sync/ledger/blockers.ts";
 
 const going = {
   lost: null,
