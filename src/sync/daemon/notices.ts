@@ -1,5 +1,5 @@
 import { KbsyncError } from "../../lib/failure.ts";
-import { standstillsOf, type Standstill } from "../ledger/blockers.ts";
+import { blockersOf, type Blocker } from "../ledger/blockers.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 
@@ -10,13 +10,13 @@ export interface Notices {
   stop(): void;
 }
 
-/** The standstills of a source that were reported and are not over, by kind. */
-export type Reported = ReadonlyMap<Standstill["kind"], string>;
+/** The blockers of a source that were reported and are not over, by kind. */
+export type Reported = ReadonlyMap<Blocker["kind"], string>;
 
-/** The difference between the standstills of a source and the reported ones. */
-export interface StandstillChanges {
-  readonly started: readonly Standstill[];
-  readonly ended: readonly Standstill["kind"][];
+/** The difference between the blockers of a source and the reported ones. */
+export interface BlockerChanges {
+  readonly started: readonly Blocker[];
+  readonly ended: readonly Blocker["kind"][];
   readonly reported: Reported;
 }
 
@@ -32,22 +32,22 @@ const CHECK_MS = 500;
 const GROWING_CHECKS_MAX = 20;
 
 /**
- * Compares the standstills of a source with the reported ones. A reason in which only numbers changed is not new: otherwise a
+ * Compares the blockers of a source with the reported ones. A reason in which only numbers changed is not new: otherwise a
  * folder that keeps shrinking would be reported at each check. Pure.
  */
-export function changesOf(standstills: readonly Standstill[], reported: Reported): StandstillChanges {
-  const now = new Map(standstills.map(({ kind, reason }) => [kind, essence(reason)]));
-  const started = standstills.filter(({ kind, reason }) => reported.get(kind) !== essence(reason));
+export function changesOf(blockers: readonly Blocker[], reported: Reported): BlockerChanges {
+  const now = new Map(blockers.map(({ kind, reason }) => [kind, essence(reason)]));
+  const started = blockers.filter(({ kind, reason }) => reported.get(kind) !== essence(reason));
   return { started, ended: [...reported.keys()].filter((kind) => !now.has(kind)), reported: now };
 }
 
-/** Starts reporting for open sources. Standstills of an earlier process are reported after the source's first pass. */
+/** Starts reporting for open sources. Blockers of an earlier process are reported after the source's first pass. */
 export function startNotices(parts: Parts, sources: DaemonSources): Notices {
   const { ledger, warn, inform, lifecycle } = parts;
   const reported = new Map<number, Reported>();
-  /** Standstills in the ledger at the start, of sources without a pass since: the folder may have returned. */
+  /** Blockers in the ledger at the start, of sources without a pass since: the folder may have returned. */
   const left = new Map(
-    sources.all().map(({ id }) => [id, standstillsOf(ledger.sources.get(id)).map(keyOf)] as const),
+    sources.all().map(({ id }) => [id, blockersOf(ledger.sources.get(id)).map(keyOf)] as const),
   );
   const isGrowing = openGrowth();
   let timer: NodeJS.Timeout | undefined;
@@ -62,13 +62,13 @@ export function startNotices(parts: Parts, sources: DaemonSources): Notices {
       if (row === undefined) return;
       if (source.isIdle()) left.delete(source.id);
       const old = left.get(source.id) ?? [];
-      const before = reported.get(source.id) ?? new Map<Standstill["kind"], string>();
+      const before = reported.get(source.id) ?? new Map<Blocker["kind"], string>();
       const postpones = isGrowing(source.id, row.held) && !before.has("held");
       if (postpones && timer === undefined) arm();
-      const standstills = standstillsOf(row).filter(
+      const blockers = blockersOf(row).filter(
         (each) => !old.includes(keyOf(each)) && !(postpones && each.kind === "held"),
       );
-      const changes = changesOf(standstills, before);
+      const changes = changesOf(blockers, before);
       reported.set(source.id, changes.reported);
       for (const kind of changes.ended) inform(`${row.path}: ${ENDED[kind]}`);
       for (const each of changes.started) warn(warningOf(row.path, each, row.held));
@@ -102,19 +102,19 @@ export function openGrowth(): (source: number, held: number) => boolean {
   };
 }
 
-const ENDED: Readonly<Record<Standstill["kind"], string>> = {
+const ENDED: Readonly<Record<Blocker["kind"], string>> = {
   lost: "the service has its documents again or gives clear answers, or the loss was approved: the source is synced again",
   halted: "the folder is back, or its replacement was approved: the source is synced again",
   held: "no deletes are held now",
 };
 
-const CODES: Readonly<Record<Standstill["kind"], string>> = {
+const CODES: Readonly<Record<Blocker["kind"], string>> = {
   lost: "service_lost",
   halted: "source_halted",
   held: "deletes_held",
 };
 
-function warningOf(path: string, { kind, reason, remedy }: Standstill, held: number): KbsyncError {
+function warningOf(path: string, { kind, reason, remedy }: Blocker, held: number): KbsyncError {
   const words =
     kind === "held"
       ? `${held} ${held === 1 ? "delete is" : "deletes are"} held: ${reason}`
@@ -127,7 +127,7 @@ function warningOf(path: string, { kind, reason, remedy }: Standstill, held: num
   });
 }
 
-function keyOf({ kind, reason }: Standstill): string {
+function keyOf({ kind, reason }: Blocker): string {
   return `${kind}: ${essence(reason)}`;
 }
 

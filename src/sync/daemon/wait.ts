@@ -6,7 +6,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { isBelow } from "../disk/source-path.ts";
 import type { SourceSync } from "../source/source.ts";
-import { standstillsOf } from "../ledger/blockers.ts";
+import { blockersOf } from "../ledger/blockers.ts";
 import { targetOf, rootOf, type SourceTarget } from "./operations.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
@@ -204,7 +204,7 @@ function reasonsAt(
 
 /** Why nothing of a source is sent; undefined: it is not halted. */
 function haltOf({ ledger }: Parts, source: SourceSync): WaitReason | undefined {
-  const halt = standstillsOf(ledger.sources.get(source.id)).find(({ kind }) => kind !== "held");
+  const halt = blockersOf(ledger.sources.get(source.id)).find(({ kind }) => kind !== "held");
   if (halt === undefined) return undefined;
   const message = `halted, nothing is sent: ${halt.reason} (${halt.remedy})`;
   return { source: rootOf(source), path: "", code: "halted", message };

@@ -2,7 +2,7 @@ import { shellWord } from "../../lib/shell-word.ts";
 import type { SourceRow } from "./sources/rows.ts";
 
 /** A condition of a source that waits for a person. */
-export interface Standstill {
+export interface Blocker {
   /** `lost`: caused by the service; `halted`: by the folder; `held`: deletes only. */
   readonly kind: "lost" | "halted" | "held";
   /** The reason, in words. */
@@ -18,9 +18,9 @@ type Facts = Pick<
 >;
 
 /** Returns what waits for a person in a source, most important first; empty if nothing does. Pure. */
-export function standstillsOf(facts: Facts): readonly Standstill[] {
+export function blockersOf(facts: Facts): readonly Blocker[] {
   const { lost, isUnclear, halted, held, holdReason } = facts;
-  const found: Standstill[] = [];
+  const found: Blocker[] = [];
   if (lost !== null) found.push({ kind: "lost", reason: lost, remedy: isUnclear ? WAIT : RESTORE });
   if (halted !== null) found.push({ kind: "halted", reason: halted, remedy: haltRemedy(facts) });
   if (held > 0)

@@ -4,7 +4,7 @@ import type { SourceStatus } from "../../wire/daemon-status.ts";
 import type { FolderReceipt, LedgerReceipt, LedgerReceiptRequest } from "../../wire/receipt.ts";
 import type { Files } from "../ledger/files/files.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
-import { standstillsOf } from "../ledger/blockers.ts";
+import { blockersOf } from "../ledger/blockers.ts";
 import type { KnownFile, RelativePath } from "../plan/model.ts";
 import type { OperatorLedger } from "./offline.ts";
 import { sourceStatus } from "./status.ts";
@@ -95,7 +95,7 @@ export function changedSince(
     if (row === undefined || file === undefined) return false;
     if (file.state !== "agreed" || isPending(row.id, file.path)) return true;
     // Behind a folder that is missing or another one, nothing is known of the file.
-    if (standstillsOf(row).some(({ kind }) => kind !== "held")) return false;
+    if (blockersOf(row).some(({ kind }) => kind !== "held")) return false;
     return !isAsAcknowledged(join(row.path, file.path), file);
   });
 }

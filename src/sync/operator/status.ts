@@ -6,7 +6,7 @@ import type { RemovedSource, SourceRow } from "../ledger/sources/rows.ts";
 import type { Sources } from "../ledger/sources/sources.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { SourceActivity } from "../source/progress.ts";
-import { standstillsOf } from "../ledger/blockers.ts";
+import { blockersOf } from "../ledger/blockers.ts";
 
 /** Sources of a source's status other than the ledger. */
 export interface StatusSource {
@@ -104,7 +104,7 @@ export function sourceStatus(
   paused: boolean,
   { unreadable, mounts }: ScanFacts = { unreadable: [], mounts: [] },
 ): SourceStatus {
-  const [standstill] = standstillsOf(row);
+  const [blocker] = blockersOf(row);
   const inAgreement = Math.max(0, row.agreed - row.backlogAgreed);
   // Files that were found and have no row in the ledger yet. Parked and unsure rows are waiting too.
   const waiting = Math.max(row.found - inAgreement - row.failed, row.parked + row.unsure);
@@ -123,7 +123,7 @@ export function sourceStatus(
     held: row.haltRoot === undefined ? row.held : Math.max(row.held, row.haltFiles),
     holdReason: row.lost ?? row.halted ?? row.holdReason,
     halted: row.lost !== null || row.halted !== null,
-    remedy: standstill?.remedy ?? null,
+    remedy: blocker?.remedy ?? null,
     approvalToken: tokenIn(sources, row),
     unreadable: row.unreadable,
     unreadablePaths: unreadable.slice(0, UNREADABLE_NAMED),

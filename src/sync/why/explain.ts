@@ -198,8 +198,8 @@ function stepOfNoFile(
 
 /** The next step for the source as a whole. */
 function wholeStep(disk: OnDisk, known: Known | undefined): NextStep {
-  const standstill = standstillOf(known);
-  if (standstill !== undefined) return { action: "wait", why: standstill };
+  const blocker = blockerOf(known);
+  if (blocker !== undefined) return { action: "wait", why: blocker };
   if (disk.kind === "absent" || disk.kind === "unreadable")
     return { action: "wait", why: "the source's folder is missing or inaccessible: nothing is sent" };
   const row = known?.row;
@@ -245,7 +245,7 @@ function nextOf(
     path,
     wanted,
     oddity: disk.what,
-    standstill: standstillOf(known),
+    blocker: blockerOf(known),
     difference,
     living: living === undefined ? undefined : files?.get(living.id),
     heldReason: known !== undefined && known.held.length > 0 ? heldWords(known) : undefined,
@@ -261,7 +261,7 @@ function nextOf(
   });
 }
 
-function standstillOf(known: Known | undefined): string | undefined {
+function blockerOf(known: Known | undefined): string | undefined {
   if (known?.paused === true) return "the source is paused until `kbsync resume`";
   const halted = known?.row?.lost ?? known?.row?.halted ?? undefined;
   return halted === undefined ? undefined : `the source is halted: ${halted}`;

@@ -14,7 +14,7 @@ export interface NextFacts {
   /** Description of what exists at the path, if it is not a file, folder or link. */
   readonly oddity: string | undefined;
   /** Why nothing is done for the source; undefined if it is active. */
-  readonly standstill: string | undefined;
+  readonly blocker: string | undefined;
   /** Disk against ledger, as far as it concerns this path. Undefined: the source's folder is missing. */
   readonly difference: Difference | undefined;
   /** The path's row that is not held. */
@@ -34,12 +34,12 @@ export interface NextFacts {
 
 /** Decides what the next pass would do with one file, and why. Pure. */
 export function nextStep(facts: NextFacts): NextStep {
-  const step = stepWithoutStandstill(facts);
-  if (facts.standstill === undefined || step.action === "nothing") return step;
-  return { action: "wait", why: `${facts.standstill}; after that: ${step.action}, ${step.why}` };
+  const step = stepWithoutBlocker(facts);
+  if (facts.blocker === undefined || step.action === "nothing") return step;
+  return { action: "wait", why: `${facts.blocker}; after that: ${step.action}, ${step.why}` };
 }
 
-function stepWithoutStandstill(facts: NextFacts): NextStep {
+function stepWithoutBlocker(facts: NextFacts): NextStep {
   const { path, difference, living } = facts;
   if (difference === undefined)
     return { action: "nothing", why: "the source's folder is missing, so nothing is known of its files" };

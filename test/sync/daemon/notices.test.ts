@@ -6,9 +6,9 @@ import type { DaemonOptions } from "../../../src/sync/daemon.ts";
 import { changesOf, openGrowth } from "../../../src/sync/daemon/notices.ts";
 import { openWorld, until, type World } from "./harness.ts";
 
-describe("standstill changes", () => {
+describe("blocker changes", () => {
   const held = { kind: "held", reason: "60 deletes at once", remedy: "approve" } as const;
-  it("reports a standstill once, and not again when only numbers change", () => {
+  it("reports a blocker once, and not again when only numbers change", () => {
     const first = changesOf([held], new Map());
     expect(first.started).toEqual([held]);
     const second = changesOf([{ ...held, reason: "61 deletes at once" }], first.reported);
@@ -127,7 +127,7 @@ describe("the log of a running daemon", () => {
     ]);
   });
 
-  it("warns of a standstill of an earlier process after its own first pass", async () => {
+  it("warns of a blocker of an earlier process after its own first pass", async () => {
     writeAll();
     await world.sync();
     renameSync(world.root, `${world.root}-away`);

@@ -170,7 +170,7 @@ describe("a wait", () => {
 });
 
 describe("what keeps from agreement", () => {
-  it("returns a standstill of the source as the reason, whatever else is known", async () => {
+  it("returns a blocker of the source as the reason, whatever else is known", async () => {
     await add("a.md", "failed");
     await ledger.write(() => ledger.sources.setHold(id, { halted: "no folder", reason: null }));
     const end = await wait();
@@ -181,14 +181,14 @@ describe("what keeps from agreement", () => {
     });
   });
 
-  it("returns a standstill at once, though a file that was noticed before is not done", async () => {
+  it("returns a blocker at once, though a file that was noticed before is not done", async () => {
     await ledger.write(() => ledger.drift.setLoss(id, "the lists differ"));
     halted = true;
     pending.add("a.md");
     expect(codes(await wait())).toEqual([" halted"]);
   });
 
-  it("asks again when a standstill ends, because no check has found what is waited for", async () => {
+  it("asks again when a blocker ends, because no check has found what is waited for", async () => {
     halted = true;
     answered = 1;
     const waiting = wait();
@@ -207,7 +207,7 @@ describe("what keeps from agreement", () => {
     expect(await waiting).toMatchObject({ agreed: true });
   });
 
-  it("does not return held deletes of a source as a standstill", async () => {
+  it("does not return held deletes of a source as a blocker", async () => {
     await add("a.md", "agreed");
     await ledger.write(() => ledger.sources.setHold(id, { halted: null, reason: "many" }));
     expect(await wait("a.md")).toMatchObject({ agreed: true });

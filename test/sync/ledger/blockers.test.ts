@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { standstillsOf } from "../../../src/sync/ledger/blockers.ts";
+import { blockersOf } from "../../../src/sync/ledger/blockers.ts";
 
 const going = {
   lost: null,
@@ -14,12 +14,12 @@ const going = {
 
 describe("what waits for a person", () => {
   it("nothing waits for a person while a source works", () => {
-    expect(standstillsOf(going)).toEqual([]);
+    expect(blockersOf(going)).toEqual([]);
   });
 
   it("lists what waits with its reason, most important first", () => {
     expect(
-      standstillsOf({
+      blockersOf({
         ...going,
         lost: "most are gone",
         halted: "no folder",
@@ -34,16 +34,16 @@ describe("what waits for a person", () => {
   });
 
   it("suggests waiting, not restoring, while the service is merely asked again", () => {
-    const [found] = standstillsOf({ ...going, lost: "the lists differ", isUnclear: true });
+    const [found] = blockersOf({ ...going, lost: "the lists differ", isUnclear: true });
     expect(found?.remedy).toMatch(/^wait until .*continues by itself.*`kbsync approve`/);
     expect(found?.remedy).not.toContain("restore the service's data");
   });
 
   it("describes deletes held for a reason that is no longer known", () => {
-    expect(standstillsOf({ ...going, held: 2 })).toMatchObject([{ reason: "deletes held before" }]);
+    expect(blockersOf({ ...going, held: 2 })).toMatchObject([{ reason: "deletes held before" }]);
   });
 
-  it.each<[what: string, facts: Partial<Parameters<typeof standstillsOf>[0]>, remedy: RegExp]>([
+  it.each<[what: string, facts: Partial<Parameters<typeof blockersOf>[0]>, remedy: RegExp]>([
     [
       "another folder can be approved",
       { haltRoot: { dev: 1, ino: 1 } },
@@ -57,7 +57,7 @@ describe("what waits for a person", () => {
       /`systemctl restart 'kbsync@srv-x\\x20y\.service'` shows/,
     ],
   ])("%s", (_what, facts, remedy) => {
-    const [found] = standstillsOf({ ...going, halted: "a reason", ...facts });
+    const [found] = blockersOf({ ...going, halted: "a reason", ...facts });
     expect(found?.remedy).toMatch(remedy);
   });
 });

@@ -50,7 +50,7 @@ function stepOf(more: Partial<NextFacts>) {
     path: "a.md",
     wanted: { wanted: true },
     oddity: undefined,
-    standstill: undefined,
+    blocker: undefined,
     difference: difference(),
     living: undefined,
     heldReason: undefined,
@@ -333,15 +333,15 @@ describe("the next step for a file", () => {
     expect(stepOf(facts)).toEqual({ action, why: expect.stringMatching(why) as string });
   });
 
-  it("the next step for a file waits at a standstill of the source, and names the following step", () => {
-    expect(stepOf({ standstill: "paused", difference: difference({ gone: [row("agreed")] }) })).toEqual({
+  it("the next step for a file waits at a blocker of the source, and names the following step", () => {
+    expect(stepOf({ blocker: "paused", difference: difference({ gone: [row("agreed")] }) })).toEqual({
       action: "wait",
       why: expect.stringMatching(/^paused; after that: delete, the file is gone/) as string,
     });
   });
 
-  it("the next step for a file has nothing to do for an unchanged file at a standstill of the source", () => {
-    expect(stepOf({ standstill: "paused", living: row("agreed") })).toEqual(
+  it("the next step for a file has nothing to do for an unchanged file at a blocker of the source", () => {
+    expect(stepOf({ blocker: "paused", living: row("agreed") })).toEqual(
       stepOf({ living: row("agreed") }),
     );
   });
