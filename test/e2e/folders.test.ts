@@ -84,7 +84,7 @@ describe("folders of the configuration", () => {
   });
 
   it("folders of the configuration are added and removed without a daemon, and the next pass follows", async () => {
-    expect((await run("add", folder("two"))).stdout).toContain("no running daemon took it");
+    expect((await run("add", folder("two"))).stdout).toContain("no running daemon syncs it");
     expect((await run("remove", folder("three"), "--yes")).stdout).toContain("deletes 1 document");
     expect(await run("sync")).toMatchObject({ code: 0 });
     expect(await folders()).toMatchObject({ sources: [agreed("one"), agreed("two")], removed: [] });

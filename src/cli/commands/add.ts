@@ -44,7 +44,7 @@ async function add(context: Context, dirs: readonly string[], options: AddOption
   context.stdout.write(isLive ? "the running daemon is syncing it\n" : NEXT_START);
 }
 
-const NEXT_START = "no running daemon took it: `kbsync sync` or the next `kbsync up` syncs it\n";
+const NEXT_START = "no running daemon syncs it: `kbsync sync` or the next `kbsync up` does\n";
 
 /** `config_not_found`: there is no file to edit. Folders that were named on the command line belong in it too. */
 function noConfiguration(operator: Pick<Operator, "sources">, folders: readonly string[]): KbsyncError {

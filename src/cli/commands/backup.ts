@@ -71,7 +71,7 @@ const DATABASE_BACKUP =
 /** A state folder whose service uses a database, and that no daemon uses, contains only the key. */
 function onlyDatabase(stateDir: string): KbsyncError {
   return new KbsyncError(
-    `everything is in the database, and nothing to back up in the state folder ${stateDir}`,
+    `everything is in the database; there is nothing to back up in the state folder ${stateDir}`,
     {
       code: "backup_nothing",
       subject: stateDir,

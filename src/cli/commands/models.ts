@@ -41,7 +41,7 @@ async function models(context: Context, name: string | undefined, options: Model
     throw usage("the configuration names a hosted service, which has its own model");
   const { KNOWN_MODELS } = await import("../../kb/embed/known-models.ts");
   if (name === undefined) {
-    if (options.from !== undefined) throw usage("expected the name of a model beside --from");
+    if (options.from !== undefined) throw usage("expected the name of a model with --from");
     await list(context, operator.config, KNOWN_MODELS, options.json === true);
     return;
   }

@@ -71,7 +71,7 @@ export function recoverText({ setAside, sources, planned }: RecoverReport): stri
     if (differing > 0) counts.push(`${thousands(differing)} adopted, to be sent`);
     if (missing > 0)
       counts.push(`${thousands(missing)} no longer there, ${lost === null ? "to be sent" : "held"}`);
-    if (surplus.count > 0) counts.push(`${thousands(surplus.count)} that no file takes, left alone`);
+    if (surplus.count > 0) counts.push(`${thousands(surplus.count)} that match no file, left unchanged`);
     lines.push(`         ${counts.join(", ")}`);
     if (lost !== null) lines.push(`         ${lost} \`kbsync approve\` sends them again.`);
     for (const { docId, title } of surplus.first.slice(0, NAMED))

@@ -92,5 +92,5 @@ function keyLines({ problem, revoked, endEarlier, narrowed, valid }: RestoredKey
     ...(narrowed > 0 ? [`${counted(narrowed, "key")} with fewer scopes`] : []),
   ];
   if (withdrawn.length === 0) return [];
-  return [`what was withdrawn since the backup was made stays so: ${withdrawn.join(", ")}`];
+  return [`what was withdrawn since the backup was made stays withdrawn: ${withdrawn.join(", ")}`];
 }

@@ -99,7 +99,7 @@ export function auditText({ sources, findings, unnamed, foreign, left }: AuditRe
     else lines.push(`${path}: ${counted(resources, "document")} compared${unjudgedWords(unjudged)}`);
     if (lost !== null) lines.push(`${path}: ${lost} Nothing is sent; \`kbsync approve\` sends them again.`);
   }
-  if (foreign > 0) lines.push(`${counted(foreign, "document")} of others there, left alone`);
+  if (foreign > 0) lines.push(`${counted(foreign, "document")} of others there, left unchanged`);
   const found = findings.filter(({ kind }) => kind !== "foreign").length + unnamed;
   lines.push(
     found === 0

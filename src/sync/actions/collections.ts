@@ -48,7 +48,7 @@ export interface RenewedId {
 }
 
 /** A service that does not supply the ids may be replaced by one that does. */
-const UNTOLD_AGAIN_MS = 600_000;
+const UNSUPPORTED_AGAIN_MS = 600_000;
 /** Something that answers in the service's place may be gone soon. */
 const UNCLEAR_AGAIN_MS = 100;
 
@@ -96,7 +96,7 @@ export function openCollections(
     if (reply.kind === "later" && reply.blame !== "key") return "unanswered";
     const found = reply.kind === "done" ? reply.value : "unclear";
     if (typeof found === "string") {
-      const againMs = found === "unsupported" ? UNTOLD_AGAIN_MS : UNCLEAR_AGAIN_MS;
+      const againMs = found === "unsupported" ? UNSUPPORTED_AGAIN_MS : UNCLEAR_AGAIN_MS;
       without = { why: found, untilMs: performance.now() + againMs };
       return found;
     }

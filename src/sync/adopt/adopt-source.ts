@@ -112,7 +112,7 @@ export async function adoptSource(
 /** Records that the scope was compared, and what remains to be done. */
 async function conclude(
   { context, source, found, whole, isAgreedTo }: Attempt,
-  { before, isFirst, candidateRows, borne, rows, unreadable, hasFollowed }: Candidates,
+  { before, isFirst, candidateRows, retained, rows, unreadable, hasFollowed }: Candidates,
   { confirmed, unread, unseen }: ReadFiles,
   { matches, files, resources }: Matched,
   startedMs: number,
@@ -140,7 +140,7 @@ async function conclude(
     for (const { id } of missing) ledger.files.setState(id, "unsure");
     ledger.drift.setLoss(source.id, undefined);
     // A row whose file could not be read was matched with none of them. A resource that a row keeps may be gone already.
-    const unseenLabels = new Set([...borne, ...unseen.flatMap(labelsOf)]);
+    const unseenLabels = new Set([...retained, ...unseen.flatMap(labelsOf)]);
     const left = resources.filter(({ label }) => !unseenLabels.has(label));
     const recheck = recheckOf(context, unsearched.sinceMs, found, left);
     const seen = isFirst ? undefined : ledger.drift.recheck(source.id)?.seen;

@@ -28,7 +28,7 @@ export interface Candidates {
    */
   readonly changed: ReadonlyMap<string, AcknowledgedFile>;
   /** Titles and descriptions of rows that keep their resource and that a resource without a row also has. */
-  readonly borne: ReadonlySet<string>;
+  readonly retained: ReadonlySet<string>;
   /** Rows whose resource differs from the row, and that have no file at their path to match with another one. */
   readonly unmatchedRows: readonly AcknowledgedFile[];
   /** The unmatched rows whose file is gone and whose resource was changed: it may be another file's by now. */
@@ -84,7 +84,7 @@ export async function findCandidates(
     !isOther && (!isAgain || isWithin(path, before.parts)) && !isBusy(path);
   const entries = new Map(scan.entries.filter(mayMatch).map((entry) => [entry.path, entry]));
   const labels = new Set([...unowned, ...altered.values()].map(({ label }) => label));
-  const borne = new Set<string>();
+  const retained = new Set<string>();
   const candidateRows = new Map<string, AcknowledgedFile>();
   const changed = new Map<string, AcknowledgedFile>();
   const unmatchedRows: AcknowledgedFile[] = [];
@@ -109,7 +109,7 @@ export async function findCandidates(
         (isAgain && (row.state === "agreed" ? !isUncompared : !isWithin(row.path, before.parts))) ||
         (isOld && altered.has(row.id) && row.state !== "agreed");
       const isLike = labelsOf(row).some((label) => labels.has(label));
-      if (keepsResource && isLike) borne.add(row.label);
+      if (keepsResource && isLike) retained.add(row.label);
       if (!keepsResource && entries.has(row.path)) candidateRows.set(row.path, row);
       else if (!isSound && !(isAgain && row.state === "agreed")) unmatchedRows.push(row);
       const isCompared = whole && unowned.length > 0 && (isSound || (keepsResource && altered.has(row.id)));
@@ -142,7 +142,7 @@ export async function findCandidates(
     entries: [...entries.values()],
     candidateRows,
     changed,
-    borne,
+    retained,
     unmatchedRows,
     goneRows: unmatchedRows.filter(isGone),
     rows,

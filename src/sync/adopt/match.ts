@@ -157,7 +157,7 @@ type Pair = Match<AdoptionCandidate, AdoptableResource>;
  */
 async function matchEach(
   attempt: Attempt,
-  { candidateRows, borne, isFirst }: Candidates,
+  { candidateRows, retained, isFirst }: Candidates,
   files: readonly AdoptionCandidate[],
   resources: readonly AdoptableResource[],
 ): Promise<Matches<AdoptionCandidate, AdoptableResource> | "unanswered"> {
@@ -167,7 +167,7 @@ async function matchEach(
   const match = (listed: readonly AdoptableResource[]) =>
     matchFiles(files, listed, hashes, {
       fits,
-      isBorne: (label) => borne.has(label),
+      isRetained: (label) => retained.has(label),
       // A former ledger made its resources before this one began or was restored, and before this one made the row's own.
       isTooYoung: ({ path }, { createdMs }) =>
         !whole &&

@@ -123,7 +123,7 @@ async function comeToRest({ source, below }: SourceTarget<SourceSync>, signal: A
       : source.answered() >= asked && source.pending(below).length === 0;
   for (let waitedMs = 0; !isAtRest(); waitedMs += REST_CHECK_MS) {
     if (waitedMs >= REST_MS_MAX) {
-      throw new KbsyncError("the daemon is still at work on it", {
+      throw new KbsyncError("the daemon is still working on it", {
         code: "erase_busy",
         subject: rootOf(source),
         retryable: true,

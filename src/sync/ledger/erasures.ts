@@ -123,7 +123,7 @@ export function openErasures(db: Sqlite): LedgerErasures {
       db.exec("VACUUM");
       const [{ busy }] = db.pragma("wal_checkpoint(TRUNCATE)") as [{ busy: number }]; // documented by SQLite
       if (busy === 0) return;
-      throw new KbsyncError("another process reads the ledger, which prevents that its log is emptied", {
+      throw new KbsyncError("another process is reading the ledger, so its log cannot be emptied", {
         code: "erase_busy",
         retryable: true,
         hint: "Run the same command again: it erases what is left.",

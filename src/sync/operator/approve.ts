@@ -70,7 +70,7 @@ function namedBy<R extends SourceRow>(
  * configured ones. Deleting the resources of a source that left requires its name or its token. Throws `source_unknown`,
  * `source_missing` for a missing folder, and as `namedBy` does.
  */
-export function agreeable(
+export function approvable(
   sources: Sources,
   folder: string | undefined,
   configured: () => readonly SourceRow[],

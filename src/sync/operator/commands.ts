@@ -14,7 +14,7 @@ import type { SourceRow } from "../ledger/sources/rows.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { WatchedSource } from "../rules/rules.ts";
 import { explain } from "../why/explain.ts";
-import { agreeable, approvalsOf } from "./approve.ts";
+import { approvable, approvalsOf } from "./approve.ts";
 import type { OperatorLedger } from "./offline.ts";
 import { ledgerReceipt } from "./receipt.ts";
 import { listTrashed, undelete } from "./undelete.ts";
@@ -46,7 +46,7 @@ export interface Commands {
   retry(path?: string): Promise<readonly Retried[]>;
   /**
    * Approves the held deletes, and a replaced root. `token` identifies what the person saw; without it, everything that
-   * is held now is approved. Returns what was approved. Throws as `agreeable` does.
+   * is held now is approved. Returns what was approved. Throws as `approvable` does.
    */
   approve(folder?: string, token?: string): Promise<readonly Approval[]>;
   /** Returns what `approve` would approve. */
@@ -119,7 +119,7 @@ export function openCommands(ledger: OperatorLedger, options: CommandOptions): C
       return retried;
     },
     approve: async (folder, token) => {
-      const rows = agreeableRows(ledger, folder, token);
+      const rows = approvableRows(ledger, folder, token);
       const approvals = approvalsOf(sources, rows);
       const written = ledger.write(() => {
         for (const { id } of rows) sources.approve(id);
@@ -155,7 +155,7 @@ function openQueries(
   };
 
   return {
-    held: (folder) => approvalsOf(sources, agreeableRows(ledger, folder)),
+    held: (folder) => approvalsOf(sources, approvableRows(ledger, folder)),
     documents: (folder) => {
       ledger.flush();
       const removed = sources.removed().find(({ path }) => path === folder);
@@ -191,13 +191,13 @@ function openQueries(
   };
 }
 
-function agreeableRows(
+function approvableRows(
   ledger: OperatorLedger,
   folder: string | undefined,
   token?: string,
-): ReturnType<typeof agreeable> {
+): ReturnType<typeof approvable> {
   ledger.flush();
-  return agreeable(ledger.sources, folder, () => chosenRows(ledger, folder), token);
+  return approvable(ledger.sources, folder, () => chosenRows(ledger, folder), token);
 }
 
 /** The configured sources, or the one of that folder. Throws `source_unknown`. */

@@ -7,7 +7,7 @@ const UPLOAD = /\/files\/[A-Za-z0-9_-]{43}\/[^/]+$/;
  * Normalises an address. A service may write an address as its library does, and it gives the addresses of its files
  * under the host and port it is reached by now. The random bits alone identify an upload.
  */
-export function spelledAddress(url: string | null | undefined): string | undefined {
+export function normalizedAddress(url: string | null | undefined): string | undefined {
   if (url === null || url === undefined) return undefined;
   const parsed = URL.parse(url);
   if (parsed === null) return url;

@@ -1,5 +1,5 @@
-import { spelledAddress } from "./address.ts";
-import { sameness } from "./audit.ts";
+import { normalizedAddress } from "./address.ts";
+import { textKey } from "./audit.ts";
 import { indexTitles } from "./resemblance.ts";
 import type { DocumentKind, ListedResource, RelativePath } from "./model.ts";
 import { CLOCK_SLACK_MS } from "./settlement.ts";
@@ -55,11 +55,11 @@ export function labelsOfFiles(
   files: readonly Pick<AdoptingFile, "title" | "topic" | "label">[],
   resources: readonly AdoptableResource[],
 ): (resource: AdoptableResource) => string {
-  const borne = new Set(files.map(({ label }) => label));
+  const retained = new Set(files.map(({ label }) => label));
   const byTopic = Map.groupBy(files, ({ topic }) => topic);
   const found = new Map<string, string>();
   for (const { docId, title, topic, label } of resources) {
-    const like = borne.has(label)
+    const like = retained.has(label)
       ? []
       : indexTitles(byTopic.get(topic) ?? [], (file) => file.title).find(title);
     const labels = new Set(like.map((file) => file.label));
@@ -102,7 +102,7 @@ export function uploadGroups<F extends AdoptingFile, R extends AdoptableResource
 /**
  * Matches files with resources. `hashes` holds the hashes of the uploads that were fetched, by resource. Equal
  * resources are paired with as many files as there are, oldest first, but those that `fits` accepts (they need not be
- * replaced) come before all others. `isBorne` reports whether another file with a resource has that title and
+ * replaced) come before all others. `isRetained` reports whether another file with a resource has that title and
  * description. `isTooYoung` reports that a former ledger cannot have made a resource: then only an equal one matches.
  */
 export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
@@ -111,11 +111,11 @@ export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
   hashes: ReadonlyMap<string, string>,
   {
     fits = () => true,
-    isBorne = () => false,
+    isRetained = () => false,
     isTooYoung = () => false,
   }: {
     readonly fits?: (file: F, resource: R) => boolean;
-    readonly isBorne?: (label: string) => boolean;
+    readonly isRetained?: (label: string) => boolean;
     readonly isTooYoung?: (file: F, resource: R) => boolean;
   } = {},
 ): Matches<F, R> {
@@ -150,7 +150,7 @@ export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
       others.length === 0 &&
       !file.hasOther &&
       labelled.get(file.label)?.length === 1 &&
-      !isBorne(file.label) &&
+      !isRetained(file.label) &&
       (resource === undefined || !isTooYoung(file, resource));
     if (resource === undefined || !isOnly || taken.has(resource.docId) || !isSameSort(file, resource)) {
       rest.push(file);
@@ -206,10 +206,10 @@ export function withoutInFlight<R extends AdoptableResource>(
   const keyOf = (address: string | undefined, same: string): string =>
     address !== undefined && uploads.has(address) ? `u\n${address}` : `s\n${same}`;
   const uploads = new Set(
-    creates.flatMap((create) => (create.isUpload ? (spelledAddress(create.url) ?? []) : [])),
+    creates.flatMap((create) => (create.isUpload ? (normalizedAddress(create.url) ?? []) : [])),
   );
   const inFlight = Map.groupBy(creates, ({ label, url, digest }) =>
-    keyOf(spelledAddress(url), sameness(label, url, digest)),
+    keyOf(normalizedAddress(url), textKey(label, url, digest)),
   );
   /**
    * A resource that the service is still processing shows another text or none. Its title and description identify it.
@@ -219,11 +219,14 @@ export function withoutInFlight<R extends AdoptableResource>(
       isUnfinished === true && url === undefined
         ? creates.find((each) => each.url === undefined && each.label === label)
         : undefined;
-    return create && keyOf(undefined, sameness(label, undefined, create.digest));
+    return create && keyOf(undefined, textKey(label, undefined, create.digest));
   };
   const left = new Set<string>();
   const groups = Map.groupBy(resources, (resource) => {
-    const key = keyOf(spelledAddress(resource.url), sameness(resource.label, resource.url, resource.digest));
+    const key = keyOf(
+      normalizedAddress(resource.url),
+      textKey(resource.label, resource.url, resource.digest),
+    );
     return inFlight.has(key) ? key : (hiddenKey(resource) ?? key);
   });
   for (const [key, group] of groups) {
@@ -250,7 +253,7 @@ function isUpload({ kind }: AdoptingFile): boolean {
 }
 
 function fileKey({ kind, label, digest, url, hash }: AdoptingFile): string {
-  return kind === "file" ? `${label}\n#${hash}` : sameness(label, url, digest);
+  return kind === "file" ? `${label}\n#${hash}` : textKey(label, url, digest);
 }
 
 function contentKey(
@@ -258,7 +261,7 @@ function contentKey(
   hashes: ReadonlyMap<string, string>,
 ): string {
   const hash = hashes.get(docId);
-  return hash === undefined ? sameness(label, url, digest) : `${label}\n#${hash}`;
+  return hash === undefined ? textKey(label, url, digest) : `${label}\n#${hash}`;
 }
 
 function byAge(a: AdoptableResource, b: AdoptableResource): number {

@@ -1,4 +1,4 @@
-import { spelledAddress } from "./address.ts";
+import { normalizedAddress } from "./address.ts";
 import type { DocumentKind, FileState, ListedResource } from "./model.ts";
 
 /** Compares what the ledger says was acknowledged with what the service lists. Pure. */
@@ -30,7 +30,7 @@ export function alterationsOf(row: Acknowledged, listed: ListedResource): readon
   if (row.kind === "content") {
     // A text that the service stores in its own form was not altered by anybody.
     if (!isOneOf(listed.digest, listed.plainDigest, row.digest, row.storedDigest)) found.push("text");
-  } else if (spelledAddress(row.fileUrl) !== spelledAddress(listed.url)) found.push("address");
+  } else if (normalizedAddress(row.fileUrl) !== normalizedAddress(listed.url)) found.push("address");
   else if (listed.isUnfinished === true) found.push("text");
   if (!isOneOf(listed.label, listed.plainLabel, row.label, row.storedLabel))
     found.push("title or description");
@@ -187,14 +187,15 @@ export function gatherUnowned(): Unowned {
         return;
       }
       remembered.set(docId, { resource, isDeleted, ...(isDeleted && { claim: "deleted" as const }) });
-      if (url !== undefined) push(byAddress, spelledAddress(url) ?? "", docId);
-      push(byText, sameness(resource.label, url, resource.digest), docId);
+      if (url !== undefined) push(byAddress, normalizedAddress(url) ?? "", docId);
+      push(byText, textKey(resource.label, url, resource.digest), docId);
       if (url !== undefined) push(uploads, resource.label, docId);
     },
     show: (row) => {
       // Two uploads of one file have two addresses, so the list does not show that they are equal.
-      if (row.kind === "file") claim(byAddress.get(spelledAddress(row.fileUrl) ?? ""), "upload", row.docId);
-      else for (const key of samenessesOf(row)) claim(byText.get(key), "twin", row.docId);
+      if (row.kind === "file")
+        claim(byAddress.get(normalizedAddress(row.fileUrl) ?? ""), "upload", row.docId);
+      else for (const key of textKeysOf(row)) claim(byText.get(key), "twin", row.docId);
     },
     olderThan: (row, boundMs) => {
       const found = (map: Map<string, string[]>, keys: readonly string[]): readonly string[] =>
@@ -202,7 +203,7 @@ export function gatherUnowned(): Unowned {
       const docIds =
         row.kind === "file"
           ? found(uploads, [row.label, row.storedLabel ?? row.label])
-          : found(byText, samenessesOf(row));
+          : found(byText, textKeysOf(row));
       return docIds
         .flatMap((docId) => {
           const each = remembered.get(docId);
@@ -227,17 +228,11 @@ export function gatherUnowned(): Unowned {
 }
 
 /** The text that a duplicate of a row's resource would have: it is stored in the same way as the first. */
-function samenessesOf({
-  label,
-  digest,
-  fileUrl,
-  storedLabel,
-  storedDigest,
-}: Acknowledged): readonly string[] {
-  return [sameness(label, fileUrl, digest), sameness(storedLabel ?? label, fileUrl, storedDigest ?? digest)];
+function textKeysOf({ label, digest, fileUrl, storedLabel, storedDigest }: Acknowledged): readonly string[] {
+  return [textKey(label, fileUrl, digest), textKey(storedLabel ?? label, fileUrl, storedDigest ?? digest)];
 }
 
 /** Returns a key that is equal for resources that read the same. */
-export function sameness(label: string, url: string | null | undefined, digest: string): string {
-  return `${label}\n${spelledAddress(url) ?? ""}\n${digest}`;
+export function textKey(label: string, url: string | null | undefined, digest: string): string {
+  return `${label}\n${normalizedAddress(url) ?? ""}\n${digest}`;
 }

@@ -1,5 +1,5 @@
 import type { Settings } from "../../wire/primitives.ts";
-import { spelledAddress } from "./address.ts";
+import { normalizedAddress } from "./address.ts";
 import { hasSettings } from "./decide.ts";
 import type { ListedResource } from "./model.ts";
 import { indexTitles } from "./resemblance.ts";
@@ -60,7 +60,7 @@ export function isSameText(create: OpenCreate, resource: CandidateResource): boo
 
 /** Both have a text, or both have the same address. */
 export function isSameKind(create: OpenCreate, { url }: CandidateResource): boolean {
-  return spelledAddress(url) === spelledAddress(create.url);
+  return normalizedAddress(url) === normalizedAddress(create.url);
 }
 
 /** Reports whether title and description are those of the create, whatever the service made of its title. */
@@ -80,12 +80,12 @@ export function createKey(create: OpenCreate): string {
 
 /** Returns the key of an upload, whose address nobody else has. */
 export function uniqueKey(url: string): string {
-  return `u\n${spelledAddress(url) ?? ""}`;
+  return `u\n${normalizedAddress(url) ?? ""}`;
 }
 
 /** Returns the key of what has this title, address and text. */
 export function sharedKey(resource: { title: string; url: string | undefined; digest: string }): string {
-  return `s\n${resource.title}\n${spelledAddress(resource.url) ?? ""}\n${resource.digest}`;
+  return `s\n${resource.title}\n${normalizedAddress(resource.url) ?? ""}\n${resource.digest}`;
 }
 
 /** Orders resources from the oldest to the newest. */

@@ -1,5 +1,5 @@
 import type { Settings } from "../../wire/primitives.ts";
-import { spelledAddress } from "./address.ts";
+import { normalizedAddress } from "./address.ts";
 import { hasSettings } from "./decide.ts";
 import { indexTitles } from "./resemblance.ts";
 import {
@@ -78,7 +78,7 @@ export interface StoredForms {
  */
 export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: string) => boolean): Settling {
   const groups = Map.groupBy(creates, createKey);
-  const urls = new Set(creates.filter(({ unique }) => unique).map(({ url }) => spelledAddress(url)));
+  const urls = new Set(creates.filter(({ unique }) => unique).map(({ url }) => normalizedAddress(url)));
   const titles = indexTitles(
     creates.filter(({ unique }) => !unique),
     ({ title }) => title,
@@ -102,7 +102,7 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
 
   return {
     interested: ({ url, title }) =>
-      (url !== undefined && urls.has(spelledAddress(url))) || titles.find(title).length > 0,
+      (url !== undefined && urls.has(normalizedAddress(url))) || titles.find(title).length > 0,
     see: (resource) => {
       const unique = resource.url === undefined ? undefined : uniqueKey(resource.url);
       const key = unique !== undefined && groups.has(unique) ? unique : keyLike(resource);

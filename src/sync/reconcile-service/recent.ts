@@ -1,7 +1,7 @@
 import type { ActionContext } from "../actions/context.ts";
-import { spelledAddress } from "../plan/address.ts";
+import { normalizedAddress } from "../plan/address.ts";
 import { pathKey, type AcknowledgedFile } from "../ledger/drift/drift.ts";
-import { sameness } from "../plan/audit.ts";
+import { textKey } from "../plan/audit.ts";
 import type { ListedResource } from "../plan/model.ts";
 import { CLOCK_SLACK_MS } from "../plan/settlement.ts";
 
@@ -30,17 +30,17 @@ export function openRecent({ ledger }: ActionContext, entry: number, atMs: numbe
 export function inFlightTest({ ledger }: ActionContext): (resource: ListedResource) => boolean {
   ledger.flush();
   const open = ledger.intents.allOpen();
-  const addresses = new Set(open.flatMap(({ observed }) => spelledAddress(observed.fileUrl) ?? []));
+  const addresses = new Set(open.flatMap(({ observed }) => normalizedAddress(observed.fileUrl) ?? []));
   const nowOffsetMs = ledger.intents.clockOffset() ?? 0;
   /** By what each would make: since when, by the service's clock. */
   const sinceMs = new Map<string, number>();
   for (const { observed, atMs, clockOffsetMs } of open) {
-    const key = sameness(observed.label, observed.fileUrl, observed.digest);
+    const key = textKey(observed.label, observed.fileUrl, observed.digest);
     const ms = atMs + Math.min(clockOffsetMs ?? nowOffsetMs, nowOffsetMs) - CLOCK_SLACK_MS;
     sinceMs.set(key, Math.min(ms, sinceMs.get(key) ?? Infinity));
   }
   return ({ url, label, digest, createdMs = Infinity }) => {
-    const ms = sinceMs.get(sameness(label, url, digest));
-    return addresses.has(spelledAddress(url) ?? "") || (ms !== undefined && createdMs >= ms);
+    const ms = sinceMs.get(textKey(label, url, digest));
+    return addresses.has(normalizedAddress(url) ?? "") || (ms !== undefined && createdMs >= ms);
   };
 }

@@ -74,7 +74,7 @@ const WARN_FAILURES = 3;
  */
 const UNREACHED_PATIENCE_MS = 10_000;
 /** Refusals of the key in a row that count as final: a single one may come from a proxy that is starting. */
-const REFUSALS_MEANT = 2;
+const REFUSALS_FINAL = 2;
 
 /** Opens the gate. */
 export function openPacer(options: PacerOptions): Pacer {
@@ -101,10 +101,10 @@ export function openPacer(options: PacerOptions): Pacer {
     return failingSinceMs + (unreached && ms !== Infinity ? Math.min(ms, UNREACHED_PATIENCE_MS) : ms);
   };
   /** Whether the key was refused once and is being tried again. */
-  const isUnmeant = (): boolean => refusals > 0 && refusals < REFUSALS_MEANT;
+  const isUnconfirmed = (): boolean => refusals > 0 && refusals < REFUSALS_FINAL;
   const giveUpIfHopeless = (): void => {
     const error = troubleOf(state);
-    if (error === undefined || patienceMs() === Infinity || isUnmeant()) return;
+    if (error === undefined || patienceMs() === Infinity || isUnconfirmed()) return;
     if (!error.retryable || now() >= givesUpMs()) throw error;
   };
 
@@ -156,16 +156,16 @@ export function openPacer(options: PacerOptions): Pacer {
       width.narrow();
       refusals = blame === "key" ? refusals + 1 : 0;
       // After the first refusal of the key, one request leaves at once. Later attempts become rarer; the key may be renewed.
-      const delay = isUnmeant()
+      const delay = isUnconfirmed()
         ? 0
         : delayMs(refusals > 0 ? refusals : failures, retryAfterMs, random(), retryMs);
       // A delay that arrived while the probe was in flight applies, whatever the result of the probe.
       const untilMs = Math.max(nowMs + delay, state.kind === "open" ? 0 : state.untilMs);
       const isNews =
-        refusals === REFUSALS_MEANT ||
+        refusals === REFUSALS_FINAL ||
         (hint !== undefined && !(state.kind === "waiting" && state.hint === hint));
       state =
-        refusals >= REFUSALS_MEANT
+        refusals >= REFUSALS_FINAL
           ? { kind: "key_refused", untilMs, reason }
           : { kind: "waiting", untilMs, reason, hint };
       waiters.stopTimer();

@@ -223,7 +223,7 @@ function unreadableReason({ path, code }: Unreadable): string {
   if (code === UNMOUNTED) return `the disk that was mounted at ${path} is not mounted`;
   if (code === MOUNTED_OVER) return `something is mounted over ${path} and hides its files`;
   const file = path === "" ? IGNORE_FILE : `${path}/${IGNORE_FILE}`;
-  if (code === UNSETTLED) return `${file} was changed a moment ago, and counts once it has settled`;
+  if (code === UNSETTLED) return `${file} was changed a moment ago, and applies once it has settled`;
   return `${file} cannot be read (${code})`;
 }
 

@@ -33,7 +33,7 @@ let running = 0;
 export function openFolderProbe(signal: AbortSignal, silentMs = SILENT_MS): FolderProbe {
   signal.throwIfAborted();
   if (running >= PROBES_MAX) {
-    throw new KbsyncError("other folders are being looked at", { code: "probe_busy", retryable: true });
+    throw new KbsyncError("other folders are being examined", { code: "probe_busy", retryable: true });
   }
   running += 1;
   const thread = new Worker(siblingModule(import.meta.url, "folder-probe-worker"), { name: "folder probe" });

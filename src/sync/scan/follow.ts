@@ -107,9 +107,9 @@ export function openFollower(root: string, rules: Rules): Follower {
     if (stats?.isDirectory() !== true) return none("leads to no file or folder");
     const left = [...from.left, from.real];
     if (left.some((folder) => pathBelow(real, folder) !== undefined)) {
-      return none("leads back to a folder that it lies in");
+      return none("leads back to a folder that contains it");
     }
-    if (left.length > LINKED_FOLDERS_MAX) return none(`stands behind ${LINKED_FOLDERS_MAX} other ones`);
+    if (left.length > LINKED_FOLDERS_MAX) return none(`is behind ${LINKED_FOLDERS_MAX} others`);
     note(path, found, true);
     linkedPaths.set(path, { real, mark, left });
     return { kind: "folder" };

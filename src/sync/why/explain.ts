@@ -268,6 +268,6 @@ function blockerOf(known: Known | undefined): string | undefined {
 }
 
 function heldWords({ row, held }: Known): string {
-  if (held.every(({ state }) => state === "doomed")) return "it is agreed to";
+  if (held.every(({ state }) => state === "doomed")) return "it was approved";
   return row?.holdReason ?? "held before";
 }

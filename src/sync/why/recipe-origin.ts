@@ -32,7 +32,7 @@ function kindWords(path: RelativePath, { kind, extractorVersion }: Recipe): stri
       return "it is a mail, sent as text; a PDF or image attached to it is listed in the text, and not read";
   }
   if (kind === "content" && extractorVersion === CONVERTER_VERSION)
-    return "its text is taken out of it and sent as Markdown";
+    return "its text is extracted and sent as Markdown";
   return KIND_WORDS[kind];
 }
 

@@ -53,10 +53,10 @@ it("a backup says what it lacks", () => {
 
 it.each([
   [{}, undefined],
-  [{ revoked: 1 }, "what was withdrawn since the backup was made stays so: 1 key revoked"],
+  [{ revoked: 1 }, "what was withdrawn since the backup was made stays withdrawn: 1 key revoked"],
   [
     { revoked: 1200, endEarlier: 1, narrowed: 2 },
-    "what was withdrawn since the backup was made stays so: 1,200 keys revoked, 1 key with an earlier end, 2 keys with fewer scopes",
+    "what was withdrawn since the backup was made stays withdrawn: 1,200 keys revoked, 1 key with an earlier end, 2 keys with fewer scopes",
   ],
   [
     { problem: "there was no store here before" },

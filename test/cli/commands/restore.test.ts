@@ -105,7 +105,7 @@ describe("kbsync restore", () => {
     await run("backup", "backup");
     await run("key", "revoke", revoked._id);
     const reported = await run("restore", "backup", "--force");
-    expect(reported).toContain("stays so: 1 key revoked\n");
+    expect(reported).toContain("stays withdrawn: 1 key revoked\n");
     expect(reported).not.toContain("valid again");
     expect(await statuses(valid.key, revoked.key)).toEqual([200, 401]);
     const json = JSON.parse(await run("restore", "backup", "--force", "--json"));

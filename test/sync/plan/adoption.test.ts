@@ -223,7 +223,7 @@ it("does not match by label a resource younger than the ledger", () => {
 
 it("does not match by label where a file with its own resource has that label", () => {
   const found = matchFiles([file("a")], [resource("x", { digest: "e" })], new Map(), {
-    isBorne: (label) => label === "l",
+    isRetained: (label) => label === "l",
   });
   expect(found.matches).toEqual([]);
 });

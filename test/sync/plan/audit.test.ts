@@ -9,7 +9,7 @@ import {
   type Acknowledged,
 } from "../../../src/sync/plan/audit.ts";
 import type { ListedResource } from "../../../src/sync/plan/model.ts";
-import { spelledAddress } from "../../../src/sync/plan/address.ts";
+import { normalizedAddress } from "../../../src/sync/plan/address.ts";
 
 const row = (more: Partial<Acknowledged> = {}): Acknowledged => ({
   state: "agreed",
@@ -128,23 +128,23 @@ it("identifies an upload by its random bits, whatever its host and port", () => 
     `http://localhost:9/files/${bits}/a.pdf`,
     `https://kb.example/files/${bits}/a.pdf`,
     `https://kb.example/below/files/${bits}/a.pdf`,
-  ].map(spelledAddress);
+  ].map(normalizedAddress);
   expect(new Set(spelled)).toEqual(new Set([`upload/files/${bits}/a.pdf`]));
   const others = [
     `https://kb.example/files/${bits}/b.pdf`,
     `https://kb.example/files/${"m".repeat(43)}/a.pdf`,
     `https://kb.example/files/${bits}/a.pdf?x`,
     `https://kb.example/files/short/a.pdf`,
-  ].map(spelledAddress);
+  ].map(normalizedAddress);
   expect(new Set([...spelled, ...others]).size).toBe(5);
 });
 
 it("leaves a string that is not an address unchanged", () => {
-  expect([spelledAddress("not an address"), spelledAddress(null), spelledAddress(undefined)]).toEqual([
-    "not an address",
-    undefined,
-    undefined,
-  ]);
+  expect([
+    normalizedAddress("not an address"),
+    normalizedAddress(null),
+    normalizedAddress(undefined),
+  ]).toEqual(["not an address", undefined, undefined]);
 });
 
 describe("a loss of most resources", () => {

@@ -98,8 +98,8 @@ describe("links that are followed", () => {
   });
 
   it.each<readonly [string, Readonly<Record<string, string>>, Readonly<Record<string, string>>]>([
-    ["to a folder above", { "a/b/up": ".." }, { "a/b/up": "leads back to a folder that it lies in" }],
-    ["to its own folder", { "a/self": "." }, { "a/self": "leads back to a folder that it lies in" }],
+    ["to a folder above", { "a/b/up": ".." }, { "a/b/up": "leads back to a folder that contains it" }],
+    ["to its own folder", { "a/self": "." }, { "a/self": "leads back to a folder that contains it" }],
     ["to the root", { "a/top": "..", all: "." }, { "a/top": "leads back", all: "leads back" }],
     ["to itself", { "a/x.md": "x.md" }, { "a/x.md": "leads nowhere" }],
     [
@@ -150,7 +150,7 @@ describe("links that are followed", () => {
     const scan = await scanSource(root, follow());
     // For each start folder: one path without a link, 7 with one, 7 × 6 with two, 7 × 6 × 5 with three.
     expect(scan.entries).toHaveLength(8 * (1 + 7 + 7 * 6 + 7 * 6 * 5));
-    expect(Object.values(leftOut(scan))).toContain("a symbolic link that stands behind 3 other ones");
+    expect(Object.values(leftOut(scan))).toContain("a symbolic link that is behind 3 others");
   });
 
   it("includes targets that are excluded at their own paths, and applies the rules to the link's path", async () => {

@@ -341,8 +341,6 @@ describe("the next step for a file", () => {
   });
 
   it("the next step for a file has nothing to do for an unchanged file at a blocker of the source", () => {
-    expect(stepOf({ blocker: "paused", living: row("agreed") })).toEqual(
-      stepOf({ living: row("agreed") }),
-    );
+    expect(stepOf({ blocker: "paused", living: row("agreed") })).toEqual(stepOf({ living: row("agreed") }));
   });
 });

@@ -147,7 +147,7 @@ const cases: readonly Case[] = [
     },
     expected: {
       held: [{ state: "doomed" }],
-      next: { action: "hold", why: expect.stringContaining("it is agreed to") as string },
+      next: { action: "hold", why: expect.stringContaining("it was approved") as string },
     },
   },
   {

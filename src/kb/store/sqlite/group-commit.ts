@@ -230,7 +230,7 @@ function compactStore(db: Connection, path: string, log: ReturnType<typeof openL
   } finally {
     db.pragma("temp_store = MEMORY");
   }
-  throw new KbsyncError("a long read of the store prevents that its log is emptied", {
+  throw new KbsyncError("a long read of the store keeps its log from being emptied", {
     code: "store_busy",
     subject: path,
     retryable: true,
