@@ -333,14 +333,14 @@ describe("the next step for a file", () => {
     expect(stepOf(facts)).toEqual({ action, why: expect.stringMatching(why) as string });
   });
 
-  it("the next step for a file waits at a blocker of the source, and names the following step", () => {
+  it("the next step for a file waits for a blocker of the source, and names the following step", () => {
     expect(stepOf({ blocker: "paused", difference: difference({ gone: [row("agreed")] }) })).toEqual({
       action: "wait",
       why: expect.stringMatching(/^paused; after that: delete, the file is gone/) as string,
     });
   });
 
-  it("the next step for a file has nothing to do for an unchanged file at a blocker of the source", () => {
+  it("the next step for a file has nothing to do for an unchanged file despite a blocker of the source", () => {
     expect(stepOf({ blocker: "paused", living: row("agreed") })).toEqual(stepOf({ living: row("agreed") }));
   });
 });
