@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { parse } from "yaml";
 import { z } from "zod";
-import { containsAnswer } from "../src/cli/evaluation/figures.ts";
+import { containsAnswer } from "../src/lib/retrieval-figures.ts";
 import { answerBuiltin } from "../src/kb/chat/builtin.ts";
 import { openLocalEmbedder } from "../src/kb/embed/local.ts";
 import { contextOf, withContext } from "../src/kb/passages/context.ts";

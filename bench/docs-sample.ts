@@ -1,7 +1,7 @@
 /** The documentation sample of ../shared/data, as the daemon sends it, and the questions about it. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { containsAnswer } from "../src/cli/evaluation/figures.ts";
+import { containsAnswer } from "../src/lib/retrieval-figures.ts";
 import { parseQuestions, type Question } from "../src/cli/evaluation/questions.ts";
 import { nameText } from "../src/sync/document/title.ts";
 import type { JudgedDocument, JudgedSet } from "./judged-sets.ts";

@@ -7,7 +7,7 @@
  * Asks the questions of docs-questions.yaml in `moderate`. Vectors are kept in the temporary folder: making them takes minutes.
  */
 import { parseArgs } from "node:util";
-import { containsAnswer } from "../src/cli/evaluation/figures.ts";
+import { containsAnswer } from "../src/lib/retrieval-figures.ts";
 import { openLocalEmbedder } from "../src/kb/embed/local.ts";
 import { chunkRecursive } from "../src/kb/ingest/chunk/recursive.ts";
 import { contextOf, withContext } from "../src/kb/passages/context.ts";

@@ -3,6 +3,7 @@ import { KbsyncError } from "../lib/failure.ts";
 import { openAgent } from "../lib/proxy.ts";
 import { readServerEvents } from "../lib/server-events.ts";
 import { Change, ChangesAnswer } from "../wire/changes.ts";
+import { EvalAnswer, type EvalBody } from "../wire/evaluation.ts";
 import { FacetsAnswer } from "../wire/facets.ts";
 import type { SearchContext } from "../wire/context.ts";
 import { Failure } from "../wire/failure.ts";
@@ -76,6 +77,8 @@ export interface KnowledgeService {
   ): Promise<RecordsPage>;
   /** Counts the values of metadata of an owner's resources in a collection. Undefined if the service lacks this. */
   facets(request: FacetsRequest, signal: AbortSignal): Promise<FacetsAnswer["data"] | undefined>;
+  /** Measures how well searches find what answers questions. Undefined if the service lacks this. */
+  evaluate(request: EvalRequest, signal: AbortSignal): Promise<EvalAnswer["data"] | undefined>;
   /** Returns a page of changes of documents; by default from the oldest one. Undefined if the service lacks this. */
   changes(page: Partial<PageRequest>, signal: AbortSignal): Promise<ChangesAnswer["data"] | undefined>;
   /**
@@ -92,6 +95,9 @@ export interface KnowledgeService {
   /** Returns a page of owners with resources, by default of the largest size. Undefined if the service lacks this. */
   owners(signal: AbortSignal, page?: Partial<PageRequest>): Promise<OwnersPage | undefined>;
 }
+
+/** Body of an evaluation. Filters are checked by the service. */
+export type EvalRequest = Omit<EvalBody, "settings"> & { readonly settings: readonly object[] };
 
 /** Query of the facets of an owner's part of a collection. */
 export interface FacetsRequest extends Partial<PageRequest> {
@@ -157,14 +163,12 @@ function serviceAt(
 ): KnowledgeService {
   const get = (path: string, signal: AbortSignal): Promise<Answer> =>
     send(agent, dbUrl, path, { method: "GET", headers: { [KEY_HEADER]: pauthkey }, signal });
-  const grant = async (path: string, body: object, signal: AbortSignal): Promise<GrantAnswer["data"]> => {
+  const post = (host: string, path: string, body: object, signal: AbortSignal): Promise<Answer> => {
     const headers = { [KEY_HEADER]: pauthkey, "content-type": "application/json" };
-    const answer = await send(agent, dbUrl, path, {
-      method: "POST",
-      headers,
-      body: JSON.stringify(body),
-      signal,
-    });
+    return send(agent, host, path, { method: "POST", headers, body: JSON.stringify(body), signal });
+  };
+  const grant = async (path: string, body: object, signal: AbortSignal): Promise<GrantAnswer["data"]> => {
+    const answer = await post(dbUrl, path, body, signal);
     if (!lacksOperation(answer)) return accepted(answer, GrantAnswer).data;
     throw new KbsyncError("the service cannot derive keys for clients", { code: "grants_unsupported" });
   };
@@ -173,14 +177,11 @@ function serviceAt(
     return lacksOperation(answer) ? undefined : accepted(answer, ResourceAnswer).data;
   };
   return {
-    search: async (request, signal) => {
-      const answer = await send(agent, apiUrl, ROUTES.query, {
-        method: "POST",
-        headers: { [KEY_HEADER]: pauthkey, "content-type": "application/json" },
-        body: JSON.stringify(request),
-        signal,
-      });
-      return accepted(answer, SearchAnswer);
+    search: async (request, signal) =>
+      accepted(await post(apiUrl, ROUTES.query, request, signal), SearchAnswer),
+    evaluate: async (request, signal) => {
+      const answer = await post(apiUrl, ROUTES.evaluate, request, signal);
+      return lacksOperation(answer) ? undefined : accepted(answer, EvalAnswer).data;
     },
     resource: (id, signal) => one(id, "", signal),
     record: (id, signal) => one(id, "?content=false", signal),

@@ -19,6 +19,8 @@ export const ROUTES = {
   facets: "/api/rag/facets",
   /** api: operation 3, search. */
   query: "/rag/query",
+  /** api: an addition, how well searches find what they should. */
+  evaluate: "/v1/eval",
   /** api: operation 7, chat completion. */
   chat: "/api/v2/model/chat/completion",
   /** api: operation 8, upload an image for chat. */

@@ -26,6 +26,7 @@ export async function checkTools({ client }: Connected, { query, documentId }: S
     list_sources: {},
     list_changes: {},
     list_metadata: { source: sources[0]?.owner_id, collection: sources[0]?.collection_id },
+    evaluate: { questions: [{ question: query, expect: documentId }] },
     search: { query },
     fetch: { id: documentId },
   };

@@ -28,6 +28,7 @@ function tellingOf(fastest: number, moderate: number): { reached: Reached; asked
     records: unused,
     list: unused,
     facets: unused,
+    evaluate: unused,
     createGrant: unused,
     refreshGrant: unused,
     endGrant: unused,

@@ -73,6 +73,7 @@ describe.each(AGES)("tools for a client of the age %s", (age) => {
       "list_sources",
       "list_metadata",
       "list_changes",
+      "evaluate",
       "search",
       "fetch",
     ]);
@@ -115,6 +116,40 @@ describe.each(AGES)("tools for a client of the age %s", (age) => {
       ["kitchen", "moderate", null, 1],
       ["sea", "fastest", "/srv/sea", 2],
     ]);
+  });
+});
+
+describe("the tool evaluate", () => {
+  it("returns figures for each tier and setting, and what came instead of a missed document", async () => {
+    const { call } = await mcp.connect(service.key);
+    const { data, text } = await call("evaluate", {
+      questions: [
+        { question: "why do tides rise", expect: tidesId },
+        { question: "flour and water", expect: ["cake.md"], answer: "salt" },
+      ],
+      settings: [{}, { expand: "section" }],
+    });
+    const rows = data.results.map(({ tier, setting }: { tier: string; setting: number }) => [tier, setting]);
+    expect(rows).toEqual(expect.arrayContaining([["moderate", 1]]) as unknown);
+    expect(data.asked).toBe(2);
+    const missed = data.misses.find(
+      (miss: { tier: string; question: number }) => miss.tier === "moderate" && miss.question === 1,
+    );
+    expect(missed).toMatchObject({ rank: null, came: [{ document_id: breadId }] });
+    expect(text).toMatch(/^2 of 2 questions asked\n.*hit@1 /);
+    const bread = await call("evaluate", {
+      questions: [{ question: "flour and water", expect: breadId, answer: "salt" }],
+      collection: "moderate",
+    });
+    expect(bread.data).toMatchObject({
+      results: [{ tier: "moderate", setting: 0, hit1: 1, hit3: 1, mrr: 1, answer: 1, missed: 0 }],
+      misses: [],
+    });
+    const unknown = await call("evaluate", {
+      questions: [{ question: "q", expect: "a" }],
+      source: "nowhere",
+    });
+    expect([unknown.isError, unknown.text.includes("source_unknown")]).toEqual([true, true]);
   });
 });
 

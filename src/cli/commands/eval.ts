@@ -2,13 +2,14 @@ import { resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Config, loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
+import { figuresOf } from "../../lib/retrieval-figures.ts";
 import type { ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import { openSearchClient, type SearchClient } from "../../sync/operator/search.ts";
 import { Tier } from "../../wire/primitives.ts";
 import { reachService } from "../compose/reached-service.ts";
 import type { ReachedService } from "../compose/embedded-service.ts";
 import { type AskedTier, askQuestions, questionsByTier } from "../evaluation/ask.ts";
-import { figuresOf, type Outcome } from "../evaluation/figures.ts";
+import type { Outcome } from "../evaluation/outcome.ts";
 import {
   compareRuns,
   isSameRun,

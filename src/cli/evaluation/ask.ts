@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import { codeOf, messageOf } from "../../lib/failure.ts";
+import { ANSWER_DEPTH, DEPTH, scoreOf } from "../../lib/retrieval-figures.ts";
 import type { ResourceLookup, SourceScope } from "../../sync/operator/resource-lookup.ts";
 import { bestResults, type SearchClient, searchScopes } from "../../sync/operator/search.ts";
 import type { Tier } from "../../wire/primitives.ts";
-import { ANSWER_DEPTH, containsAnswer, DEPTH, type Outcome } from "./figures.ts";
+import type { Outcome } from "./outcome.ts";
 import { expectedFiles, isGlob, type Question } from "./questions.ts";
 import { PLAIN, type Setting } from "./setting.ts";
 
@@ -125,18 +126,18 @@ async function askOne(
   const ms = performance.now() - startMs;
   const matches = expectedFiles(question);
   const files = results.map(({ payload }) => lookup.fileOf(payload.resourceId));
-  const at = files.findIndex(
-    (file) => file !== undefined && matches(file.path) && (question.source ?? file.source) === file.source,
-  );
-  const { answer } = question;
-  const first = results.slice(0, ANSWER_DEPTH);
+  const passages = results.map(({ payload }, at) => {
+    const file = files[at];
+    const isAsked = file !== undefined && (question.source ?? file.source) === file.source;
+    return { content: payload.content, isExpected: isAsked && matches(file.path) };
+  });
   return {
     question,
-    rank: at === -1 ? null : at + 1,
-    answered:
-      answer === undefined ? null : first.some(({ payload }) => containsAnswer(payload.content, answer)),
+    ...scoreOf(passages, question.answer),
     ms,
-    came: first.map(({ score }, index) => ({ path: files[index]?.path ?? null, score })),
+    came: results
+      .slice(0, ANSWER_DEPTH)
+      .map(({ score }, index) => ({ path: files[index]?.path ?? null, score })),
     problem: isSynced ? null : "no synced file matches what is expected",
   };
 }

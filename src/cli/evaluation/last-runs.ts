@@ -2,9 +2,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
+import { type Figures, figuresOf } from "../../lib/retrieval-figures.ts";
 import { Tier } from "../../wire/primitives.ts";
 import { writeStateFile } from "../state/state-folder.ts";
-import { type Figures, figuresOf, type Outcome } from "./figures.ts";
+import type { Outcome } from "./outcome.ts";
 import { type Question, questionId } from "./questions.ts";
 
 const Result = z.object({ id: z.string(), rank: z.int().nullable(), answered: z.boolean().nullable() });

@@ -5,9 +5,10 @@ import picomatch from "picomatch";
 import { z } from "zod";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { lazyModule } from "../../lib/lazy-module.ts";
+import { comparablePath } from "../../lib/retrieval-figures.ts";
 import { jsonPath, schemaProblems } from "../../lib/schema-issue.ts";
 import { compileGlob } from "../../sync/rules/globs.ts";
-import { QUERY_CHARS_MAX } from "../../wire/search.ts";
+import { QuestionFields } from "../../wire/evaluation.ts";
 
 /** A question with the files that answer it. */
 export interface Question {
@@ -25,8 +26,6 @@ export interface Question {
 /** Most questions of a file: a search takes up to a second, and they are asked one at a time. */
 const QUESTIONS_MAX = 2000;
 const FILE_BYTES_MAX = 4 * 1024 * 1024;
-const ANSWER_CHARS_MAX = 4000;
-const EXPECTED_MAX = 100;
 
 const parser = lazyModule((load) => load("yaml") as typeof import("yaml"));
 
@@ -34,13 +33,7 @@ const Path = z.string().trim().min(1).max(4096);
 const QuestionsFile = z
   .array(
     z.strictObject({
-      question: z.string().trim().min(1).max(QUERY_CHARS_MAX),
-      // The list first: its message names both.
-      expect: z.union([
-        z.array(Path, { error: "expected a path or a list of paths" }).min(1).max(EXPECTED_MAX),
-        Path.transform((path) => [path]),
-      ]),
-      answer: z.string().trim().min(1).max(ANSWER_CHARS_MAX).optional(),
+      ...QuestionFields,
       source: Path.optional(),
     }),
   )
@@ -98,10 +91,10 @@ export function questionId({ question, expect, answer, source }: Question): stri
 
 /** Returns whether a file, by its path below the source, is one of the expected ones. */
 export function expectedFiles({ expect }: Pick<Question, "expect">): (path: string) => boolean {
-  const paths = new Set(expect.map(comparable));
-  const globs = expect.filter(isGlob).map((glob) => compileGlob(comparable(glob)));
+  const paths = new Set(expect.map(comparablePath));
+  const globs = expect.filter(isGlob).map((glob) => compileGlob(comparablePath(glob)));
   return (path) => {
-    const own = comparable(path);
+    const own = comparablePath(path);
     return paths.has(own) || globs.some((glob) => glob.matchesFile(own));
   };
 }
@@ -109,11 +102,6 @@ export function expectedFiles({ expect }: Pick<Question, "expect">): (path: stri
 /** Whether an expectation may match several files. */
 export function isGlob(expected: string): boolean {
   return picomatch.scan(expected).isGlob;
-}
-
-/** Some systems store names decomposed, and keyboards type them composed. */
-function comparable(path: string): string {
-  return path.replace(/^\.\//, "").normalize("NFC");
 }
 
 function readText(file: string): string {

@@ -1,8 +1,9 @@
 import { basename } from "node:path";
+import { ANSWER_DEPTH, DEPTH, type Figures, HIT_DEPTH, isMissed } from "../../lib/retrieval-figures.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import { counted, localTime, thousands } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
-import { ANSWER_DEPTH, DEPTH, type Figures, HIT_DEPTH, type Outcome } from "./figures.ts";
+import type { Outcome } from "./outcome.ts";
 import type { Change, Comparison, Result } from "./last-runs.ts";
 import { settingName } from "./setting.ts";
 
@@ -106,7 +107,7 @@ function msText(ms: number | null): string {
 }
 
 function missesText(name: string, { outcomes, ...asked }: TierReport): string {
-  const missed = outcomes.filter(({ rank, answered }) => isMiss(rank) || answered === false);
+  const missed = outcomes.filter(isMissed);
   if (missed.length === 0) return "";
   const lines = missed.slice(0, SHOWN).flatMap((outcome) => missLines(name, outcome));
   return `${settingName(asked)}: ${counted(missed.length, "question")} missed\n${listText(lines, missed.length)}`;

@@ -2,15 +2,11 @@ import { InvalidArgumentError } from "commander";
 import { z } from "zod";
 import { schemaProblems } from "../../lib/schema-issue.ts";
 import type { SearchQuery } from "../../sync/remote/remote.ts";
-import { ContextFields } from "../../wire/context.ts";
+import { SettingFields } from "../../wire/evaluation.ts";
 
-const { expand, max_tokens, max_per_document, collapse } = ContextFields;
 /** The fields of a search that an evaluation compares. A filter is checked by the service. */
 const Fields = z.strictObject({
-  expand,
-  max_tokens,
-  max_per_document,
-  collapse,
+  ...SettingFields,
   filter: z.record(z.string(), z.unknown()).optional(),
 });
 

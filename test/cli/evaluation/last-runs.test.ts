@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Outcome } from "../../../src/cli/evaluation/figures.ts";
+import type { Outcome } from "../../../src/cli/evaluation/outcome.ts";
 import { compareRuns, readLastRuns, runOf, storeRuns } from "../../../src/cli/evaluation/last-runs.ts";
 
 function outcome(name: string, rank: number | null, answered: boolean | null = null): Outcome {

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { figuresOf, type Outcome } from "../../../src/cli/evaluation/figures.ts";
+import type { Outcome } from "../../../src/cli/evaluation/outcome.ts";
+import { figuresOf } from "../../../src/lib/retrieval-figures.ts";
 import { compareRuns, runOf } from "../../../src/cli/evaluation/last-runs.ts";
 import { reportText, shortfalls, shortfallText } from "../../../src/cli/evaluation/report.ts";
 import { localTime } from "../../../src/cli/output/progress.ts";

@@ -95,6 +95,15 @@ const ASKS: Readonly<Record<string, Ask>> = {
     sent: ({ resource }) => ({ body: { query: "moon", doc_id: resource._id } }),
     finds: "nothing",
   },
+  "POST /v1/eval": {
+    sent: ({ resource: { collectionId, ownerId } }) => ({
+      body: {
+        questions: [{ question: "moon", expect: "tides.md" }],
+        parts: [{ collection_id: collectionId, owner_id: ownerId }],
+      },
+    }),
+    finds: "nothing",
+  },
   "GET /files/:token/:name": { path: ({ fileUrl }) => new URL(fileUrl).pathname, finds: "nothing" },
   "POST /api/v2/model/chat/completion": {
     sent: ({ agentId }) => ({ body: { user: "moon", agent_id: agentId } }),

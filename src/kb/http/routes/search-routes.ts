@@ -5,6 +5,7 @@ import { FacetsAnswer, FacetsQuery } from "../../../wire/facets.ts";
 import { SearchBody } from "../../../wire/search.ts";
 import { readFacets } from "../../resources/facets.ts";
 import { queryWithReceipt } from "../../resources/query.ts";
+import { addEvalRoutes } from "./eval-routes.ts";
 import { addOperation, answer } from "../operation/operation.ts";
 import type { HttpParts } from "../operation/operation.ts";
 import { readBody, readInput } from "../body/validate.ts";
@@ -12,7 +13,7 @@ import { readBody, readInput } from "../body/validate.ts";
 /** A query of 8000 characters, all escaped, and the other fields. */
 const SEARCH_BODY_BYTES_MAX = 128 * 1024;
 
-/** Adds operation 3, and the addition that lists what its filters can name. */
+/** Adds operation 3, and the additions that list what its filters can name and measure what it finds. */
 export function addSearchRoutes(server: FastifyInstance, parts: HttpParts): void {
   addOperation(server, parts, {
     method: "POST",
@@ -49,4 +50,5 @@ export function addSearchRoutes(server: FastifyInstance, parts: HttpParts): void
       return answer(200, "Facets fetched successfully", facets);
     },
   });
+  addEvalRoutes(server, parts);
 }

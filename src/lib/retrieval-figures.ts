@@ -1,27 +1,3 @@
-import type { Question } from "./questions.ts";
-
-/** A passage that a search returned. */
-export interface Passage {
-  /** Path of its file below the source; null for a document that this state folder does not know. */
-  readonly path: string | null;
-  readonly score: number;
-}
-
-/** Result of a question. */
-export interface Outcome {
-  readonly question: Question;
-  /** Rank of the first passage from an expected file, from 1; null: none among the first `DEPTH`. */
-  readonly rank: number | null;
-  /** Whether one of the first `ANSWER_DEPTH` passages contains the answer; null: the question has none. */
-  readonly answered: boolean | null;
-  /** Time of the search; null if it failed. */
-  readonly ms: number | null;
-  /** The first passages, best first. */
-  readonly came: readonly Passage[];
-  /** Why there is no result, or why there can be none: the request's failure, or a file that is not synced. */
-  readonly problem: string | null;
-}
-
 /** Figures of a set of questions; each but `medianMs` is from 0 to 1. */
 export interface Figures {
   readonly questions: number;
@@ -51,7 +27,7 @@ export const HIT_DEPTH = 3;
  * - `answer`: share of the questions with an answer that one of the first 3 passages contains it ("top-k retrieval
  *   accuracy", Karpukhin et al., Dense Passage Retrieval, 2020, https://arxiv.org/abs/2004.04906).
  */
-export function figuresOf(outcomes: readonly Pick<Outcome, "rank" | "answered" | "ms">[]): Figures {
+export function figuresOf(outcomes: readonly (Scored & { readonly ms: number | null })[]): Figures {
   const withAnswer = outcomes.filter(({ answered }) => answered !== null);
   const share = (hits: number, of: number): number => (of === 0 ? 0 : hits / of);
   const hits = (depth: number): number =>
@@ -68,6 +44,40 @@ export function figuresOf(outcomes: readonly Pick<Outcome, "rank" | "answered" |
         : share(withAnswer.filter(({ answered }) => answered).length, withAnswer.length),
     medianMs: median(outcomes.flatMap(({ ms }) => (ms === null ? [] : [ms]))),
   };
+}
+
+/** A passage that a search returned. */
+export interface FoundPassage {
+  readonly content: string;
+  readonly isExpected: boolean;
+}
+
+/** Result of a question. */
+export interface Scored {
+  /** Rank of the first passage from an expected file, from 1; null: none among them. */
+  readonly rank: number | null;
+  /** Whether one of the first `ANSWER_DEPTH` passages contains the answer; null: the question has none. */
+  readonly answered: boolean | null;
+}
+
+/** Scores the passages of a question, best first. */
+export function scoreOf(passages: readonly FoundPassage[], answer: string | undefined): Scored {
+  const at = passages.findIndex(({ isExpected }) => isExpected);
+  const first = passages.slice(0, ANSWER_DEPTH);
+  return {
+    rank: at === -1 ? null : at + 1,
+    answered: answer === undefined ? null : first.some(({ content }) => containsAnswer(content, answer)),
+  };
+}
+
+/** Whether a question counts as missed: its expected files are not among the first passages, or its answer is not. */
+export function isMissed({ rank, answered }: Scored): boolean {
+  return rank === null || rank > HIT_DEPTH || answered === false;
+}
+
+/** Returns a path as it is compared: some systems store names decomposed, and keyboards type them composed. */
+export function comparablePath(path: string): string {
+  return path.replace(/^\.\//, "").normalize("NFC");
 }
 
 /** Whether a text contains an answer, where any run of white space equals any other. */

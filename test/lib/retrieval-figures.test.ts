@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { containsAnswer, figuresOf } from "../../../src/cli/evaluation/figures.ts";
+import { containsAnswer, figuresOf } from "../../src/lib/retrieval-figures.ts";
 
 it("counts hits, reciprocal ranks and answers as defined, with failed questions as misses", () => {
   const figures = figuresOf([

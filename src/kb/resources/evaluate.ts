@@ -1,0 +1,170 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { codeOf, KbsyncError } from "../../lib/failure.ts";
+import {
+  ANSWER_DEPTH,
+  comparablePath,
+  DEPTH,
+  figuresOf,
+  isMissed,
+  scoreOf,
+  type Scored,
+} from "../../lib/retrieval-figures.ts";
+import type { FoundResult } from "../../wire/answers.ts";
+import type { EvalAnswer, EvalBody, EvalQuestion, EvalResult } from "../../wire/evaluation.ts";
+import { Tier } from "../../wire/primitives.ts";
+import type { KnowledgeBase } from "./knowledge-base.ts";
+import { noCollection } from "./list.ts";
+import { queryResources } from "./query.ts";
+import type { Searched } from "./receipt.ts";
+
+/** How an evaluation takes its turns with other requests. */
+export interface EvalTurns {
+  /** Aborted if the client leaves. */
+  readonly signal: AbortSignal;
+  /** Counts a search against the rate of the caller's key. Throws `rate_limited`, and what a key that has ended is refused with. */
+  readonly take: () => Promise<void>;
+  readonly during: <T>(search: () => Promise<T>) => Promise<T>;
+  /** Monotonic. */
+  readonly nowMs: () => number;
+}
+
+/** What a question gave in one tier and setting. */
+interface Outcome extends Scored {
+  readonly ms: number;
+  readonly isFallback: boolean;
+  /** Without texts, which may be long. */
+  readonly came: EvalResult["misses"][number]["came"];
+}
+
+/** A tier with its parts, in one setting. */
+interface Row {
+  readonly tier: Tier;
+  readonly parts: readonly Searched[];
+  readonly setting: EvalBody["settings"][number];
+  /** Its index. */
+  readonly at: number;
+  readonly outcomes: Outcome[];
+}
+
+/**
+ * Asks questions whose answers are known, one search at a time, and returns how well searches find them. Every question is asked in
+ * all tiers and settings before the next one; when the time ends, only the questions before count. Throws the refusal of an
+ * unknown collection, `EvalTurns.take` and the signal's reason.
+ */
+export async function evaluate(
+  kb: KnowledgeBase,
+  accountId: string,
+  { questions, parts, settings, timeout_seconds: seconds }: EvalBody,
+  turns: EvalTurns,
+): Promise<EvalAnswer["data"]> {
+  const endMs = turns.nowMs() + seconds * 1000;
+  const searched = await findParts(kb, accountId, parts);
+  const rows = Tier.options.flatMap((tier) => {
+    const own = searched.filter((part) => part.tier === tier);
+    return own.length === 0
+      ? []
+      : settings.map((setting, at): Row => ({ tier, parts: own, setting, at, outcomes: [] }));
+  });
+  let asked = 0;
+  for (const question of questions) {
+    const outcomes = await askInAll(kb, accountId, question, rows, endMs, turns);
+    if (outcomes === undefined) break;
+    rows.forEach((row, at) => row.outcomes.push(...outcomes.slice(at, at + 1)));
+    asked += 1;
+  }
+  return { asked, questions: questions.length, results: asked === 0 ? [] : rows.map(resultOf) };
+}
+
+async function findParts(
+  kb: KnowledgeBase,
+  accountId: string,
+  parts: EvalBody["parts"],
+): Promise<readonly Searched[]> {
+  const found = new Map<string, Searched>();
+  for (const { collection_id: collectionId, owner_id } of parts) {
+    const ownerId = owner_id.toWellFormed();
+    const tier = await kb.collections.tierOf(accountId, collectionId);
+    if (tier === undefined) throw noCollection(collectionId, "parts");
+    found.set(JSON.stringify([collectionId, ownerId]), { scope: { accountId, collectionId, ownerId }, tier });
+  }
+  return [...found.values()];
+}
+
+/** Asks a question in all rows. Undefined: the time ended before. */
+async function askInAll(
+  kb: KnowledgeBase,
+  accountId: string,
+  question: EvalQuestion,
+  rows: readonly Row[],
+  endMs: number,
+  turns: EvalTurns,
+): Promise<readonly Outcome[] | undefined> {
+  const outcomes: Outcome[] = [];
+  const isExpected = expectedDocument(question.expect);
+  for (const { parts, setting } of rows) {
+    const results: FoundResult[] = [];
+    let isFallback = false;
+    let ms = 0;
+    for (const part of parts) {
+      if (!(await takeTurn(turns, endMs))) return undefined;
+      const startMs = turns.nowMs();
+      const body = { query: question.question, top_k: DEPTH, ...setting };
+      const found = await turns.during(() => queryResources(kb, accountId, part, body));
+      const tookMs = turns.nowMs() - startMs;
+      kb.usage.noteSearch(accountId, tookMs / 1000);
+      results.push(...found.results);
+      isFallback ||= found.fallback !== undefined;
+      ms += tookMs;
+    }
+    const best = results.toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)).slice(0, DEPTH);
+    const passages = best.map(({ payload }) => ({
+      content: payload.content,
+      isExpected: isExpected(payload),
+    }));
+    const came = best.slice(0, ANSWER_DEPTH).map(({ score, payload: { resourceId, filePath } }) => ({
+      resourceId,
+      path: filePath ?? null,
+      score,
+    }));
+    outcomes.push({ ...scoreOf(passages, question.answer), ms, isFallback, came });
+  }
+  return outcomes;
+}
+
+/** Waits for the turn of a search. False: there is none before the end. */
+async function takeTurn({ take, nowMs, signal }: EvalTurns, endMs: number): Promise<boolean> {
+  for (;;) {
+    signal.throwIfAborted();
+    if (nowMs() >= endMs) return false;
+    try {
+      await take();
+      return true;
+    } catch (error) {
+      if (!(error instanceof KbsyncError) || codeOf(error) !== "rate_limited") throw error;
+      const waitMs = (error.retryAfterSeconds ?? 1) * 1000;
+      if (nowMs() + waitMs >= endMs) return false;
+      await pause(waitMs, undefined, { signal });
+    }
+  }
+}
+
+/** Returns whether a document is an expected one, by its path, a folder above it, or its id. */
+function expectedDocument(expect: readonly string[]): (payload: FoundResult["payload"]) => boolean {
+  const names = new Set(expect.map(comparablePath));
+  const folders = [...names].filter((name) => name.endsWith("/"));
+  return ({ resourceId, filePath }) => {
+    if (names.has(resourceId)) return true;
+    if (filePath === undefined) return false;
+    const path = comparablePath(filePath);
+    return names.has(path) || folders.some((folder) => path.startsWith(folder));
+  };
+}
+
+function resultOf({ tier, at: setting, outcomes }: Row): EvalResult {
+  const { hit1, hit3, mrr, answer, medianMs } = figuresOf(outcomes);
+  const misses = outcomes.flatMap(({ rank, answered, came }, question) =>
+    isMissed({ rank, answered }) ? [{ question, rank, answered, came }] : [],
+  );
+  const fallbacks = outcomes.filter(({ isFallback }) => isFallback).length;
+  return { tier, setting, hit1, hit3, mrr, answer, medianMs: medianMs ?? 0, fallbacks, misses };
+}

@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { createBody, openRunning, type Answered, type Running } from "../service/running.ts";
+
+let running: Running;
+let parts: { collection_id: string; owner_id: string }[];
+let domeId: string;
+beforeAll(async () => {
+  running = await openRunning();
+  const create = async (path: string | undefined, content: string, details: string) => {
+    const body = createBody({
+      title: "Note",
+      content,
+      owner_id: "observatory",
+      collection_details: details,
+      metadata: path === undefined ? {} : { path },
+    });
+    return (await running.send("POST", "/api/rag/resource", { body })).json.data;
+  };
+  const dome = await create("handbook/dome.md", "The dome is opened never while it rains.", "fastest");
+  domeId = dome._id;
+  await create("handbook/ma\u00f1ana.md", "Mirrors are cleaned tomorrow.", "fastest");
+  await create(undefined, "Bread needs salt and patience.", "fastest");
+  const other = await create("kitchen/bread.md", "Bread needs salt.", "moderate");
+  const part = (collection_id: string) => ({ collection_id, owner_id: "observatory" });
+  parts = [part(dome.collectionId), part(dome.collectionId), part(other.collectionId)];
+}, 60_000);
+afterAll(() => running.close());
+
+const evaluate = (fields: object, key?: string): Promise<Answered> =>
+  running.send("POST", "/v1/eval", {
+    body: { parts: parts.slice(0, 1), ...fields },
+    ...(key !== undefined && { key }),
+  });
+const QUESTIONS = [
+  {
+    question: "may the dome be opened while it rains",
+    expect: "handbook/dome.md",
+    answer: "never  while it\nrains",
+  },
+  { question: "when are mirrors cleaned", expect: ["nowhere.md", "./handbook/man\u0303ana.md"] },
+  { question: "what does bread need", expect: "kitchen/bread.md", answer: "yeast" },
+];
+
+it("returns hit rates, reciprocal rank, answers and misses per tier and setting", async () => {
+  const { status, json } = await evaluate({
+    questions: QUESTIONS,
+    parts,
+    settings: [{}, { expand: "section", max_tokens: 500 }, { filter: { path: "handbook/dome.md" } }],
+  });
+  expect(status).toBe(200);
+  const { asked, questions, results } = json.data;
+  expect({ asked, questions }).toEqual({ asked: 3, questions: 3 });
+  expect(results.map(({ tier, setting }: { tier: string; setting: number }) => [tier, setting])).toEqual([
+    ["fastest", 0],
+    ["fastest", 1],
+    ["fastest", 2],
+    ["moderate", 0],
+    ["moderate", 1],
+    ["moderate", 2],
+  ]);
+  expect(results[0]).toMatchObject({ hit1: 2 / 3, hit3: 2 / 3, mrr: 2 / 3, answer: 1 / 2, fallbacks: 0 });
+  expect(results[0].misses).toMatchObject([{ question: 2, rank: null, answered: false }]);
+  expect(results[0].misses[0].came[0]).toMatchObject({ path: null });
+  expect(results[1]).toMatchObject({ hit1: 2 / 3, answer: 1 / 2 });
+  expect(results[2]).toMatchObject({ hit1: 1 / 3, answer: 1 / 2 });
+  expect(results[3]).toMatchObject({ hit1: 1 / 3, mrr: 1 / 3 });
+});
+
+it("takes a folder and a document's id as what is expected", async () => {
+  const [first] = QUESTIONS;
+  for (const expect_ of ["handbook/", domeId]) {
+    const { json } = await evaluate({ questions: [{ ...first, expect: expect_ }] });
+    expect(json.data.results[0]).toMatchObject({ hit1: 1, misses: [] });
+  }
+  const { json } = await evaluate({ questions: [{ ...first, expect: "hand/" }] });
+  expect(json.data.results[0]).toMatchObject({ hit1: 0, answer: 1 });
+});
+
+it.each([
+  ["no questions", { questions: [] }, 400, "questions"],
+  ["a question without what is expected", { questions: [{ question: "why" }] }, 400, "questions[0].expect"],
+  ["too many questions", { questions: Array.from({ length: 201 }, () => QUESTIONS[0]) }, 400, "questions"],
+  [
+    "a foreign collection",
+    { questions: QUESTIONS, parts: [{ collection_id: "f".repeat(24), owner_id: "o" }] },
+    404,
+    "parts",
+  ],
+  [
+    "a bad filter",
+    { questions: QUESTIONS, settings: [{ filter: { a: { like: 1 } } }] },
+    400,
+    "settings[0].filter.a.like",
+  ],
+])("refuses %s", async (_name, fields, status, field) => {
+  const answered = await evaluate(fields);
+  expect(answered.status).toBe(status);
+  expect(answered.json.error.field).toBe(field);
+});
+
+it("runs one evaluation of an account at a time", async () => {
+  const many = Array.from({ length: 200 }, () => QUESTIONS[0]);
+  const both = await Promise.all([
+    evaluate({ questions: many, parts }),
+    evaluate({ questions: many, parts }),
+  ]);
+  expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 503]);
+  expect(both.find(({ status }) => status === 503)?.json.error.code).toBe("overloaded");
+  expect((await evaluate({ questions: QUESTIONS })).status).toBe(200);
+});
+
+it("counts each search against the rate of the key, and answers what was asked when the time ends", async () => {
+  const limited = await openRunning({ rate: { perMinute: 1, burst: 4 } });
+  try {
+    const body = createBody({ content: "The dome.", owner_id: "o", collection_details: "fastest" });
+    const { collectionId } = (await limited.send("POST", "/api/rag/resource", { body })).json.data;
+    const { json } = await limited.send("POST", "/v1/eval", {
+      body: {
+        questions: Array.from({ length: 9 }, () => ({ question: "dome", expect: "a.md" })),
+        parts: [{ collection_id: collectionId, owner_id: "o" }],
+        timeout_seconds: 2,
+      },
+    });
+    expect(json.data).toMatchObject({ asked: 2, questions: 9 });
+    expect(json.data.results[0].misses).toHaveLength(2);
+  } finally {
+    await limited.close();
+  }
+});
