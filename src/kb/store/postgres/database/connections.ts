@@ -49,6 +49,8 @@ export function openConnections(url: string, max: number, answerMs = ANSWER_MS):
     keepAlive: true,
     application_name: "kbsync",
     types: TYPES,
+    // Statements are sent without waiting for the answers to those before them, and carried out in the order in which they were sent.
+    pipeline: true,
   });
   // A connection that ends while nobody uses it leaves the pool; the next work opens another one.
   pool.on("error", () => {});
@@ -61,8 +63,9 @@ export function openConnections(url: string, max: number, answerMs = ANSWER_MS):
       client.on("error", ignore);
       let failure: unknown;
       try {
-        await client.query(begin);
-        const result = await work(statementsOn(client));
+        const begun = client.query(begin);
+        const result = await work(statementsOn(client, begun));
+        await begun;
         await commit(client);
         return result;
       } catch (error) {
@@ -96,12 +99,15 @@ function limits(statementMs = STATEMENT_MS, lockMs = LOCK_MS): string {
 }
 
 async function commit(client: PoolClient): Promise<void> {
+  let command: string;
   try {
-    await client.query("COMMIT");
+    ({ command } = await client.query("COMMIT"));
   } catch (error) {
     if (!isConnectionLoss(error) || wasNotSent(error)) throw error;
     throw new CommitUnknown("the connection was lost during a commit", { cause: error });
   }
+  // A transaction with a failed statement is rolled back, which is no error of COMMIT.
+  if (command !== "COMMIT") throw new Error(`the transaction ended with ${command}`);
 }
 
 /** Reports whether a connection can be used again after a failure: it answers, and its transaction is undone. */
@@ -115,9 +121,23 @@ async function isUsable(client: PoolClient, failure: unknown): Promise<boolean> 
   }
 }
 
-function statementsOn(on: Pick<Pool | PoolClient, "query">): Transaction {
+/**
+ * Returns the statements of a transaction that `begun` begins, or single ones. A read at the start is sent along with BEGIN. A write waits
+ * for the answer: if BEGIN is cancelled, the statements behind it are carried out on their own.
+ */
+function statementsOn(on: Pick<Pool | PoolClient, "query">, begun?: Promise<unknown>): Transaction {
+  let waiting = begun;
+  let isHeld = false;
+  // The work may end without a statement, and its failure comes first.
+  void begun?.then(
+    () => (waiting = undefined),
+    () => undefined,
+  );
   const query = async (statement: string, parameters: Parameters): Promise<QueryResult> => {
     const { text, names } = numbered(statement);
+    // Whatever follows a statement that waits does so too: the order stays as it is.
+    isHeld ||= !READ.test(text);
+    if (waiting !== undefined && isHeld) await waiting;
     return on.query(
       text,
       names.map((name) => escaped(parameters[name] ?? null)),
@@ -132,6 +152,9 @@ function statementsOn(on: Pick<Pool | PoolClient, "query">): Transaction {
     run: async (statement, parameters = {}) => (await query(statement, parameters)).rowCount ?? 0,
   };
 }
+
+/** A statement that changes nothing if it is carried out on its own. */
+const READ = /^\s*SELECT\b/;
 
 /** Integers of 64 bits are numbers here: rows, counts and times stay below 2^53. Sums of them are `numeric`. */
 const TYPES: CustomTypesConfig = {

@@ -58,6 +58,34 @@ describe.skipIf(isSkipped())("a database", () => {
     expect(await valueOf("c")).toBe(1);
   });
 
+  it("fails with the first of several statements sent at once, writes none of them, and goes on with the connection", async () => {
+    const before = await valueOf("a");
+    const failing = database.run("write", "", (tx) =>
+      Promise.all([
+        tx.run(ADD, { name: "a" }),
+        tx.run("INSERT INTO counter VALUES ('a', 0)"),
+        tx.run("SELECT 1 / 0"),
+        tx.run(ADD, { name: "b" }),
+      ]),
+    );
+    await expect(failing).rejects.toMatchObject({ code: "conflict" });
+    expect(await valueOf("a")).toBe(before);
+    await Promise.all(
+      Array.from({ length: 20 }, () => database.run("write", "", (tx) => tx.run(ADD, { name: "a" }))),
+    );
+    expect(await valueOf("a")).toBe((before ?? 0) + 20);
+  });
+
+  it("reports a transaction as failed in which a failure was overlooked", async () => {
+    const before = await valueOf("a");
+    const failing = database.run("write", "", async (tx) => {
+      await tx.run(ADD, { name: "a" });
+      await tx.run("SELECT 1 / 0").catch(() => undefined);
+    });
+    await expect(failing).rejects.toMatchObject({ code: "store_failed" });
+    expect(await valueOf("a")).toBe(before);
+  });
+
   it("does not run a transaction again whose connection was lost during its commit, and answers 503", async () => {
     await query(
       url,
