@@ -9,6 +9,7 @@ import { refuseUnfinished } from "./database/unfinished.ts";
 import { openClaims } from "./queue/claims.ts";
 import { openTokenBuckets } from "./queue/token-buckets.ts";
 import { operationsOn } from "./operations.ts";
+import { groupCreatesOn } from "./resources/group-creates.ts";
 import { makeIndexCaches } from "./search/caches.ts";
 import { openNotices } from "./notices/notices.ts";
 import { openMerging, purgeRemoved } from "./words/merging.ts";
@@ -32,11 +33,15 @@ export async function openPostgresStore(url: string, listener?: DatabaseListener
   }
   const turns = openTurns();
   const caches = makeIndexCaches();
+  const grouped = { records: groupCreatesOn(database, nameOf(url)), queue: {}, index: {} };
   const methods = makeMethods(KINDS, (port, name, method) => (...given) => {
-    const run = (): Promise<unknown> =>
-      database.run(modeOf(port, name, method.kind), accountOf(method, given), async (tx) =>
-        answerMethods(operationsOn(tx, caches))({ port, name, given }),
+    const call = { port, name, given };
+    const run = async (): Promise<unknown> => {
+      if (Object.hasOwn(grouped[port], name)) return answerMethods(grouped)(call);
+      return database.run(modeOf(port, name, method.kind), accountOf(method, given), async (tx) =>
+        answerMethods(operationsOn(tx, caches))(call),
       );
+    };
     const record = isWrite(method.kind) ? recordOf(given[0]) : undefined;
     return record === undefined ? run() : turns.run(record, run);
   }) as unknown as Ports; // every method of the ports has one of the kinds

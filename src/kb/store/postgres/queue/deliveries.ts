@@ -19,20 +19,30 @@ export async function publish(
   resource: Omit<Resource, "content">,
   nowIso: string,
 ): Promise<void> {
+  await publishAll(tx, type, resource.accountId, [{ resource, nowIso }]);
+}
+
+/** Queues events of one type, of resources of one account, in their order. */
+export async function publishAll(
+  tx: Transaction,
+  type: EventType,
+  accountId: string,
+  events: readonly { readonly resource: Omit<Resource, "content">; readonly nowIso: string }[],
+): Promise<void> {
   const endpoints = await tx.all<{ id: string; events: string }>(
     "SELECT id, events FROM webhook_endpoint WHERE account_id = @accountId AND enabled ORDER BY number",
-    { accountId: resource.accountId },
+    { accountId },
   );
-  const wanted = endpoints.filter(({ events }) => isWanted(events, type));
+  const wanted = endpoints.filter((endpoint) => isWanted(endpoint.events, type));
   if (wanted.length === 0) return;
-  const message = eventMessage(type, resource, nowIso);
-  for (const { id } of wanted) await write(tx, message, id);
+  const messages = events.map(({ resource, nowIso }) => eventMessage(type, resource, nowIso));
+  for (const { id } of wanted) await write(tx, accountId, messages, id);
 }
 
 /** Queues a message for a registered endpoint, if it exists, or for the address given with it. */
 export async function addDelivery(tx: Transaction, { to, ...message }: NewDelivery): Promise<void> {
   if ("target" in to) {
-    await write(tx, message, to.target);
+    await write(tx, message.accountId, [message], to.target);
     return;
   }
   const { endpointId } = to;
@@ -40,7 +50,7 @@ export async function addDelivery(tx: Transaction, { to, ...message }: NewDelive
     "SELECT 1 FROM webhook_endpoint WHERE id = @endpointId AND account_id = @accountId FOR KEY SHARE",
     { endpointId, accountId: message.accountId },
   );
-  if (found !== undefined) await write(tx, message, endpointId);
+  if (found !== undefined) await write(tx, message.accountId, [message], endpointId);
 }
 
 /** Removes the oldest dead letters of an account above the maximum. */
@@ -53,34 +63,43 @@ export async function trimDead(tx: Transaction, accountId: string): Promise<void
   );
 }
 
+/** Queues messages of an account for one receiver, in their order. */
 async function write(
   tx: Transaction,
-  { accountId, eventId, type, body, reads, nowMs }: Message,
+  accountId: string,
+  messages: readonly Message[],
   to: string | DeliveryTarget,
 ): Promise<void> {
   const isOwn = typeof to !== "string";
   const line = isOwn ? ownLine(accountId, to.url) : to;
   const [from, until] = isOwn ? [`${accountId} `, `${accountId}!`] : [to, to];
-  const full = await tx.get(
-    `SELECT 1 FROM job WHERE queue = 'webhook' AND NOT is_dead AND line BETWEEN @from AND @until LIMIT 1 OFFSET ${WAITING_MAX - 1}`,
-    { from, until },
-  );
-  const isDead = full !== undefined;
-  const jobBody: DeliveryBody = { type, body, ...(reads && { reads }), ...(isOwn && { target: to }) };
-  await lockPuts(tx, "webhook");
+  const [found] = await Promise.all([
+    tx.get<{ jobs: number }>(
+      `SELECT count(*) AS jobs FROM (
+        SELECT 1 FROM job WHERE queue = 'webhook' AND NOT is_dead AND line BETWEEN @from AND @until LIMIT ${WAITING_MAX}) AS waiting`,
+      { from, until },
+    ),
+    lockPuts(tx, "webhook"),
+  ]);
+  const room = WAITING_MAX - (found?.jobs ?? 0);
   // 0 is due at any clock time: the clock may be set back before the first attempt.
   await tx.run(
     `INSERT INTO job (queue, account_id, line, name, is_dead, due_ms, created_ms, problem, body)
-    VALUES ('webhook', @accountId, @line, @eventId, @isDead, 0, @nowMs, @problem, @jobBody)`,
+    SELECT 'webhook', @accountId, @line, name, nth > @room::bigint, 0, created_ms, CASE WHEN nth > @room::bigint THEN @problem END, body
+    FROM unnest(@names::text[], @times::bigint[], @bodies::text[]) WITH ORDINALITY AS new (name, created_ms, body, nth)
+    ORDER BY nth`,
     {
       accountId,
       line,
-      eventId,
-      isDead,
-      nowMs,
-      problem: isDead ? fullProblem(isOwn) : null,
-      jobBody: JSON.stringify(jobBody),
+      room,
+      problem: fullProblem(isOwn),
+      names: messages.map(({ eventId }) => eventId),
+      times: messages.map(({ nowMs }) => nowMs),
+      bodies: messages.map(({ type, body, reads }) => {
+        const jobBody: DeliveryBody = { type, body, ...(reads && { reads }), ...(isOwn && { target: to }) };
+        return JSON.stringify(jobBody);
+      }),
     },
   );
-  if (isDead) await trimDead(tx, accountId);
+  if (messages.length > room) await trimDead(tx, accountId);
 }

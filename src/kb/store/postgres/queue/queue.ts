@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { KbsyncError } from "../../../../lib/failure.ts";
 import { fitsShare } from "../../../../lib/shares.ts";
 import {
@@ -53,24 +54,67 @@ export function queueOn(tx: Transaction): Queue {
  * Puts a job. Should be the last statement of its transaction but for updates of rows that it has locked: readers of the queue wait for it.
  */
 async function put(tx: Transaction, job: NewJob): Promise<void> {
-  const { jobsMax, charsMax = Infinity, ownerId = "", fileToken = null, queue, accountId, line } = job;
-  if (IN_ORDER[queue]) await lockLine(tx, queue, line);
-  await lockPuts(tx, queue);
-  const total = await tx.get<{ jobs: number; ownJobs: number; chars: number; ownChars: number }>(
+  if (IN_ORDER[job.queue]) await lockLine(tx, job.queue, job.line);
+  await lockPuts(tx, job.queue);
+  const [refused] = await refusals(tx, [job]);
+  if (refused !== undefined) throw refused;
+  await insertJobs(tx, [job]);
+}
+
+/**
+ * Puts jobs that are the first of their lines, and that `refusals` has admitted: nobody else can put one there before this transaction
+ * has ended. Comes last in its transaction, as `put`.
+ */
+export async function putFirst(tx: Transaction, queue: QueueName, jobs: readonly NewJob[]): Promise<void> {
+  await Promise.all([lockPuts(tx, queue), insertJobs(tx, jobs)]);
+}
+
+/** Returns for each of these jobs, which are of one queue and one account, why it may not be put. */
+export async function refusals(
+  tx: Transaction,
+  jobs: readonly NewJob[],
+): Promise<(KbsyncError | undefined)[]> {
+  const [{ queue, accountId } = { queue: "", accountId: "" }] = jobs;
+  const waiting = await tx.get<{ jobs: number; ownJobs: number; chars: number; ownChars: number }>(
     `SELECT count(*) AS jobs, count(*) FILTER (WHERE account_id = @accountId) AS "ownJobs",
       coalesce(sum(chars), 0) AS chars, coalesce(sum(chars) FILTER (WHERE account_id = @accountId), 0) AS "ownChars"
     FROM job WHERE queue = @queue AND NOT is_dead`,
     { queue, accountId },
   );
-  const { jobs, ownJobs, chars, ownChars } = total ?? { jobs: 0, ownJobs: 0, chars: 0, ownChars: 0 };
-  const added = job.body.length;
-  if (!fitsShare(jobsMax, jobs, ownJobs, 1) || !fitsShare(charsMax, chars, ownChars, added))
-    throw new KbsyncError("too much work is waiting", { code: "queue_full", retryable: true });
+  assert(waiting !== undefined);
+  let [added, addedChars] = [0, 0];
+  return jobs.map(({ jobsMax, charsMax = Infinity, body: { length: chars } }) => {
+    if (
+      !fitsShare(jobsMax, waiting.jobs + added, waiting.ownJobs + added, 1) ||
+      !fitsShare(charsMax, waiting.chars + addedChars, waiting.ownChars + addedChars, chars)
+    )
+      return new KbsyncError("too much work is waiting", { code: "queue_full", retryable: true });
+    added += 1;
+    addedChars += chars;
+    return undefined;
+  });
+}
+
+async function insertJobs(tx: Transaction, jobs: readonly NewJob[]): Promise<void> {
   // 0 is due at any clock time: the clock may be set back before the job is leased.
   await tx.run(
     `INSERT INTO job (queue, account_id, owner_id, line, name, due_ms, created_ms, file_token, chars, body)
-    VALUES (@queue, @accountId, @ownerId, @line, @name, 0, @nowMs, @fileToken, @added, @body)`,
-    { queue, accountId, ownerId, line, name: job.name, nowMs: job.nowMs, fileToken, added, body: job.body },
+    SELECT queue, account_id, owner_id, line, name, 0, created_ms, file_token, chars, body
+    FROM unnest(@queues::text[], @accountIds::text[], @ownerIds::text[], @lines::text[], @names::text[], @times::bigint[],
+        @fileTokens::text[], @chars::bigint[], @bodies::text[]) WITH ORDINALITY
+      AS new (queue, account_id, owner_id, line, name, created_ms, file_token, chars, body, nth)
+    ORDER BY nth`,
+    {
+      queues: jobs.map(({ queue }) => queue),
+      accountIds: jobs.map(({ accountId }) => accountId),
+      ownerIds: jobs.map(({ ownerId }) => ownerId ?? ""),
+      lines: jobs.map(({ line }) => line),
+      names: jobs.map(({ name }) => name),
+      times: jobs.map(({ nowMs }) => nowMs),
+      fileTokens: jobs.map(({ fileToken }) => fileToken ?? null),
+      chars: jobs.map(({ body }) => body.length),
+      bodies: jobs.map(({ body }) => body),
+    },
   );
 }
 

@@ -57,22 +57,50 @@ export function changesOn(tx: Transaction): ChangeRecords {
   };
 }
 
-/**
- * Adds a change of a document, which has this row after it; a deleted one, before it. Locks the row of the account until the end of the
- * transaction, so that ordinals are committed in order.
- */
+/** Adds a change of a document, which has this row after it; a deleted one, before it. Locks as `addChanges`. */
 export async function addChange(
   tx: Transaction,
   kind: ChangeKind,
   row: ResourceRow,
   nowIso: string,
 ): Promise<void> {
+  await addChanges(tx, row.account_id, [newChange(kind, row, nowIso)]);
+}
+
+/**
+ * Adds changes of an account's documents in their order. Locks the row of the account until the end of the transaction, so that
+ * ordinals are committed in order.
+ */
+export async function addChanges(
+  tx: Transaction,
+  accountId: string,
+  changes: readonly Omit<ChangeRow, "ordinal">[],
+): Promise<void> {
+  const names = COLUMNS.map(([name]) => name).join(", ");
   await tx.run(
-    `WITH counted AS (UPDATE account SET changes = changes + 1 WHERE id = @account_id RETURNING changes)
-    INSERT INTO document_change (account_id, ordinal, kind, resource_id, collection_id, owner_id, at, version, revision,
-      status, sha256, path)
-    SELECT @account_id, changes, @kind, @resource_id, @collection_id, @owner_id, @at, @version, @revision, @status,
-      @sha256::bytea, @path FROM counted`,
-    { ...newChange(kind, row, nowIso) },
+    `WITH counted AS (UPDATE account SET changes = changes + @count::bigint WHERE id = @accountId RETURNING changes)
+    INSERT INTO document_change (account_id, ordinal, ${names})
+    SELECT @accountId, changes - @count::bigint + nth, ${names}
+    FROM counted CROSS JOIN unnest(${COLUMNS.map(([name, type]) => `@${name}::${type}[]`).join(", ")})
+      WITH ORDINALITY AS new (${names}, nth)`,
+    {
+      accountId,
+      count: changes.length,
+      ...Object.fromEntries(COLUMNS.map(([name]) => [name, changes.map((change) => change[name])])),
+    },
   );
 }
+
+/** Columns of a change with their types. */
+const COLUMNS = [
+  ["kind", "text"],
+  ["resource_id", "text"],
+  ["collection_id", "text"],
+  ["owner_id", "text"],
+  ["at", "text"],
+  ["version", "bigint"],
+  ["revision", "bigint"],
+  ["status", "text"],
+  ["sha256", "bytea"],
+  ["path", "text"],
+] as const satisfies readonly (readonly [keyof ChangeRow, string])[];

@@ -1,3 +1,4 @@
+import { KbsyncError } from "../../../../lib/failure.ts";
 import type { Chunking } from "../../chunks.ts";
 import { indexedText, joinHeadings, joinText, namesOf, type Part } from "../../rows/parts.ts";
 import type { ResourceRow } from "../../rows/records.ts";
@@ -16,8 +17,6 @@ import { addWords, encodeWords, removeWords, type EncodedWords } from "../words/
 
 /** Title and label: what all chunks of a resource are found by. */
 type Names = Pick<ResourceRow, "title" | "label">;
-/** A resource as its chunks are written. */
-type ResourceRange = Pick<ResourceRow, "account_id" | "scope" | "number">;
 
 /** Chunks that are not written yet. */
 export interface NewChunks {
@@ -27,41 +26,62 @@ export interface NewChunks {
   readonly chunking: Chunking;
 }
 
-/** Encodes the chunks of a version. Pure. */
+/** Encodes the chunks of a version. Pure. Throws `internal` unless there are vectors of all chunks, with their fingerprint, or none. */
 export function encodeChunks(names: Names, parts: readonly Part[], chunking: Chunking): NewChunks {
+  const { spans, vectors, fingerprint } = chunking;
+  if (vectors !== undefined && (fingerprint === undefined || vectors.length !== spans.length)) {
+    throw new KbsyncError(`a chunking of ${spans.length} spans has ${vectors.length} vectors`, {
+      code: "internal",
+      hint: "Expected one vector per span, and their fingerprint.",
+    });
+  }
   const headings = parts.map((_, at) => joinHeadings(chunking.spans[at] ?? { headings: [] }));
   const texts = parts.map(({ text }, at) => indexedText(namesOf(names), headings[at] ?? "", text));
   return { parts, headings, words: encodeWords(texts), chunking };
 }
 
-/** Writes chunks to rows that are reserved. */
+/** Chunks with the rows that are reserved for them, which lie in the scope of their resource. */
+export interface PlacedChunks extends NewChunks {
+  readonly scope: number;
+  /** Number of the resource. */
+  readonly resource: number;
+  readonly firstRow: number;
+}
+
+/** Writes the chunks of several resources of an account, whose rows are reserved and whose words and segments are counted. */
 export async function writeChunks(
   tx: Transaction,
-  { account_id: accountId, scope, number }: ResourceRange,
-  { parts, headings, words, chunking }: NewChunks,
-  firstRow: number,
+  accountId: string,
+  documents: readonly PlacedChunks[],
 ): Promise<void> {
-  if (parts.length === 0) return;
-  await tx.run(
-    `INSERT INTO chunk (account_id, row, resource, start, line, words, headings, text, gap)
-    SELECT @accountId, @firstRow::bigint + at - 1, @number, start, line, words, headings, text, gap
-    FROM unnest(@starts::int[], @lines::int[], @words::int[], @headings::text[], @texts::text[], @gaps::text[])
-      WITH ORDINALITY AS part (start, line, words, headings, text, gap, at)`,
-    {
-      accountId,
-      firstRow,
-      number,
-      starts: parts.map(({ start }) => start),
-      lines: parts.map(({ line }) => line),
-      words: words.words,
-      headings,
-      texts: parts.map(({ text }) => text),
-      gaps: parts.map(({ gap }) => gap),
-    },
+  const filled = documents.filter(({ parts }) => parts.length > 0);
+  if (filled.length === 0) return;
+  const chunks = filled.flatMap(({ parts, headings, words, resource, firstRow }) =>
+    parts.map((part, at) =>
+      Object.assign({ row: firstRow + at, resource, words: words.words[at], headings: headings[at] }, part),
+    ),
   );
-  await addWords(tx, accountId, firstRow, words);
-  const rows = { accountId, scope, first: firstRow, last: firstRow + parts.length - 1 };
-  await writeVectors(tx, rows, chunking);
+  await Promise.all([
+    tx.run(
+      `INSERT INTO chunk (account_id, row, resource, start, line, words, headings, text, gap)
+      SELECT @accountId, row, resource, start, line, words, headings, text, gap
+      FROM unnest(@rows::bigint[], @resources::bigint[], @starts::int[], @lines::int[], @words::int[], @headings::text[],
+        @texts::text[], @gaps::text[]) AS part (row, resource, start, line, words, headings, text, gap)`,
+      {
+        accountId,
+        rows: chunks.map(({ row }) => row),
+        resources: chunks.map(({ resource }) => resource),
+        starts: chunks.map(({ start }) => start),
+        lines: chunks.map(({ line }) => line),
+        words: chunks.map(({ words }) => words),
+        headings: chunks.map(({ headings }) => headings),
+        texts: chunks.map(({ text }) => text),
+        gaps: chunks.map(({ gap }) => gap),
+      },
+    ),
+    addWords(tx, accountId, filled),
+    writeVectors(tx, accountId, filled),
+  ]);
 }
 
 /** Replaces the chunks of a resource. Unchanged chunks keep their vectors. Returns the first row. */
@@ -79,9 +99,12 @@ export async function replaceChunks(
     rows: parts.length,
     chunks: parts.length - before.chunks,
     words: words.total - removed,
+    segments: words.segments.length,
+    removed: before.chunks,
     refilters: true,
   });
-  await writeChunks(tx, before, made, firstRow);
+  const { account_id: accountId, scope, number: resource } = before;
+  await writeChunks(tx, accountId, [{ ...made, scope, resource, firstRow }]);
   if (reusable !== undefined) {
     const rows = rowsOf({ ...before, first_row: firstRow, chunks: parts.length });
     await reuseVectors(tx, reusable, rows, parts, chunking.spans);
@@ -101,14 +124,18 @@ export async function renameChunks(tx: Transaction, before: ResourceRow, names: 
   );
   const words = encodeWords(texts.map(({ headings, text }) => indexedText(namesOf(names), headings, text)));
   const { accountId, first } = rows;
-  const firstRow = await changeScope(tx, before.scope, { rows: before.chunks });
+  const firstRow = await changeScope(tx, before.scope, {
+    rows: before.chunks,
+    segments: words.segments.length,
+    removed: before.chunks,
+  });
   await tx.run(
     `INSERT INTO chunk (account_id, row, resource, start, line, words, headings, text, gap)
     SELECT account_id, row + @by::bigint, resource, start, line, (@words::int[])[row - @first::bigint + 1], headings, text, gap
     FROM chunk WHERE account_id = @accountId AND row BETWEEN @first AND @last`,
     { ...rows, by: firstRow - first, words: words.words },
   );
-  await addWords(tx, accountId, firstRow, words);
+  await addWords(tx, accountId, [{ firstRow, words }]);
   await moveVectors(tx, rows, firstRow);
   const removed = await removeChunks(tx, before);
   await changeScope(tx, before.scope, { words: words.total - removed });
@@ -118,18 +145,20 @@ export async function renameChunks(tx: Transaction, before: ResourceRow, names: 
   return firstRow;
 }
 
-/** Removes the chunks of a resource. Returns their number of words, which the scope still counts. */
+/** Removes the chunks of a resource. Returns their number of words. The caller changes the counts of the scope. */
 export async function removeChunks(tx: Transaction, row: ResourceRow): Promise<number> {
   if (row.chunks === 0) return 0;
   const rows = rowsOf(row);
-  await removeWords(tx, rows, rows.first, row.chunks);
-  await removeVectors(tx, rows);
-  const removed = await tx.get<{ words: number }>(
-    `WITH removed AS (
-      DELETE FROM chunk WHERE account_id = @accountId AND row BETWEEN @first AND @last RETURNING words)
-    SELECT coalesce(sum(words), 0) AS words FROM removed`,
-    { ...rows },
-  );
+  const [removed] = await Promise.all([
+    tx.get<{ words: number }>(
+      `WITH removed AS (
+        DELETE FROM chunk WHERE account_id = @accountId AND row BETWEEN @first AND @last RETURNING words)
+      SELECT coalesce(sum(words), 0) AS words FROM removed`,
+      { ...rows },
+    ),
+    removeWords(tx, rows, rows.first, row.chunks),
+    removeVectors(tx, rows),
+  ]);
   return removed?.words ?? 0;
 }
 

@@ -1,6 +1,6 @@
 import type { Expected, ResourceKey, ResourceStatus } from "../../resources.ts";
 import { SELECT_RESOURCE, type ResourceRow } from "../../rows/records.ts";
-import { refuseUnexpected, type ChangedColumns, type NewColumns } from "../../rows/resource-columns.ts";
+import { refuseUnexpected, type ChangedColumns } from "../../rows/resource-columns.ts";
 import type { Transaction } from "../database/connections.ts";
 import { lockScopes } from "../scopes/scopes.ts";
 
@@ -30,21 +30,56 @@ export async function readWritten(tx: Transaction, at: ResourceKey): Promise<Res
   return row;
 }
 
-/** Writes a new row and returns its number. */
-export async function insertRow(tx: Transaction, columns: NewColumns): Promise<number> {
-  const made = await tx.get<{ number: number }>(
-    `INSERT INTO resource (id, account_id, scope, origin, title, description, url, head, settings, created_at,
-      updated_at, first_row, chunks, version, status, metadata, file_metadata, file_token, strategy_used, warning,
-      sha256, locations, label, title_key)
-    VALUES (@id, @accountId, @scope, @origin, @title, @description, @url, @head, @settings, @createdAt,
-      @createdAt, @firstRow, @chunks, @version, @status, @metadata, @fileMetadata, @fileToken, @strategyUsed, @warning,
-      @sha256, @locations, @label, @titleKey)
-    RETURNING number`,
-    { ...columns },
+/** Reserves numbers of new resources. They ascend. */
+export async function reserveNumbers(tx: Transaction, count: number): Promise<number[]> {
+  const rows = await tx.all<{ number: number }>(
+    "SELECT nextval('resource_number') AS number FROM generate_series(1, @count::int)",
+    { count },
   );
-  if (made === undefined) throw new TypeError("a resource just written has no number");
-  return made.number;
+  return rows.map(({ number }) => number);
 }
+
+/** A row that is not written yet. */
+export type NewRow = ResourceRow & { readonly title_key: string };
+
+/** Writes new rows. */
+export async function insertRows(tx: Transaction, rows: readonly NewRow[]): Promise<void> {
+  const names = COLUMNS.map(([name]) => name).join(", ");
+  await tx.run(
+    `INSERT INTO resource (${names})
+    SELECT * FROM unnest(${COLUMNS.map(([name, type]) => `@${name}::${type}[]`).join(", ")}) AS new (${names})`,
+    Object.fromEntries(COLUMNS.map(([name]) => [name, rows.map((row) => row[name])])),
+  );
+}
+
+/** Columns of a new resource with their types. */
+const COLUMNS = [
+  ["number", "bigint"],
+  ["id", "text"],
+  ["account_id", "text"],
+  ["scope", "bigint"],
+  ["origin", "text"],
+  ["title", "text"],
+  ["title_key", "text"],
+  ["label", "text"],
+  ["description", "text"],
+  ["url", "text"],
+  ["head", "text"],
+  ["settings", "text"],
+  ["created_at", "text"],
+  ["updated_at", "text"],
+  ["version", "bigint"],
+  ["first_row", "bigint"],
+  ["chunks", "bigint"],
+  ["status", "text"],
+  ["metadata", "text"],
+  ["file_metadata", "text"],
+  ["file_token", "text"],
+  ["strategy_used", "text"],
+  ["warning", "text"],
+  ["sha256", "bytea"],
+  ["locations", "text"],
+] as const satisfies readonly (readonly [keyof NewRow, string])[];
 
 /** Changes the row of a resource. */
 export async function updateRow(tx: Transaction, accountId: string, columns: ChangedColumns): Promise<void> {

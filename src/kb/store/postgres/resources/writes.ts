@@ -2,17 +2,10 @@ import { KbsyncError } from "../../../../lib/failure.ts";
 import { jobKey } from "../../../queue/waits.ts";
 import { linkAddress } from "../../links.ts";
 import type { Chunking } from "../../chunks.ts";
-import type {
-  Expected,
-  NewResource,
-  Resource,
-  ResourceChange,
-  ResourceKey,
-  ResourceStatus,
-} from "../../resources.ts";
+import type { Expected, Resource, ResourceChange, ResourceKey, ResourceStatus } from "../../resources.ts";
 import { splitText } from "../../rows/parts.ts";
 import { resourceOf, type ResourceRow } from "../../rows/records.ts";
-import { changedColumns, newColumns, type TextColumns } from "../../rows/resource-columns.ts";
+import { changedColumns, type TextColumns } from "../../rows/resource-columns.ts";
 import type { Records } from "../../records.ts";
 import type { ResourceJob } from "../../resources.ts";
 import { forgetLink } from "../accounts/links.ts";
@@ -20,26 +13,12 @@ import type { Transaction } from "../database/connections.ts";
 import { publish } from "../queue/deliveries.ts";
 import { queueOn } from "../queue/queue.ts";
 import { addMetadata, removeMetadata } from "../scopes/metadata.ts";
-import { changeScope, openScope } from "../scopes/scopes.ts";
+import { changeScope } from "../scopes/scopes.ts";
 import { addChange } from "./changes.ts";
-import {
-  encodeChunks,
-  readContent,
-  removeChunks,
-  renameChunks,
-  replaceChunks,
-  writeChunks,
-} from "./chunks.ts";
+import { createOne, newDocument } from "./creates.ts";
+import { encodeChunks, readContent, removeChunks, renameChunks, replaceChunks } from "./chunks.ts";
 import { forgetText, noteResource } from "./request-notes.ts";
-import {
-  insertRow,
-  markDeleted,
-  markStatus,
-  readLocked,
-  readWritten,
-  releaseFile,
-  updateRow,
-} from "./rows.ts";
+import { markDeleted, markStatus, readLocked, readWritten, releaseFile, updateRow } from "./rows.ts";
 
 /** Writes of resources inside a transaction. The row of the account is locked late, and jobs are put last (ADR 15). */
 export function resourceWritesOn(
@@ -55,25 +34,10 @@ export function resourceWritesOn(
   | "purgeDeleted"
 > {
   return {
-    async createResource(resource, chunking, sameTransaction) {
-      const written = await insert(tx, resource, chunking);
-      const created = resourceOf(written, resource.content);
-      if (sameTransaction?.request !== undefined) {
-        const { content: _, ...noted } = created;
-        await noteResource(tx, noted, sameTransaction.request);
-      }
-      await addChange(tx, "created", written, resource.createdAt);
-      await publish(tx, "resource.chunked", created, resource.createdAt);
-      return created;
-    },
-    async enqueueCreate(resource, job, sameTransaction) {
-      const written = await insert(tx, resource, undefined);
-      const { content: _, ...noted } = resourceOf(written, "");
-      if (sameTransaction?.request !== undefined) await noteResource(tx, noted, sameTransaction.request);
-      await addChange(tx, "created", written, resource.createdAt);
-      await putJob(tx, resource, resource.ownerId, job);
-      return resourceOf(written, "");
-    },
+    createResource: (resource, chunking, sameTransaction) =>
+      createOne(tx, newDocument(resource, { chunking, request: sameTransaction?.request })),
+    enqueueCreate: (resource, job, sameTransaction) =>
+      createOne(tx, newDocument(resource, { job, request: sameTransaction?.request })),
     async updateResource(change, chunking, sameTransaction) {
       const before = await readLocked(tx, change);
       if (before === undefined) return undefined;
@@ -137,6 +101,7 @@ export async function removeResource(
     resources: -1,
     chunks: -before.chunks,
     words: -words,
+    removed: before.chunks,
     refilters: true,
   });
   await tx.run("DELETE FROM job WHERE queue = 'ingest' AND NOT is_dead AND line = @line", {
@@ -152,33 +117,6 @@ export async function removeResource(
   await addChange(tx, "deleted", before, nowIso);
   await publish(tx, "resource.deleted", hide(deleted), nowIso);
   return deleted;
-}
-
-/** Writes a resource with its chunks and index entries. Without a chunking it is `queued`. */
-async function insert(
-  tx: Transaction,
-  resource: NewResource,
-  chunking: Chunking | undefined,
-): Promise<ResourceRow> {
-  const columns = newColumns(resource, chunking);
-  const { head, chunks: parts } =
-    chunking === undefined ? { head: "", chunks: [] } : splitText(resource.content, chunking.spans);
-  const made = chunking === undefined ? undefined : encodeChunks(columns, parts, chunking);
-  const scope = await openScope(tx, resource);
-  const firstRow = await changeScope(tx, scope, {
-    resources: 1,
-    rows: parts.length,
-    chunks: parts.length,
-    words: made?.words.total ?? 0,
-    refilters: true,
-  });
-  const version = chunking === undefined ? 0 : 1;
-  const number = await insertRow(tx, { ...columns, head, version, firstRow, chunks: parts.length, scope });
-  if (made !== undefined)
-    await writeChunks(tx, { account_id: resource.accountId, scope, number }, made, firstRow);
-  const written = await readWritten(tx, resource);
-  await addMetadata(tx, written);
-  return written;
 }
 
 /** Writes a change of a resource. Returns its row and its text after it. */
@@ -197,7 +135,7 @@ async function update(
   const written = await readWritten(tx, change);
   if (written.metadata !== before.metadata || written.file_metadata !== before.file_metadata) {
     await removeMetadata(tx, before);
-    await addMetadata(tx, written);
+    await addMetadata(tx, before.account_id, [written]);
   }
   // A new chunking has noted it already.
   if (change.metadata !== undefined && chunking === undefined)

@@ -1,33 +1,76 @@
+import assert from "node:assert/strict";
 import { KbsyncError } from "../../../../lib/failure.ts";
 import { rowOf, SCOPE_NUMBER_MAX, SEQUENCE_MAX } from "../../../index/rows.ts";
 import type { NewResource, ResourceKey } from "../../resources.ts";
 import type { Transaction } from "../database/connections.ts";
 
-/** Returns the scope of the resource's collection and owner; creates it if it does not exist. Throws `store_full`. */
-export async function openScope(
+/** An owner's part of a collection. */
+export interface OpenScope {
+  readonly number: number;
+  readonly collectionId: string;
+}
+
+/** An owner in a collection. */
+type OwnerOf = Pick<NewResource, "tier" | "ownerId">;
+
+/** Returns the scope of each of these owners; creates those that do not exist. Throws `store_full`. */
+export async function openScopes(
   tx: Transaction,
-  { accountId, tier, ownerId }: Pick<NewResource, "accountId" | "tier" | "ownerId">,
-): Promise<number> {
-  const collection = await tx.get<{ id: string; scope: number | null }>(
-    `SELECT collection.id, scope.number AS scope
-    FROM collection LEFT JOIN scope ON scope.collection_id = collection.id AND owner_id = @ownerId
-    WHERE account_id = @accountId AND tier = @tier`,
-    { accountId, tier, ownerId },
-  );
-  if (collection === undefined) {
-    throw new KbsyncError(`no account ${accountId} in the store`, { code: "no_account", subject: accountId });
+  accountId: string,
+  owners: readonly OwnerOf[],
+): Promise<OpenScope[]> {
+  const wanted = [...new Map(owners.map((owner) => [keyOf(owner), owner])).values()];
+  let found = await findScopes(tx, accountId, wanted);
+  if (found.size < wanted.length) {
+    await createScopes(
+      tx,
+      accountId,
+      wanted.filter((owner) => !found.has(keyOf(owner))),
+    );
+    found = await findScopes(tx, accountId, wanted);
   }
-  if (collection.scope !== null) return collection.scope;
-  const used = await tx.get<{ last: number }>("SELECT last_value AS last FROM scope_number");
-  if ((used?.last ?? 0) >= SCOPE_NUMBER_MAX) throw full(`${SCOPE_NUMBER_MAX} owners of all accounts`);
-  // Another process may create it at the same time: one of them waits here for the other.
-  const made = await tx.get<{ number: number }>(
-    `INSERT INTO scope (collection_id, owner_id) VALUES (@collectionId, @ownerId)
-    ON CONFLICT (collection_id, owner_id) DO UPDATE SET owner_id = excluded.owner_id RETURNING number`,
-    { collectionId: collection.id, ownerId },
+  return owners.map((owner) => {
+    const scope = found.get(keyOf(owner));
+    if (scope !== undefined) return scope;
+    throw new KbsyncError(`no account ${accountId} in the store`, { code: "no_account", subject: accountId });
+  });
+}
+
+/** The owner as the database has it. */
+const keyOf = ({ tier, ownerId }: OwnerOf): string => `${tier} ${ownerId.toWellFormed()}`;
+
+async function findScopes(
+  tx: Transaction,
+  accountId: string,
+  owners: readonly OwnerOf[],
+): Promise<Map<string, OpenScope>> {
+  const rows = await tx.all<OpenScope & OwnerOf>(
+    `SELECT scope.number, collection.id AS "collectionId", collection.tier, scope.owner_id AS "ownerId"
+    FROM unnest(@tiers::text[], @owners::text[]) AS wanted (tier, owner)
+      JOIN collection ON collection.account_id = @accountId AND collection.tier = wanted.tier
+      JOIN scope ON scope.collection_id = collection.id AND scope.owner_id = wanted.owner`,
+    { accountId, ...columnsOf(owners) },
   );
-  if (made === undefined) throw new TypeError("a scope just written has no number");
-  return made.number;
+  return new Map(rows.map(({ number, collectionId, ...owner }) => [keyOf(owner), { number, collectionId }]));
+}
+
+/** Another process may create one at the same time: this one waits for it. In an order, so that neither waits for the other. */
+async function createScopes(tx: Transaction, accountId: string, owners: readonly OwnerOf[]): Promise<void> {
+  const used = await tx.get<{ last: number }>("SELECT last_value AS last FROM scope_number");
+  if ((used?.last ?? 0) > SCOPE_NUMBER_MAX - owners.length)
+    throw full(`${SCOPE_NUMBER_MAX} owners of all accounts`);
+  await tx.run(
+    `INSERT INTO scope (collection_id, owner_id)
+    SELECT collection.id, wanted.owner FROM unnest(@tiers::text[], @owners::text[]) AS wanted (tier, owner)
+      JOIN collection ON collection.account_id = @accountId AND collection.tier = wanted.tier
+    ORDER BY collection.id, wanted.owner
+    ON CONFLICT (collection_id, owner_id) DO NOTHING`,
+    { accountId, ...columnsOf(owners) },
+  );
+}
+
+function columnsOf(owners: readonly OwnerOf[]) {
+  return { tiers: owners.map(({ tier }) => tier), owners: owners.map(({ ownerId }) => ownerId) };
 }
 
 /**
@@ -54,22 +97,55 @@ export interface ScopeChange {
   readonly words?: number;
   /** Rows to reserve. */
   readonly rows?: number;
+  /** New segments of the index of words, and chunks whose removal it notes: they decide whether a merge is due. */
+  readonly segments?: number;
+  readonly removed?: number;
   /** Whether a filter may match other chunks than before. */
   readonly refilters?: boolean;
 }
 
 /** Locks a scope, changes its counts, and returns the first of the reserved rows. */
 export async function changeScope(tx: Transaction, scope: number, change: ScopeChange): Promise<number> {
-  const { resources = 0, chunks = 0, words = 0, rows = 0, refilters = false } = change;
-  const after = await tx.get<{ next: number }>(
-    `UPDATE scope SET next_sequence = next_sequence + @rows, resources = resources + @resources, chunks = chunks + @chunks,
-      words = words + @words, refiltered = refiltered + @refilters::boolean::int
-    WHERE number = @scope RETURNING next_sequence AS next`,
-    { scope, rows, resources, chunks, words, refilters },
+  const first = (await changeScopes(tx, new Map([[scope, change]]))).get(scope);
+  assert(first !== undefined);
+  return first;
+}
+
+/** Locks scopes in the order of their numbers, changes their counts, and returns the first of the reserved rows of each. */
+export async function changeScopes(
+  tx: Transaction,
+  changes: ReadonlyMap<number, ScopeChange>,
+): Promise<Map<number, number>> {
+  const all = [...changes.values()];
+  const sums = (of: (change: ScopeChange) => number | undefined): number[] =>
+    all.map((each) => of(each) ?? 0);
+  const rows = sums((change) => change.rows);
+  const after = await tx.all<{ number: number; next: number; rows: number }>(
+    `WITH locked AS MATERIALIZED (
+      SELECT number FROM scope WHERE number = ANY (@scopes::bigint[]) ORDER BY number FOR UPDATE)
+    UPDATE scope SET next_sequence = next_sequence + change.rows, resources = scope.resources + change.resources,
+      chunks = scope.chunks + change.chunks, words = scope.words + change.words,
+      segments = scope.segments + change.segments, removed = scope.removed + change.removed,
+      refiltered = refiltered + change.refilters
+    FROM locked JOIN unnest(@scopes::bigint[], @rows::bigint[], @resources::bigint[], @chunks::bigint[], @words::bigint[],
+        @segments::bigint[], @removed::bigint[], @refilters::int[])
+      AS change (scope, rows, resources, chunks, words, segments, removed, refilters) ON change.scope = locked.number
+    WHERE scope.number = locked.number RETURNING scope.number, next_sequence AS next, change.rows`,
+    {
+      scopes: [...changes.keys()],
+      rows,
+      resources: sums((change) => change.resources),
+      chunks: sums((change) => change.chunks),
+      words: sums((change) => change.words),
+      segments: sums((change) => change.segments),
+      removed: sums((change) => change.removed),
+      refilters: sums((change) => Number(change.refilters ?? false)),
+    },
   );
-  if (after === undefined) throw new TypeError("the scope of a resource was not found");
-  if (after.next > SEQUENCE_MAX) throw full(`${SEQUENCE_MAX} chunks written for one owner`);
-  return rowOf(scope, after.next - rows);
+  if (after.length !== changes.size) throw new TypeError("the scope of a resource was not found");
+  if (after.some(({ next }) => next > SEQUENCE_MAX))
+    throw full(`${SEQUENCE_MAX} chunks written for one owner`);
+  return new Map(after.map(({ number, next, rows: reserved }) => [number, rowOf(number, next - reserved)]));
 }
 
 function full(what: string): KbsyncError {

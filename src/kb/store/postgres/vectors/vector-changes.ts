@@ -20,25 +20,25 @@ export async function noteRanges(
   model?: number,
 ): Promise<void> {
   const noted = await tx.get<{ readonly newest: number }>(
-    `UPDATE scope SET vector_changes = vector_changes + @count::bigint,
-      serving_model = coalesce(serving_model, @model::integer)
-    WHERE number = @scope RETURNING vector_changes AS newest`,
-    { scope, count: ranges.length, model: model ?? null },
-  );
-  if (noted === undefined) throw new TypeError("a scope that is locked does not exist");
-  const before = noted.newest - ranges.length;
-  await tx.run(
-    `INSERT INTO vector_change (account_id, scope, number, first_row, last_row)
-    SELECT @accountId, @scope, @before::bigint + nth, first, last
-    FROM unnest(@firsts::bigint[], @lasts::bigint[]) WITH ORDINALITY AS new (first, last, nth)`,
+    `WITH noted AS (
+      UPDATE scope SET vector_changes = vector_changes + @count::bigint, serving_model = coalesce(serving_model, @model::integer)
+      WHERE number = @scope RETURNING vector_changes AS newest),
+    added AS (
+      INSERT INTO vector_change (account_id, scope, number, first_row, last_row)
+      SELECT @accountId, @scope, newest - @count::bigint + nth, first, last
+      FROM noted CROSS JOIN unnest(@firsts::bigint[], @lasts::bigint[]) WITH ORDINALITY AS new (first, last, nth))
+    SELECT newest FROM noted`,
     {
       accountId,
       scope,
-      before,
+      count: ranges.length,
+      model: model ?? null,
       firsts: ranges.map(({ first }) => first),
       lasts: ranges.map(({ last }) => last),
     },
   );
+  if (noted === undefined) throw new TypeError("a scope that is locked does not exist");
+  const before = noted.newest - ranges.length;
   if (Math.floor(before / CUT_EVERY) === Math.floor(noted.newest / CUT_EVERY)) return;
   await tx.run(
     "DELETE FROM vector_change WHERE account_id = @accountId AND scope = @scope AND number <= @end::bigint",

@@ -1,4 +1,4 @@
-import { KbsyncError } from "../../../../lib/failure.ts";
+import assert from "node:assert/strict";
 import { quantize } from "../../../index/quantized.ts";
 import { packSentences } from "../../../index/sentence-codes.ts";
 import type { Chunking, Span } from "../../chunks.ts";
@@ -23,44 +23,65 @@ export function rowsOf(row: Pick<ResourceRow, "account_id" | "scope" | "first_ro
 
 const WITHIN = "account_id = @accountId AND row BETWEEN @first AND @last";
 
-/** Writes the vectors of a chunking to the rows of its chunks. */
-export async function writeVectors(tx: Transaction, rows: Rows, chunking: Chunking): Promise<void> {
-  const { spans, vectors, fingerprint, sentences = [] } = chunking;
-  if (vectors === undefined) return;
-  if (fingerprint === undefined || vectors.length !== spans.length) {
-    throw new KbsyncError(`a chunking of ${spans.length} spans has ${vectors.length} vectors`, {
-      code: "internal",
-      hint: "Expected one vector per span, and their fingerprint.",
-    });
+/** A chunking with the first row of its chunks, which lie in a scope. */
+interface PlacedChunking {
+  readonly scope: number;
+  readonly firstRow: number;
+  readonly chunking: Chunking;
+}
+
+/** Writes the vectors of chunkings of an account to the rows of their chunks. */
+export async function writeVectors(
+  tx: Transaction,
+  accountId: string,
+  documents: readonly PlacedChunking[],
+): Promise<void> {
+  const embedded = documents.filter(({ chunking }) => chunking.vectors !== undefined);
+  const ofModel = Map.groupBy(embedded, ({ chunking }) => chunking.fingerprint);
+  for (const [fingerprint, chunkings] of ofModel) {
+    assert(fingerprint !== undefined, "vectors without a fingerprint");
+    await writeModel(tx, accountId, await modelOf(tx, fingerprint), chunkings);
   }
-  if (vectors.length === 0) return;
-  const { accountId, first } = rows;
-  const model = await modelOf(tx, fingerprint);
-  const known = vectors.flatMap((vector, at) => (vector === undefined ? [] : { row: first + at, vector }));
-  await tx.run(
-    `INSERT INTO vector (account_id, row, model, value)
-    SELECT @accountId, row, @model, value FROM unnest(@rows::bigint[], @values::bytea[]) AS new (row, value)`,
-    {
-      accountId,
-      model,
-      rows: known.map(({ row }) => row),
-      values: known.map(({ vector }) => quantize(vector)),
-    },
+}
+
+async function writeModel(
+  tx: Transaction,
+  accountId: string,
+  model: number,
+  documents: readonly PlacedChunking[],
+): Promise<void> {
+  const vectors = documents.flatMap(({ firstRow, chunking: { vectors: of = [] } }) =>
+    of.flatMap((vector, at) => (vector === undefined ? [] : { row: firstRow + at, value: quantize(vector) })),
   );
-  await noteRanges(tx, rows, [rows], model);
-  const packed = sentences
-    .slice(0, spans.length)
-    .flatMap((of, at) => (of === undefined ? [] : { row: first + at, vectors: packSentences(of) }));
-  await tx.run(
-    `INSERT INTO sentence_vectors (account_id, row, model, vectors)
-    SELECT @accountId, row, @model, vectors FROM unnest(@rows::bigint[], @vectors::bytea[]) AS new (row, vectors)`,
-    {
-      accountId,
-      model,
-      rows: packed.map(({ row }) => row),
-      vectors: packed.map((each) => each.vectors),
-    },
+  const sentences = documents.flatMap(({ firstRow, chunking: { spans, sentences: of = [] } }) =>
+    of
+      .slice(0, spans.length)
+      .flatMap((each, at) => (each === undefined ? [] : { row: firstRow + at, value: packSentences(each) })),
   );
+  const insert = (into: string, values: typeof vectors): Promise<number> =>
+    tx.run(
+      `INSERT INTO ${into} SELECT @accountId, row, @model, value FROM unnest(@rows::bigint[], @values::bytea[]) AS new (row, value)`,
+      {
+        accountId,
+        model,
+        rows: values.map(({ row }) => row),
+        values: values.map(({ value }) => value),
+      },
+    );
+  await Promise.all([
+    insert("vector (account_id, row, model, value)", vectors),
+    ...(sentences.length > 0
+      ? [insert("sentence_vectors (account_id, row, model, vectors)", sentences)]
+      : []),
+    ...[...Map.groupBy(documents, ({ scope }) => scope)].map(([scope, of]) =>
+      noteRanges(
+        tx,
+        { accountId, scope },
+        of.map(({ firstRow, chunking }) => ({ first: firstRow, last: firstRow + chunking.spans.length - 1 })),
+        model,
+      ),
+    ),
+  ]);
 }
 
 /** Returns the number of a model; a new one gets its number. */

@@ -1,4 +1,4 @@
-import { rowOf, scopeOfRow } from "../../../index/rows.ts";
+import { rowOf } from "../../../index/rows.ts";
 import { encodeSegment, SEGMENT_ROWS_MAX } from "../../../index/words/segment.ts";
 import type { Transaction } from "../database/connections.ts";
 
@@ -23,23 +23,27 @@ export function encodeWords(texts: readonly string[]): EncodedWords {
   return { segments, words, total: words.reduce((sum, count) => sum + count, 0) };
 }
 
-/** Indexes chunks whose rows begin at `firstRow`. */
+/** Indexes chunks, the rows of each text's from its `firstRow` on. The caller adds the segments to the counts of the scope. */
 export async function addWords(
   tx: Transaction,
   accountId: string,
-  firstRow: number,
-  { segments }: EncodedWords,
+  texts: readonly { readonly firstRow: number; readonly words: EncodedWords }[],
 ): Promise<void> {
+  const segments = texts.flatMap(({ firstRow, words }) =>
+    words.segments.map((data, at) => ({ firstRow: firstRow + at * SEGMENT_ROWS_MAX, data })),
+  );
   await tx.run(
     `INSERT INTO word_segment (account_id, first_row, data)
-    SELECT @accountId, @firstRow::bigint + (at - 1) * ${SEGMENT_ROWS_MAX}, data
-    FROM unnest(@segments::bytea[]) WITH ORDINALITY AS segment (data, at)`,
-    { accountId, firstRow, segments },
+    SELECT @accountId, first_row, data FROM unnest(@firstRows::bigint[], @segments::bytea[]) AS segment (first_row, data)`,
+    {
+      accountId,
+      firstRows: segments.map(({ firstRow }) => firstRow),
+      segments: segments.map(({ data }) => data),
+    },
   );
-  await noteUnmerged(tx, scopeOfRow(firstRow), segments.length, 0);
 }
 
-/** Removes the chunks of consecutive rows of a scope, which were added at once. */
+/** Removes the chunks of consecutive rows of a scope, which were added at once. The caller counts them as removed. */
 export async function removeWords(
   tx: Transaction,
   { accountId, scope }: { readonly accountId: string; readonly scope: number },
@@ -52,19 +56,5 @@ export async function removeWords(
     SELECT @accountId, @scope, at, least(at + ${SEGMENT_ROWS_MAX}, @end::bigint) - 1
     FROM generate_series(@first::bigint, @end::bigint - 1, ${SEGMENT_ROWS_MAX}) AS at`,
     { accountId, scope, first, end: first + chunks },
-  );
-  await noteUnmerged(tx, scope, 0, chunks);
-}
-
-/** Counts what decides whether a merge is due. */
-async function noteUnmerged(
-  tx: Transaction,
-  scope: number,
-  segments: number,
-  removed: number,
-): Promise<void> {
-  await tx.run(
-    "UPDATE scope SET segments = segments + @segments::bigint, removed = removed + @removed::bigint WHERE number = @scope",
-    { scope, segments, removed },
   );
 }
