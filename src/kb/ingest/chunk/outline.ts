@@ -196,6 +196,7 @@ function readFenced(scan: Scan, from: number, begin: number, end: number, indent
 function isUnderline(scan: Scan, begin: number, end: number, indent: number): boolean {
   return (
     scan.paragraphPiece >= 0 &&
+    begin >= scan.commentEnd &&
     !scan.blank &&
     scan.listPiece < 0 &&
     indent < lines.CODE_INDENT &&

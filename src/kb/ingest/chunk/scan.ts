@@ -40,6 +40,9 @@ export interface Scan extends Outline, Cutting {
   fenceLength: number;
   /** Offset of the next `|` from the current line on, so that each is searched once. */
   nextBar: number;
+  /** Where the latest comment ends, and the next `-->` from there on, so that each is searched once. */
+  commentEnd: number;
+  nextCommentEnd: number;
 }
 
 /** A scan before its first line. */
@@ -63,17 +66,38 @@ export function newScan(text: string, sizes: Sizes): Scan {
     fenceLength: 0,
     stops: newStops(text),
     nextBar: -1,
+    commentEnd: -1,
+    nextCommentEnd: -1,
   };
 }
 
 /** Returns the kind of the line `[begin, end)` in its context, indented by `indent` columns. */
 export function kindOf(scan: Scan, begin: number, end: number, indent: number): LineKind {
   const isCode = indent >= lines.CODE_INDENT && scan.listPiece < 0;
+  if (isInComment(scan, begin, isCode)) return "text";
   const kind = isCode ? "text" : lines.lineKind(scan.text, begin, end);
   if (kind === "rule" && scan.pieces.begins.length === 0 && opensFrontMatter(scan.text, begin, end))
     return "fence";
   return kind === "text" && hasBar(scan, begin, end) ? "row" : kind;
 }
+
+/**
+ * Whether a line belongs to an HTML comment, which begins with a line and may hold what looks like a heading or a fence (CommonMark,
+ * 4.6, condition 2). One that never ends is none.
+ */
+function isInComment(scan: Scan, begin: number, isCode: boolean): boolean {
+  if (begin < scan.commentEnd) return true;
+  const { text } = scan;
+  if (isCode || !text.startsWith(COMMENT, begin)) return false;
+  if (scan.nextCommentEnd < begin) {
+    const at = text.indexOf("-->", begin);
+    scan.nextCommentEnd = at < 0 ? text.length : at;
+  }
+  if (scan.nextCommentEnd < text.length) scan.commentEnd = scan.nextCommentEnd;
+  return begin < scan.commentEnd;
+}
+
+const COMMENT = "<!--";
 
 /** Whether a line is the row of a table without outer bars: its first bar stands between spaces, or the line goes on with a table. */
 function hasBar(scan: Scan, begin: number, end: number): boolean {

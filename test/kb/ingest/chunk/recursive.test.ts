@@ -323,6 +323,21 @@ describe("the heading path", () => {
       ["Title"],
     ],
     ["marks that belong to the name", `# About C#\n\n${sentence(35)}\n\n${sentence(35)}`, ["About C#"]],
+    [
+      "what looks like a heading within a comment",
+      `# Title\n\n<!-- how this was made\ncd listings\n# paste it here\nNotes\n---\n-->\n\n${sentence(35)}\n\n${sentence(35)}`,
+      ["Title"],
+    ],
+    [
+      "a heading behind a comment",
+      `# Title\n\n<!-- one line -->\n## Part\n\n${sentence(35)}\n\n${sentence(35)}`,
+      ["Title", "Part"],
+    ],
+    [
+      "a heading behind a comment that never ends",
+      `# Title\n\n<!-- not closed\n\n## Part\n\n${sentence(35)}\n\n${sentence(35)}`,
+      ["Title", "Part"],
+    ],
     ["a ruled line after a list", `# Title\n\n- item\n---\n\n${sentence(35)}\n\n${sentence(35)}`, ["Title"]],
   ])("recognises the headings of a text with %s", (_name, text, expected) => {
     expect(pathsOf(text).at(-1)).toEqual(expected);
@@ -376,6 +391,8 @@ describe("hard texts", () => {
       184,
     ],
     ["100,000 fences of which none closes", "```js\n".repeat(100_000), 676],
+    ["100,000 comments of which none ends", "<!--\n".repeat(100_000), 556],
+    ["100,000 comments of a line", "<!-- -->\n".repeat(100_000), 1000],
   ])("splits a hard text: %s", (_name, text, chunks) => {
     const spans = chunkRecursive(text, settings(1000, 100));
     expectLawful(text, settings(1000, 100), spans);
