@@ -60,6 +60,20 @@ export function wordsContract(fixture: StoreFixture): void {
       expect((await find("confirmed notices")).map(({ ref }) => ref)).toEqual(before.map(({ ref }) => ref));
     });
 
+    it("finds a compound by both its parts, only if no chunk of the owner has the compound itself", async () => {
+      const parts =
+        "Die Kündigung der Wohnung ist mit einer Frist von drei Monaten möglich, und sie wird von der Verwaltung bestätigt.";
+      await create("The notice period of a flat is three months.");
+      await create(parts);
+      expect(await texts("Kündigungsfrist")).toEqual([parts]);
+      expect(await texts("wohnungsverwaltung")).toEqual([parts]);
+      expect(await texts("Wohnungsraupe")).toEqual([]);
+      expect(await texts("Wohnung")).toEqual([parts]);
+      const whole = "Die Kündigungsfrist ist kurz, und sie wird nicht von der Post bestätigt.";
+      await create(whole);
+      expect(await texts("Kündigungsfristen")).toEqual([whole]);
+    });
+
     it("names the words of a query that a text in another language is found by as the query has them", async () => {
       await create("Die Wohnungen der Mieter werden von der Verwaltung geprüft, und der Plan ist im Flur.");
       const query = "Wohnung Garten";

@@ -93,8 +93,16 @@ export function languagesIn({ parts }: Pick<WordSnapshot, "parts">): readonly La
 /** Whether any chunk contains a term. */
 export function occursIn({ parts }: WordSnapshot, term: string): boolean {
   const hash = hashOf(term);
-  return parts.some(({ part, removed }) => {
-    const list = part.list(hash);
-    return list !== undefined && list.count > removed.postings(list);
-  });
+  return parts.some((live) => holdingIn(live, hash) > 0);
+}
+
+/** Returns the number of chunks that contain a term. */
+export function holdingOf({ parts }: WordSnapshot, term: string): number {
+  const hash = hashOf(term);
+  return parts.reduce((sum, live) => sum + holdingIn(live, hash), 0);
+}
+
+function holdingIn({ part, removed }: LivePart, hash: number): number {
+  const list = part.list(hash);
+  return list === undefined ? 0 : list.count - removed.postings(list);
 }

@@ -4,7 +4,7 @@ import type { WordSnapshot } from "../../index/words/query-terms.ts";
 import { queryWords, type QueryWords } from "../../lexical/word-match.ts";
 import type { DocumentQuery, Evidence, EvidenceQuery, Index, MatchedTerms, Scope } from "../search-index.ts";
 import { matchedTerms, matchRows, searchLexical } from "../search/lexical.ts";
-import { inLanguagesOf, replaceUnknown, type NearFound } from "../search/near-words.ts";
+import { inLanguagesOf, replaceUnknown, withCompounds, type NearFound } from "../search/near-words.ts";
 import { noEvidence, type SearchTarget } from "../search/search-target.ts";
 import type { Connection } from "./database/connection.ts";
 import type { Lookups } from "./resources/lookups.ts";
@@ -47,7 +47,7 @@ export function prepareSearches(
       return target === undefined ? nothing(query) : search(target, query, isLast, near);
     });
     return async (query: Q): Promise<T> => {
-      const near: NearFound = new Map();
+      const near: NearFound = { near: new Map() };
       for (let slice = 1; slice < SLICES_MAX; slice++) {
         const found = attempt(query, false, near);
         if (found !== undefined) return found;
@@ -91,7 +91,8 @@ export function prepareSearches(
     const target = scopes.find(scope);
     if (target === undefined) return [];
     const snapshot = snapshotOf(target);
-    return matchedTerms(snapshot, target, inLanguagesOf(snapshot, queryWords(query), query), refs);
+    const words = inLanguagesOf(snapshot, queryWords(query), query);
+    return matchedTerms(snapshot, target, withCompounds(snapshot, words, query), refs);
   });
 
   return {
@@ -115,7 +116,8 @@ function wordsOf(
   isLast: boolean,
   near: NearFound,
 ): QueryWords | undefined {
-  const words = inLanguagesOf(snapshot, queryWords(query), query);
+  near.withParts ??= withCompounds(snapshot, inLanguagesOf(snapshot, queryWords(query), query), query);
+  const words = near.withParts;
   const known = replaceUnknown(snapshot, words, near);
   return isLast ? (known ?? words) : known;
 }

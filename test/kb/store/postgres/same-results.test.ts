@@ -32,6 +32,7 @@ const QUERIES = [
   "sand dune oasis camel wind wave",
   "Wohnung tide",
   "ключ Wohnngen",
+  "Wohnungsplan moon",
   "",
 ];
 const FILTERS: readonly (Filter | undefined)[] = [

@@ -4,7 +4,14 @@ import { queryWords, type QueryWords } from "../../../lexical/word-match.ts";
 import type { PostingList } from "../../../index/words/postings.ts";
 import type { WordSnapshot } from "../../../index/words/query-terms.ts";
 import { hashOf } from "../../../index/words/term-hash.ts";
-import { inLanguagesOf, replaceUnknown, unknownTerms, type NearFound } from "../../search/near-words.ts";
+import {
+  compoundTerms,
+  inLanguagesOf,
+  replaceUnknown,
+  unknownTerms,
+  withCompounds,
+  type NearFound,
+} from "../../search/near-words.ts";
 import type { Transaction } from "../database/connections.ts";
 import type { Target } from "../scopes/target.ts";
 import {
@@ -59,11 +66,13 @@ export async function fetchWords(
 ): Promise<QueryWords> {
   const english = queryWords(query);
   await fetch([...english.terms, ...LANGUAGES.map(({ mark }) => mark)]);
-  const words = inLanguagesOf(snapshot, english, query);
-  if (words !== english) await fetch(words.terms);
+  const written = inLanguagesOf(snapshot, english, query);
+  if (written !== english) await fetch(written.terms);
+  await fetch(compoundTerms(snapshot, written, query));
+  const words = withCompounds(snapshot, written, query);
   if (!isCorrected) return words;
   await fetch(unknownTerms(snapshot, words).flatMap(nearTerms));
-  const found: NearFound = new Map();
+  const found: NearFound = { near: new Map() };
   for (;;) {
     const replaced = replaceUnknown(snapshot, words, found);
     if (replaced !== undefined) return replaced;
