@@ -8,7 +8,7 @@ import { holdsScraps, holdsText, ocrText, type OcrPage } from "./ocr-layout.ts";
 import { failureOf, openOcr, type Ocr, type OcrOptions, type UnreadPage } from "./ocr.ts";
 import { openPdfPool, type PdfPool } from "./pdf-pool.ts";
 import { openStructuredReader } from "./structured-reader.ts";
-import { decodeTextFile, readHead } from "./text-file.ts";
+import { readHead, readTextFile, textTooLarge } from "./text-file.ts";
 import type { TextForm } from "./text-form.ts";
 import { scrapsWords, unreadWords } from "./unread-words.ts";
 
@@ -118,7 +118,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
       switch (mediaType) {
         case "text/plain": {
           if (await isPage(path, form)) return await extractPage(file, readers);
-          const text = await readText(path, charsMax, signal);
+          const text = await readTextFile(path, charsMax, signal);
           return await structured.layOut(text, form, file.requester?.tenant);
         }
         case "application/pdf":
@@ -273,37 +273,7 @@ async function isPage(path: string, form: TextForm): Promise<boolean> {
 
 function bounded<T extends Pick<Extraction, "text">>(read: T, charsMax: number, subject: string): T {
   if (read.text.length <= charsMax) return read;
-  throw tooLarge(charsMax, subject);
-}
-
-function tooLarge(charsMax: number, subject: string): KbsyncError {
-  return new KbsyncError(`the text is longer than the limit of ${charsMax} characters`, {
-    code: "text_too_large",
-    subject,
-    hint: "split the document",
-  });
-}
-
-async function readText(path: string, charsMax: number, signal: AbortSignal | undefined): Promise<string> {
-  const pieces = decodeTextFile(path, signal);
-  const read: string[] = [];
-  let chars = 0;
-  for (;;) {
-    const step = await pieces.next();
-    if (step.done === true) {
-      if (step.value === "text") return read.join("");
-      throw new KbsyncError("the file is not text: expected UTF-8, or UTF-16 with a byte-order mark", {
-        code: "unsupported_media_type",
-        subject: path,
-      });
-    }
-    read.push(step.value);
-    chars += step.value.length;
-    if (chars > charsMax) {
-      await pieces.return("text"); // closes the file
-      throw tooLarge(charsMax, path);
-    }
-  }
+  throw textTooLarge(charsMax, subject);
 }
 
 function pageCount(pages: number): string {

@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { TextDecoder } from "node:util";
+import { KbsyncError } from "../../../lib/failure.ts";
 
 /** Encodings a text file may have. UTF-16 needs its byte-order mark; UTF-8 may have one. */
 export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be";
@@ -31,6 +32,42 @@ export async function* decodeTextFile(
     yield piece;
   }
   return decodeOrNothing(decoder, undefined) === undefined ? "not-text" : "text";
+}
+
+/** Reads a whole text file. Throws `unsupported_media_type` if it is not text, and `text_too_large`. */
+export async function readTextFile(
+  path: string,
+  charsMax: number,
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  const pieces = decodeTextFile(path, signal);
+  const read: string[] = [];
+  let chars = 0;
+  for (;;) {
+    const step = await pieces.next();
+    if (step.done === true) {
+      if (step.value === "text") return read.join("");
+      throw new KbsyncError("the file is not text: expected UTF-8, or UTF-16 with a byte-order mark", {
+        code: "unsupported_media_type",
+        subject: path,
+      });
+    }
+    read.push(step.value);
+    chars += step.value.length;
+    if (chars > charsMax) {
+      await pieces.return("text"); // closes the file
+      throw textTooLarge(charsMax, path);
+    }
+  }
+}
+
+/** The error for a text that is longer than the limit. */
+export function textTooLarge(charsMax: number, subject: string): KbsyncError {
+  return new KbsyncError(`the text is longer than the limit of ${charsMax} characters`, {
+    code: "text_too_large",
+    subject,
+    hint: "split the document",
+  });
 }
 
 /** Reads the first bytes of a file, fewer if it is shorter. */
