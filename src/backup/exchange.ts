@@ -35,7 +35,11 @@ function planFile(stateDir: string): string {
   return join(restoreFolder(stateDir), "plan.json");
 }
 
-const Plan = z.object({ aside: z.string().regex(/^before-restore-[0-9TZ]+$/), entries: z.array(z.string()) });
+const Plan = z.object({
+  /** The folder for the old files. */
+  aside: z.string().regex(/^before-restore-[0-9TZ]+$/),
+  entries: z.array(z.string()),
+});
 
 /** Whether a decided restore is incomplete. */
 export function isExchangePending(stateDir: string): boolean {
@@ -53,14 +57,14 @@ export function clearStage(stateDir: string): void {
   mkdirSync(stageFolder(stateDir), { recursive: true, mode: 0o700 });
 }
 
-/** Commits the restore: from here on the stage replaces the old files, which move to the folder `aside`. */
-export function decideExchange(stateDir: string, aside: string): void {
+/** Commits the restore: from here on the stage replaces the old files, which move to the folder `previous`. */
+export function decideExchange(stateDir: string, previous: string): void {
   const stage = stageFolder(stateDir);
   const entries = EXCHANGED.filter((name) => existsSync(join(stage, name)));
   const folder = restoreFolder(stateDir);
   // The names on the stage are durable before the plan is.
   flush(folder);
-  writeDurably(planFile(stateDir), `${JSON.stringify({ aside, entries })}\n`);
+  writeDurably(planFile(stateDir), `${JSON.stringify({ aside: previous, entries })}\n`);
   flush(folder);
   flush(stateDir);
 }
@@ -83,7 +87,7 @@ export function finishExchange(
       cause: plan.error,
     });
   }
-  const { aside, entries } = plan.data;
+  const { aside: previous, entries } = plan.data;
   const stage = stageFolder(stateDir);
   const move = (from: string, to: string): void => {
     step(to);
@@ -92,7 +96,7 @@ export function finishExchange(
   for (const name of EXCHANGED) {
     // A planned entry that has left the stage is already exchanged.
     if (entries.includes(name) && !existsSync(join(stage, name))) continue;
-    if (existsSync(join(stateDir, name))) move(join(stateDir, name), join(stateDir, aside, name));
+    if (existsSync(join(stateDir, name))) move(join(stateDir, name), join(stateDir, previous, name));
     if (existsSync(join(stage, name))) move(join(stage, name), join(stateDir, name));
   }
   step("exchanged");
@@ -101,7 +105,7 @@ export function finishExchange(
   rmSync(planFile(stateDir));
   step("plan removed");
   dropStage(stateDir);
-  return existsSync(join(stateDir, aside)) ? join(stateDir, aside) : undefined;
+  return existsSync(join(stateDir, previous)) ? join(stateDir, previous) : undefined;
 }
 
 function moveDurably(from: string, to: string): void {

@@ -34,7 +34,7 @@ export interface Config {
   readonly stateDir: string;
   readonly sources: readonly ResolvedSource[];
   readonly sync: SyncConfig;
-  /** Of the embedded service. */
+  /** Settings of the embedded service. */
   readonly kb: KbConfig;
   readonly metrics: MetricsConfig;
   readonly notify: NotifyConfig;

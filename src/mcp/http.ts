@@ -31,7 +31,7 @@ const BODY_BYTES_MAX = 1024 * 1024;
 const FORM_BYTES_MAX = 32 * 1024;
 /** Concurrent requests, each of which may hold a document in memory. */
 const REQUESTS_MAX = 64;
-/** Those of people and clients that sign in, who may be strangers: holders of keys get the other ones. */
+/** Concurrent requests of people and clients that sign in, who may be strangers: holders of keys get the other ones. */
 const SIGN_INS_MAX = 16;
 /** Longest time to receive a request. */
 const REQUEST_MS = 30_000;

@@ -72,8 +72,8 @@ export interface Daemon extends Operations {
 }
 
 /**
- * Which of two resources stays is known after one of them was sent once more. What is still open then is left to the
- * next pass.
+ * Maximum number of checks of doubts in a pass. One more request usually shows which of two resources stays; the rest is left
+ * to the next pass.
  */
 const DOUBT_ROUNDS = 3;
 /** How long a single pass waits for a service that does not answer. */

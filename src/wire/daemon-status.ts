@@ -46,7 +46,7 @@ const Progress = record({
   bytes: z.number(),
   /** Files that are being sent, and deletes. */
   inFlight: z.number(),
-  /** Those of the files that are sent as they are, PDFs and images. They take far longer than a text. */
+  /** Files that are sent unchanged, PDFs and images. They take far longer than a text. */
   documents: record({ done: z.number(), total: z.number() }),
 });
 export type Progress = z.infer<typeof Progress>;

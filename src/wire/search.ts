@@ -87,7 +87,7 @@ export const SearchResult = z.object({
     collectionId: z.string(),
     content: z.string(),
     ownerId: z.string(),
-    /** Of the resource (an addition). */
+    /** Title of the resource (an addition). */
     title: z.string().optional(),
     /** The headings above the chunk, outermost first (an addition). */
     headings: z.array(z.string()).optional(),

@@ -36,7 +36,7 @@ export function TroubledTab({
     },
     EVERY_MS,
   );
-  // Of these files nothing can be said but that they are next.
+  // Nothing is known of these files but that they are next.
   const next = state === "waiting" ? Math.max(0, source.waiting - (loaded.value?.length ?? 0)) : 0;
   const { error, run } = useCommand(loaded.reload);
   const retry = async (path: string): Promise<string> => {

@@ -43,7 +43,7 @@ export function DocumentsPage(scope: Scope): JSX.Element {
   const changedAt = useRef(turn);
   useEffect(() => {
     if (!isCurrent || turn === changedAt.current) return undefined;
-    // Of a long list all that was looked at is loaded again, so that one that is being filled is not loaded all the time.
+    // A reload loads all visited pages again, so a long list that is being filled is reloaded less often.
     const timer = setTimeout(() => {
       changedAt.current = turn;
       reload();

@@ -6,7 +6,7 @@ import { addressOf } from "../view/address.ts";
 import { sentence } from "../view/sentence.ts";
 import type { HealthAnswer } from "./health.ts";
 
-/** What a person can see of the whole. `daemon` is undefined where the service runs alone, or for a key that may not ask it. */
+/** The whole as a person can see it. `daemon` is undefined where the service runs alone, or for a key that may not ask it. */
 export interface Whole {
   readonly documents: number;
   readonly health: HealthAnswer;

@@ -100,7 +100,7 @@ export interface RatedSentence extends Sentence {
 
 /** Weight of the words of heading and title where several sentences have the same words of the query. */
 const CONTEXT_WEIGHT = 0.05;
-/** Of two sentences with nearly the same words the shorter one says it more plainly. */
+/** The shorter of two sentences with nearly the same words says it more plainly. */
 const LENGTH_WEIGHT = 0.1;
 const LENGTH_CHARS_MAX = 500;
 

@@ -158,7 +158,7 @@ async function moveFiles(
   fetched: Set<string>,
 ): Promise<void> {
   for (const { token } of files) fetched.delete(token);
-  for (const { token } of files) await kb.files.keep(token).catch(onProblem);
+  for (const { token } of files) await kb.files.publish(token).catch(onProblem);
 }
 
 async function readMemory(

@@ -47,7 +47,7 @@ export async function installModel(
     (sum, size) => (sum === undefined || size === undefined ? undefined : sum + size),
     0 as number | undefined,
   );
-  // Of an earlier copy with other weights.
+  // Removes the files of an earlier copy with other weights.
   for (const path of MODEL_PATHS) if (!paths.includes(path)) await rm(join(part, path), { force: true });
   let doneBytes = 0;
   for (const path of paths) {

@@ -52,7 +52,7 @@ function language(name: string, code: string, script: RegExp, file: string): Lan
   };
 }
 
-/** Bits of the languages that texts are told apart by: English is the first, others without stems count as well. */
+/** Bits of the languages that are distinguished in texts: English is the first, languages without stems count as well. */
 const NAMES = ["English", ...new Set([...LANGUAGE_WORDS.values()].flat())].filter(
   (name, at, all) => all.indexOf(name) === at,
 );
@@ -76,8 +76,8 @@ export function isFrequentIn(word: string, { name }: Language): boolean {
 }
 
 /**
- * Fewest frequent words that tell a language, the least share of all words, and how many times those of English and of the next
- * language. With these, none of 17,000 chunks of five English sets is taken for another language.
+ * Fewest frequent words that identify a language, the least share of all words, and how many times those of English and of the
+ * next language. With these, none of 17,000 chunks of five English sets is taken for another language.
  */
 const FREQUENT_MIN = 3;
 const SHARE_MIN = 0.12;

@@ -8,8 +8,8 @@ const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 
 /**
  * Returns the terms that differ from a term by one typing error: a letter missing, added, replaced, or swapped with the next.
- * Those with the same first letter come first, because people rarely err there. None for short words and words with digits or
- * letters other than a–z. The mark of a language stays. Pure.
+ * Terms with the same first letter come first, because people rarely err there. Returns none for short words and words with
+ * digits or letters other than a–z. The mark of a language stays. Pure.
  */
 export function nearTerms(term: string): readonly string[] {
   const mark = term.indexOf(MARK);

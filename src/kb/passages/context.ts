@@ -43,7 +43,7 @@ const CHARS_PER_TOKEN = 5;
 /** Chunks read on each side of a hit for its section: more than that many characters have by default. */
 const SECTION_CHUNKS = 32;
 const NEIGHBOURS_CHARS = 16_000;
-/** What the score of a passage that was moved before another exceeds that one's by. */
+/** A passage that is moved before another one gets a score that is higher by this. */
 const STEP = 1e-9;
 
 /** Returns what a body asks for in addition to its hits; undefined: nothing. */

@@ -48,7 +48,7 @@ export async function storeUpload(
   context: RequestContext = {},
 ): Promise<StoredFile> {
   const file = await recordUpload(kb, accountId, received, declared, context);
-  await kb.files.keep(file.token);
+  await kb.files.publish(file.token);
   return file;
 }
 
@@ -59,7 +59,7 @@ export async function storeUpload(
 export async function finishUpload(kb: KnowledgeBase, { token }: Pick<StoredFile, "token">): Promise<void> {
   if (await kb.files.holds(token)) return;
   try {
-    await kb.files.keep(token);
+    await kb.files.publish(token);
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw error;
     throw new Refusal("file_not_found", "The file of the first request no longer exists.", {

@@ -75,7 +75,7 @@ export interface GrantFacts {
 /** New secrets of a grant. */
 export interface GrantRotation {
   readonly id: string;
-  /** Of the refresh token that was sent, and of the secret in it that all tokens of its grant share. */
+  /** SHA-256 of the refresh token that was sent, and of its secret that all tokens of the grant share. */
   readonly sentSha256: string;
   readonly familySha256: string;
   readonly nowIso: string;

@@ -9,7 +9,7 @@ import type { SameTransaction } from "./request-note.ts";
 export interface BatchRecords {
   /** Removes the oldest batches that ended, all but `keptMax`. Throws `too_many_batches` if `openMax` of the account work. */
   addBatch(batch: NewBatch, sameTransaction?: Pick<SameTransaction, "request">): Promise<void>;
-  /** Of the account, newest first. */
+  /** The batches of the account, newest first. */
   batches(accountId: string): Promise<readonly StoredBatch[]>;
   batch(at: ResourceKey): Promise<StoredBatch | undefined>;
   /** The first failures of a batch, in the order of its documents. */

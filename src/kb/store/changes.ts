@@ -16,7 +16,7 @@ export interface DocumentChange {
   readonly version: number;
   readonly revision: number;
   readonly status: ResourceStatus | "deleted";
-  /** Of the text as UTF-8, 64 hex digits; null without a text. */
+  /** SHA-256 of the text as UTF-8, 64 hex digits; null without a text. */
   readonly sha256: string | null;
   /** The string `path` of the metadata; null if there is none. */
   readonly path: string | null;

@@ -47,7 +47,7 @@ export interface TextVersion {
   readonly folderDescription?: string;
   /** SHA-256 of the content as UTF-8, 64 hex digits; undefined for a text that an older release stored. */
   readonly sha256: string | undefined;
-  /** Of a file or link resource, else null. */
+  /** Address of a file or link resource; null for any other. */
   readonly url: string | null;
 }
 

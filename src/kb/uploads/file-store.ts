@@ -16,9 +16,9 @@ export type FileKey = Pick<StoredFile, "token" | "sizeBytes" | "sha256">;
 export const LEFTOVER_MS = 24 * 60 * 60 * 1000;
 
 /**
- * The store of uploaded files. A file is received, saved, recorded by a row of the database, and then kept:
+ * The store of uploaded files. A file is received, saved, recorded by a row of the database, and then published:
  *
- *     receive → save → the row is committed → keep
+ *     receive → save → the row is committed → publish
  *
  * Whatever a crash interrupts leaves either a file with a row, which can be read, or a leftover, which `recover` removes. A file that
  * an error prevents from being recorded is discarded. Processes may share a store.
@@ -37,15 +37,15 @@ export interface FileStore {
    * Makes a recorded file readable. Idempotent, also if another process has done it. Throws ENOENT if the file is gone; if it throws
    * anything else, it can be repeated.
    */
-  keep(token: string): Promise<void>;
-  /** Removes a received file that no row refers to. Does nothing to a file that was kept, or is gone. */
+  publish(token: string): Promise<void>;
+  /** Removes a received file that no row refers to. Does nothing to a file that was published, or is gone. */
   discard(token: string): Promise<void>;
   /** Leaves a saved file to `recover`, because nobody knows whether its row was committed. */
   abandon(token: string): void;
   /** Runs work that needs a file to stay. This process does not remove it meanwhile. */
   hold<T>(token: string, work: () => Promise<T>): Promise<T>;
   /**
-   * Runs work that reads a kept file at a path of the local disk, which is valid until the work ends; an open handle stays valid. This
+   * Runs work that reads a published file at a path of the local disk, which is valid until the work ends; an open handle stays valid. This
    * call or the work fails with the code ENOENT if the file is gone.
    */
   use<T>(file: FileKey, work: (path: string) => Promise<T>): Promise<T>;
@@ -54,10 +54,10 @@ export interface FileStore {
    * long as its row exists.
    */
   remove(token: string, forget: () => Promise<boolean>): Promise<boolean>;
-  /** Reports whether a kept file exists. */
+  /** Reports whether a published file exists. */
   holds(token: string): Promise<boolean>;
   /**
-   * Finishes what crashes left: keeps files that were recorded, and removes others once nothing can be at work on them. Returns how
+   * Finishes what crashes left: publishes files that were recorded, and removes others once nothing can be at work on them. Returns how
    * many there were. May run at any time, in several processes.
    */
   recover(isRecorded: (token: string) => Promise<boolean>): Promise<number>;

@@ -29,14 +29,14 @@ export async function openFolder(options: FolderOptions): Promise<FileStore> {
   await mkdir(incoming, { recursive: true, mode: 0o700 });
   /** Names in `incoming/` that this process works on. */
   const inFlight = new Set<string>();
-  const kept = (token: string): string => join(folder, token);
-  const holds = (token: string): Promise<boolean> => isFile(kept(token));
+  const publishedPath = (token: string): string => join(folder, token);
+  const holds = (token: string): Promise<boolean> => isFile(publishedPath(token));
 
-  const keep = async (token: string): Promise<void> => {
+  const publish = async (token: string): Promise<void> => {
     try {
-      await rename(join(incoming, token), kept(token));
+      await rename(join(incoming, token), publishedPath(token));
     } catch (error) {
-      // Another process may have kept it: its `recover`, or an attempt of the same request.
+      // Another process may have published it: its `recover`, or an attempt of the same request.
       if (codeOf(error) !== "ENOENT" || !(await holds(token))) throw error;
     }
     inFlight.delete(token);
@@ -48,7 +48,7 @@ export async function openFolder(options: FolderOptions): Promise<FileStore> {
   };
   const removeBytes = async (token: string): Promise<void> => {
     await rm(join(incoming, token), { force: true, recursive: true });
-    await rm(kept(token), { force: true, recursive: true });
+    await rm(publishedPath(token), { force: true, recursive: true });
   };
   const isAtWork = async (name: string): Promise<boolean> => {
     if (inFlight.has(name)) return true;
@@ -71,10 +71,10 @@ export async function openFolder(options: FolderOptions): Promise<FileStore> {
 
   return {
     ...uses,
-    use: (file, work) => uses.hold(file.token, () => work(kept(file.token))),
+    use: (file, work) => uses.hold(file.token, () => work(publishedPath(file.token))),
     holds,
     close: () => undefined,
-    keep,
+    publish,
     discard,
     // A received file is durable already.
     save: async () => undefined,
@@ -96,7 +96,7 @@ export async function openFolder(options: FolderOptions): Promise<FileStore> {
         const isRemoval = name.endsWith(REMOVAL);
         const token = isRemoval ? name.slice(0, -REMOVAL.length) : name;
         const isKnown = await isRecorded(token);
-        if (isKnown && !isRemoval) await keepIfThere(keep, token);
+        if (isKnown && !isRemoval) await publishIfThere(publish, token);
         else if (await isAtWork(name)) continue;
         else {
           if (!isKnown) await removeBytes(token);
@@ -109,10 +109,10 @@ export async function openFolder(options: FolderOptions): Promise<FileStore> {
   };
 }
 
-/** Keeps a file that another process may keep or remove at the same time. */
-async function keepIfThere(keep: FileStore["keep"], token: string): Promise<void> {
+/** Publishes a file that another process may publish or remove at the same time. */
+async function publishIfThere(publish: FileStore["publish"], token: string): Promise<void> {
   try {
-    await keep(token);
+    await publish(token);
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw error;
   }

@@ -45,7 +45,7 @@ export async function openS3(options: S3Options): Promise<FileStore> {
     bytesMax: cacheBytesMax,
     fetch: (file, path) => fetchFile(bucket, file, path),
   });
-  /** Received files that were neither kept nor discarded. */
+  /** Received files that were neither published nor discarded. */
   const received = new Map<string, Received & { readonly savedMs?: number }>();
   const marked = new Set<string>();
 
@@ -97,7 +97,7 @@ export async function openS3(options: S3Options): Promise<FileStore> {
       await bucket.putFile(token, file.path, file.sizeBytes);
       received.set(token, { ...file, savedMs: nowMs() });
     },
-    keep: async (token) => {
+    publish: async (token) => {
       const file = received.get(token);
       // A process that was stopped for long may find that another one has removed its file.
       const isSure = file?.savedMs !== undefined && nowMs() - file.savedMs < LEFTOVER_MS / 2;

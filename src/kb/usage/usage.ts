@@ -47,7 +47,7 @@ export function openUsage({ records, queue, nowMs, onProblem }: UsageParts): Usa
     if (waiting > 0) entryOf(accountId);
   };
   const flush = async (accountId?: string): Promise<void> => {
-    // Of those that are counted now: an account whose documents wait is counted again at once.
+    // Copied, because an account whose documents wait is added again at once.
     for (const [account, searches] of Array.from(counted)) {
       if (accountId !== undefined && account !== accountId) continue;
       counted.delete(account);

@@ -21,9 +21,9 @@ import { openRestDetector } from "./settle.ts";
  * A check may be due whatever else is known of a path: an event arrives during a pass, a file is parked just before its job
  * ends. `stateOf` then returns the last of the table's states that apply.
  *
- * What is not here: deletes, which are of rows and may be several for one path (`source-deletes.ts`); files that wait until the
- * service is listed, which a check of the whole source finds again (`adopt.ts`); and whatever outlives the process, which is
- * the state of the path's row in the ledger.
+ * Not included: deletes, which concern rows, of which one path may have several (`source-deletes.ts`); files that wait until
+ * the service is listed, which a check of the whole source finds again (`adopt.ts`); and whatever outlives the process, which
+ * is the state of the path's row in the ledger.
  */
 export type PathState =
   | "at rest"

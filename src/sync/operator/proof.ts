@@ -25,7 +25,7 @@ export interface ProofSums {
   readonly waiting: number;
   readonly leftOut: number;
   readonly notFetched: number;
-  /** The waiting files that were sent so recently that a lagging list may not show them. */
+  /** Waiting files that were sent so recently that a lagging list may not show them. */
   readonly unjudged: number;
   /** Bytes read from disk for this proof. */
   readonly bytes: number;

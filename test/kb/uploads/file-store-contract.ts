@@ -27,7 +27,7 @@ export const keyOf = (token: string, text: string): FileKey => ({
 export async function put(store: FileStore, token: string, text = "words"): Promise<FileKey> {
   await store.receive(token, bytesOf(text), 1000, tooLarge);
   await store.save(token);
-  await store.keep(token);
+  await store.publish(token);
   return keyOf(token, text);
 }
 
@@ -78,7 +78,7 @@ export function fileStoreContract(name: string, openStorage: () => Promise<Stora
         expect(await readFile(path, "utf8")).toBe("first");
       });
 
-      it("a received file is gone once it is discarded, which does nothing to a kept file", async () => {
+      it("a received file is gone once it is discarded, which does nothing to a published file", async () => {
         await store.receive("one", bytesOf("words"), 100, tooLarge);
         await store.discard("one");
         await put(store, "two");
@@ -88,8 +88,8 @@ export function fileStoreContract(name: string, openStorage: () => Promise<Stora
       });
     });
 
-    describe("a kept file", () => {
-      it("a kept file is read by every process", async () => {
+    describe("a published file", () => {
+      it("a published file is read by every process", async () => {
         const file = await put(store, "one");
         const other = await storage.open();
         expect(await readText(store, file)).toBe("words");
@@ -97,16 +97,16 @@ export function fileStoreContract(name: string, openStorage: () => Promise<Stora
         expect([await other.holds("one"), await other.holds("two")]).toEqual([true, false]);
       });
 
-      it("a kept file may be kept again, by any process", async () => {
+      it("a published file may be published again, by any process", async () => {
         const file = await put(store, "one");
-        await store.keep("one");
+        await store.publish("one");
         const other = await storage.open();
-        await other.keep("one");
+        await other.publish("one");
         expect(await readText(other, file)).toBe("words");
-        await expect(other.keep("never")).rejects.toMatchObject({ code: "ENOENT" });
+        await expect(other.publish("never")).rejects.toMatchObject({ code: "ENOENT" });
       });
 
-      it("a kept file fails with ENOENT once it is gone", async () => {
+      it("a published file fails with ENOENT once it is gone", async () => {
         const file = await put(store, "one");
         await store.remove("one", async () => true);
         await expect(readText(store, file)).rejects.toMatchObject({ code: "ENOENT" });
@@ -185,7 +185,7 @@ export function fileStoreContract(name: string, openStorage: () => Promise<Stora
         expect(await later.recover(async () => true)).toBe(0);
       });
 
-      it("keeps files that were recorded, and removes those that were not", async () => {
+      it("publishes files that were recorded, and removes those that were not", async () => {
         for (const token of ["recorded", "other"]) {
           await store.receive(token, bytesOf("words"), 100, tooLarge);
           await store.save(token);
@@ -207,18 +207,18 @@ export function fileStoreContract(name: string, openStorage: () => Promise<Stora
           return false;
         });
         await store.save("received");
-        await store.keep("received");
-        await store.keep("saved");
+        await store.publish("received");
+        await store.publish("saved");
         for (const token of ["received", "saved", "removed"])
           expect(await readText(store, keyOf(token, "words"))).toBe("words");
       });
 
-      it("keeps a recorded file while the process that received it does, too", async () => {
+      it("publishes a recorded file while the process that received it does, too", async () => {
         await store.receive("one", bytesOf("words"), 100, tooLarge);
         await store.save("one");
         const other = await storage.open();
         await other.recover(async () => true);
-        await store.keep("one");
+        await store.publish("one");
         expect(await readText(store, keyOf("one", "words"))).toBe("words");
         expect(await (await tomorrow()).recover(async () => true)).toBe(0);
       });

@@ -63,7 +63,7 @@ describe("a file in a bucket", () => {
     const store = await open();
     await store.receive("one", bytesOf(text), text.length, tooLarge);
     await store.save("one");
-    await store.keep("one");
+    await store.publish("one");
     expect(server.requests.filter(({ query }) => query.has("partNumber"))).toHaveLength(3);
     const other = await open();
     expect((await readText(other, keyOf("one", text))) === text).toBe(true);
@@ -173,7 +173,7 @@ describe("a bucket that fails", () => {
     expect(problems.map(codeOf)).toContain((expected as { code: string }).code);
     server.fault = undefined;
     await store.save("one");
-    await store.keep("one");
+    await store.publish("one");
     expect(names()).toEqual(["one"]);
   });
 
@@ -272,14 +272,14 @@ describe("recovery of a bucket", () => {
     expect([...server.uploads.keys()]).toEqual(["v"]);
   });
 
-  it("refuses to keep a file that another process removed while this one was stopped", async () => {
+  it("refuses to publish a file that another process removed while this one was stopped", async () => {
     let nowMs = Date.now();
     const store = await open({ nowMs: () => nowMs });
     await store.receive("one", bytesOf("words"), 100, tooLarge);
     await store.save("one");
     await (await later()).recover(async () => false);
     nowMs += LEFTOVER_MS;
-    await expect(store.keep("one")).rejects.toMatchObject({ code: "ENOENT" });
+    await expect(store.publish("one")).rejects.toMatchObject({ code: "ENOENT" });
   });
 });
 

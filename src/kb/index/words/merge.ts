@@ -24,7 +24,7 @@ const TERMS_PER_STEP = 64;
  * Throws `DamagedIndex`.
  */
 export function* mergeParts(parts: readonly MergePart[]): Generator<Buffer[], MergedHead> {
-  // Of a part whose chunks were all removed, nothing needs to be read.
+  // A part whose chunks were all removed need not be read.
   const live = parts.filter(({ part, removed }) => removed.count() < part.rows);
   const { sequences, lengths, inputs } = survivors(live);
   const writer = makeRunWriter();

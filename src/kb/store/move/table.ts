@@ -22,7 +22,7 @@ export interface KeyColumn {
 export interface Table {
   readonly name: string;
   readonly columns: Readonly<Record<string, ColumnType>>;
-  /** Rows of a page. Pages also end after `PAGE_BYTES`, where the store can tell. */
+  /** Rows of a page. Pages also end after `PAGE_BYTES` if the store knows sizes. */
   readonly pageRows: number;
   readonly sqlite: {
     /** The rest of FROM after the table. */

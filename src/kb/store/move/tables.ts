@@ -8,21 +8,21 @@ export interface Counter {
   /** The sequence in PostgreSQL; undefined: that of the column. */
   readonly sequence?: string;
   /** Whether SQLite remembers the highest number (AUTOINCREMENT). */
-  readonly isKept: boolean;
+  readonly isRemembered: boolean;
 }
 
 export const COUNTERS: readonly Counter[] = [
-  { table: "embedding_model", isKept: false },
-  { table: "scope", sequence: "scope_number", isKept: false },
-  { table: "resource", sequence: "resource_number", isKept: false },
-  { table: "word_run", sequence: "word_run_number", isKept: true },
-  { table: "word_removal", sequence: "word_removal_number", isKept: true },
-  { table: "link_fetch", isKept: false },
-  { table: "webhook_endpoint", isKept: false },
-  { table: "chat_thread", isKept: false },
-  { table: "chat_turn", isKept: true },
-  { table: "batch", isKept: true },
-  { table: "job", isKept: true },
+  { table: "embedding_model", isRemembered: false },
+  { table: "scope", sequence: "scope_number", isRemembered: false },
+  { table: "resource", sequence: "resource_number", isRemembered: false },
+  { table: "word_run", sequence: "word_run_number", isRemembered: true },
+  { table: "word_removal", sequence: "word_removal_number", isRemembered: true },
+  { table: "link_fetch", isRemembered: false },
+  { table: "webhook_endpoint", isRemembered: false },
+  { table: "chat_thread", isRemembered: false },
+  { table: "chat_turn", isRemembered: true },
+  { table: "batch", isRemembered: true },
+  { table: "job", isRemembered: true },
 ];
 
 const PAGE_ROWS = 500;

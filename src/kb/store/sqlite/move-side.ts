@@ -74,8 +74,8 @@ export function openSqliteTarget(path: string): MoveTarget {
       })();
       return Promise.resolve();
     },
-    count: ({ table, isKept }, last) => {
-      if (isKept && last > 0) {
+    count: ({ table, isRemembered }, last) => {
+      if (isRemembered && last > 0) {
         const changed = db
           .prepare("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?")
           .run(last, table).changes;
@@ -115,7 +115,7 @@ function sourceOn(db: Database.Database, path: string): MoveSource {
   return {
     name: path,
     page: (table, after) => Promise.resolve(readPage(db, table, after)),
-    last: ({ table, isKept }) => Promise.resolve(lastNumber(db, table, isKept)),
+    last: ({ table, isRemembered }) => Promise.resolve(lastNumber(db, table, isRemembered)),
     chunks: (_, first, last) => Promise.resolve(chunks.all(first, last)),
     close: () => {
       db.close();
@@ -124,9 +124,9 @@ function sourceOn(db: Database.Database, path: string): MoveSource {
   };
 }
 
-function lastNumber(db: Database.Database, table: string, isKept: boolean): number {
+function lastNumber(db: Database.Database, table: string, isRemembered: boolean): number {
   const highest = db.prepare<[], number>(`SELECT ifnull(max(number), 0) FROM ${table}`).pluck().get();
-  const kept = isKept
+  const remembered = isRemembered
     ? db.prepare<[string], number>("SELECT seq FROM sqlite_sequence WHERE name = ?").pluck().get(table)
     : 0;
   // A merge that a crash ended has left pages of a run that is not listed.
@@ -137,7 +137,7 @@ function lastNumber(db: Database.Database, table: string, isKept: boolean): numb
           .pluck()
           .get()
       : 0;
-  return Math.max(highest ?? 0, kept ?? 0, page ?? 0);
+  return Math.max(highest ?? 0, remembered ?? 0, page ?? 0);
 }
 
 function readPage(db: Database.Database, table: Table, after: Position | undefined): Page {

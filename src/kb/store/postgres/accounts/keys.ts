@@ -59,7 +59,7 @@ export function keysOn(
       return after;
     },
     async rotateGrant({ id, sentSha256, familySha256, nowIso, next }) {
-      // Of two uses of one refresh token, the second sees that the first has replaced it. The parent may not change meanwhile.
+      // The second of two uses of one refresh token sees that the first has replaced it. The parent may not change meanwhile.
       const [row] = await select("key.id = @id FOR UPDATE OF key", { id });
       if (row === undefined) return undefined;
       const found = effectiveKey(row);

@@ -87,7 +87,7 @@ export function spendingOn(tx: Transaction): Pick<Records, "spend" | "settleSpen
     spent,
     settleSpending: add,
     async spend({ accountId, spender, day, nanos, dayMax, monthMax }) {
-      // Of all processes one at a time may ask whether the money suffices.
+      // Only one process at a time may ask whether the money suffices.
       if (dayMax !== null || monthMax !== null)
         await tx.run(`SELECT pg_advisory_xact_lock(${SPEND_LOCK}, 0)`);
       const before = await spent(day);

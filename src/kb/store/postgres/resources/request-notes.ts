@@ -101,7 +101,7 @@ async function writeNotes(tx: Transaction, accountId: string, unordered: readonl
   const limit = REMOVED_MAX * notes.length;
   const [, made] = await Promise.all([
     sweep(tx, Math.max(...notes.map(({ request }) => request.nowMs)), limit),
-    // Of two requests with one key, the second waits here for the first.
+    // The second of two requests with one key waits here for the first.
     tx.all<{ key: string }>(
       `INSERT INTO kept_answer (account_id, key, body_sha256, status, body, text_of, about, kept_ms, sequence)
       SELECT @accountId, key, body_sha256, status, body, text_of, about, kept_ms,

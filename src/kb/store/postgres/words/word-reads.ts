@@ -36,7 +36,7 @@ export async function openWords(tx: Transaction, caches: WordCaches, target: Tar
   const { parts } = await openScope(tx, caches, target);
   const live = parts.filter(({ part, removed }) => removed.count() < part.rows);
   const runs = live.filter(({ kind }) => kind === "run");
-  /** Of the terms that were fetched, by `listKey`; undefined: the run lacks the term. */
+  /** The lists of fetched terms, by `listKey`; undefined: the run lacks the term. */
   const lists = new Map<string, PostingList | undefined>();
   const listOf =
     (run: number) =>

@@ -29,7 +29,7 @@ describe("the tables that are copied", () => {
       .pluck()
       .all();
     expect(kept.filter((name) => ONLY_SQLITE[name] === undefined).toSorted()).toEqual(
-      COUNTERS.flatMap(({ table, isKept }) => (isKept ? table : [])).toSorted(),
+      COUNTERS.flatMap(({ table, isRemembered }) => (isRemembered ? table : [])).toSorted(),
     );
     db.close();
   });
