@@ -15,7 +15,7 @@ export function addMigrate(program: Command, context: Context): void {
   program
     .command("migrate")
     .description(
-      "create the tables of the PostgreSQL database, or bring them up to date; services may keep running, and a repetition does nothing",
+      "create the tables of the PostgreSQL database, or bring them up to date; services may keep running, and it may run again",
     )
     .option("--json", "print the versions as JSON")
     .action(async (options: MigrateOptions) => migrate(context, options));

@@ -30,7 +30,7 @@ export function addMove(program: Command, context: Context): void {
   program
     .command("move")
     .description(
-      "copy the knowledge base from the state folder to an empty PostgreSQL database, or back, and compare both (stop kbsync first); a repetition goes on where an interrupted one ended",
+      "copy the knowledge base from the state folder to an empty PostgreSQL database, or back, and compare both (stop kbsync first); run again, it continues where it was interrupted",
     )
     .option("--to <address>", "the database to copy to, such as postgres://user@host/database")
     .option("--from <address>", "the database to copy from, to the state folder")
