@@ -1,3 +1,4 @@
+import type { Erased, PassPlan } from "../wire/daemon.ts";
 import type { KnownFiles } from "./known-files.ts";
 import type { AskLedger } from "./receipt.ts";
 import type { KnowledgeService } from "./service.ts";
@@ -21,4 +22,13 @@ export interface Reached {
   readonly ownsLedger: boolean;
   /** Asks this machine's daemon, or its ledger, how fresh answers are. Absent: there is none. */
   readonly askLedger?: AskLedger;
+  /** This machine's daemon. Absent for callers without the key that its folders are synced with: its answers name files. */
+  readonly daemon?: CallerDaemon;
+}
+
+/** The operations of a daemon that tools need. They return undefined if none runs. */
+export interface CallerDaemon {
+  plan(limit: number, signal: AbortSignal): Promise<PassPlan | undefined>;
+  /** Erases a document everywhere, and names what remains. */
+  erase(documentId: string, signal: AbortSignal): Promise<Erased | undefined>;
 }

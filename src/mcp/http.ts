@@ -37,7 +37,7 @@ const SIGN_INS_MAX = 16;
 const REQUEST_MS = 30_000;
 
 /** Options of the HTTP server. */
-export interface McpHttpOptions extends Pick<McpParts, "version" | "onDefect"> {
+export interface McpHttpOptions extends Pick<McpParts, "version" | "erases" | "onDefect"> {
   /** 0: any free one. */
   readonly port: number;
   /** Default 127.0.0.1. Another one needs `signIn`: the server then trusts the names in its public URL. */
@@ -83,6 +83,7 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
         caller,
         version: options.version,
         notifies: era === "modern",
+        ...(options.erases !== undefined && { erases: options.erases }),
         onDefect: options.onDefect,
       });
     },

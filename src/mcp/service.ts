@@ -3,6 +3,7 @@ import { KbsyncError } from "../lib/failure.ts";
 import { openAgent } from "../lib/proxy.ts";
 import { readServerEvents } from "../lib/server-events.ts";
 import { Change, ChangesAnswer } from "../wire/changes.ts";
+import { ErasureAnswer, type ErasureReport } from "../wire/erasure.ts";
 import { EvalAnswer, type EvalBody } from "../wire/evaluation.ts";
 import { FacetsAnswer } from "../wire/facets.ts";
 import type { SearchContext } from "../wire/context.ts";
@@ -79,6 +80,8 @@ export interface KnowledgeService {
   facets(request: FacetsRequest, signal: AbortSignal): Promise<FacetsAnswer["data"] | undefined>;
   /** Measures how well searches find what answers questions. Undefined if the service lacks this. */
   evaluate(request: EvalRequest, signal: AbortSignal): Promise<EvalAnswer["data"] | undefined>;
+  /** Erases a document, live or deleted. Undefined if the service lacks this. */
+  erase(id: string, signal: AbortSignal): Promise<ErasureReport | undefined>;
   /** Returns a page of changes of documents; by default from the oldest one. Undefined if the service lacks this. */
   changes(page: Partial<PageRequest>, signal: AbortSignal): Promise<ChangesAnswer["data"] | undefined>;
   /**
@@ -208,6 +211,10 @@ function serviceAt(
       if (cursor !== undefined) query.set("cursor", cursor);
       const answer = await get(`${ROUTES.facets}?${query.toString()}`, signal);
       return lacksOperation(answer) ? undefined : accepted(answer, FacetsAnswer).data;
+    },
+    erase: async (id, signal) => {
+      const answer = await post(dbUrl, ROUTES.eraseResources, { resource_ids: [id] }, signal);
+      return lacksOperation(answer) ? undefined : accepted(answer, ErasureAnswer).data;
     },
     changes: async (page, signal) => {
       const answer = await get(`${ROUTES.changes}?${pageQuery(page)}`, signal);

@@ -2,7 +2,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { checkPrompts, checkResources, checkTools } from "../mcp/conformance.ts";
@@ -52,7 +52,7 @@ describe.each(AGES)("kbsync mcp over stdio, for a client of the age %s", (age) =
     const connection = await connect(age);
     const { data } = await connection.call("search", { query: "what moves the sea" });
     const sample = { query: "what moves the sea", documentId: data.results[0].id, documents: 2 };
-    expect(await checkTools(connection, sample)).toBe(7);
+    expect(await checkTools(connection, sample)).toBe(9);
     expect(await checkResources(connection, sample)).toBe(2);
     expect(await checkPrompts(connection, sample)).toBe(2);
     await connection.client.close();
@@ -93,6 +93,28 @@ it("uses the key of --key-file, with its account and its scopes", async () => {
   const writing = await connect("legacy", "--key-file", join(temporary.path, "writing"));
   expect((await writing.call("search_passages", { query: "moon" })).text).toMatch(/scope_missing/);
   await writing.client.close();
+});
+
+it("erases the document of a deleted file with --allow-erase alone, once it is named twice", async () => {
+  const file = join(docs, "draft.md");
+  writeFileSync(file, "# Draft\n\nA text to forget.\n");
+  expect((await kbsync(["wait", "--state-dir", state])).code).toBe(0);
+  const { call, client } = await connect("legacy", "--allow-erase");
+  const request = { document: file, confirm: "Draft" };
+  expect((await call("erase_document", request)).text).toMatch(/still_synced/);
+  const { data } = await call("search", { query: "a text to forget" });
+  rmSync(file);
+  expect((await kbsync(["wait", "--state-dir", state])).code).toBe(0);
+  const document = data.results[0].id;
+  expect((await call("erase_document", { document, confirm: "draft" })).text).toMatch(/erase_unconfirmed/);
+  const erased = await call("erase_document", { document, confirm: "Draft" });
+  expect(erased.data).toMatchObject({
+    document_id: document,
+    service: { documents: 1 },
+    machine: { texts: 1 },
+  });
+  expect(erased.text).toContain("Left: log the log of kbsync");
+  await client.close();
 });
 
 it("starts where no service runs, and each call says so", async () => {

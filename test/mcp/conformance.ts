@@ -27,6 +27,7 @@ export async function checkTools({ client }: Connected, { query, documentId }: S
     list_changes: {},
     list_metadata: { source: sources[0]?.owner_id, collection: sources[0]?.collection_id },
     evaluate: { questions: [{ question: query, expect: documentId }] },
+    plan_sync: {},
     search: { query },
     fetch: { id: documentId },
   };
@@ -45,7 +46,10 @@ export async function checkTools({ client }: Connected, { query, documentId }: S
       ...[answer.structuredContent, answer.content].map((part) => countTokens(JSON.stringify(part))),
     );
     expect(READERS.has(name) || tokens <= ANSWER_TOKENS, `${name}: ${tokens} tokens`).toBe(true);
-    const refused = await client.callTool({ name, arguments: { query: 1, document: 1, id: 1, cursor: 1 } });
+    const refused = await client.callTool({
+      name,
+      arguments: { query: 1, document: 1, id: 1, cursor: 1, limit: "1" },
+    });
     expect([name, refused.isError]).toEqual([name, true]);
   }
   return tools.length;

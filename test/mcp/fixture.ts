@@ -1,6 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { z } from "zod";
 import { openMcpHttp } from "../../src/mcp/http.ts";
+import type { CallerDaemon } from "../../src/mcp/caller.ts";
 import type { KnownFiles } from "../../src/mcp/known-files.ts";
 import type { AskLedger } from "../../src/mcp/receipt.ts";
 import { openServiceConnections } from "../../src/mcp/service.ts";
@@ -53,6 +54,8 @@ export interface McpGroundOptions {
   readonly service: string;
   readonly files: KnownFiles;
   readonly askLedger?: AskLedger;
+  readonly daemon?: CallerDaemon;
+  readonly erases?: boolean;
   /** The key that the ledger's folders were synced with. */
   readonly ownKey?: string;
   readonly onDefect?: (error: unknown) => void;
@@ -68,12 +71,14 @@ export async function openMcpGround(options: McpGroundOptions): Promise<McpGroun
     version: "0.0.0-test",
     onDefect: options.onDefect ?? (() => undefined),
     nowMs: options.nowMs ?? Date.now,
+    ...(options.erases !== undefined && { erases: options.erases }),
     callerOf: (key) => ({
       reach: () =>
         Promise.resolve({
           service: connections.as({ apiUrl: options.service, dbUrl: options.service, pauthkey: key }),
           ownsLedger: key === ownKey,
           ...(options.askLedger && { askLedger: options.askLedger }),
+          ...(options.daemon && key === ownKey && { daemon: options.daemon }),
         }),
       files: () => files,
     }),

@@ -29,6 +29,7 @@ function tellingOf(fastest: number, moderate: number): { reached: Reached; asked
     list: unused,
     facets: unused,
     evaluate: unused,
+    erase: unused,
     createGrant: unused,
     refreshGrant: unused,
     endGrant: unused,

@@ -74,6 +74,7 @@ describe.each(AGES)("tools for a client of the age %s", (age) => {
       "list_metadata",
       "list_changes",
       "evaluate",
+      "plan_sync",
       "search",
       "fetch",
     ]);

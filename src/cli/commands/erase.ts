@@ -12,7 +12,7 @@ import { openLog } from "../terminal/log.ts";
 import type { CommonOptions } from "../output/options.ts";
 import { counted } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
-import { remainsOf } from "../state/remains.ts";
+import { withRemains } from "../state/remains.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 
 interface EraseOptions extends CommonOptions {
@@ -53,10 +53,9 @@ async function run(context: Context, path: string | undefined, options: EraseOpt
     });
   }
   const done = (await operator.ask("erase", request)) ?? (await eraseAlone(context, operator, request));
-  const remains = [...done.service.remains, ...remainsOf(makeStateFolder(operator.config.stateDir))];
-  const report = { ...done, service: { ...done.service, remains } };
+  const report = withRemains(done, makeStateFolder(operator.config.stateDir));
   if (options.json === true) printJson(context, report);
-  else context.stdout.write(reportText(report, remains));
+  else context.stdout.write(reportText(report, report.service.remains));
 }
 
 /** Erases while no daemon runs. Starts the embedded service for this time unless it runs. */

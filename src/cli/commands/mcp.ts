@@ -4,8 +4,9 @@ import { type Command, InvalidArgumentError } from "commander";
 import { type Config, loadConfig } from "../../config/load.ts";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { isLoopback } from "../../lib/loopback.ts";
-import type { Caller } from "../../mcp/caller.ts";
+import type { Caller, CallerDaemon } from "../../mcp/caller.ts";
 import type { ServiceConnections } from "../../mcp/service.ts";
+import { askDaemon } from "../../sync/control/client.ts";
 import { openDocumentReader } from "../compose/client-documents.ts";
 import { runningService } from "../compose/reached-service.ts";
 import type { Context } from "../output/context.ts";
@@ -13,6 +14,7 @@ import { openKnownFiles } from "../state/known-files.ts";
 import { openLog } from "../terminal/log.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
 import { ledgerOf } from "../state/receipt.ts";
+import { withRemains } from "../state/remains.ts";
 import {
   ensureTokenSecret,
   makeStateFolder,
@@ -28,6 +30,7 @@ interface McpOptions extends CommonOptions {
   readonly host?: string;
   readonly publicUrl?: string;
   readonly keyFile?: string;
+  readonly allowErase?: boolean;
 }
 
 /** `kbsync mcp`: the knowledge base as tools for AI clients (Model Context Protocol). */
@@ -48,6 +51,10 @@ export function addMcp(program: Command, context: Context): void {
       "file with the key for the service, over stdio (default: as for other commands)",
       keyPath,
     )
+    .option(
+      "--allow-erase",
+      "add the tool erase_document, which removes a document for good (default: all tools only read)",
+    )
     .action(async (options: McpOptions) => mcp(context, options));
 }
 
@@ -61,7 +68,7 @@ async function mcp(context: Context, options: McpOptions): Promise<void> {
     );
   if (http && keyFile !== undefined)
     throw usage("--key-file is for stdio; over HTTP each client sends its own key");
-  const { port: _port, host: _host, publicUrl: _publicUrl, ...rest } = options;
+  const { port: _port, host: _host, publicUrl: _publicUrl, allowErase: erases = false, ...rest } = options;
   const config = loadConfig(configRequest(context, rest));
   // Reports a file without a key at once, not at the first call.
   const ownKey = keyFile === undefined ? undefined : existingKey(keyFile);
@@ -70,7 +77,7 @@ async function mcp(context: Context, options: McpOptions): Promise<void> {
   const connections = openServiceConnections();
   const log = openLog({ KBSYNC_LOG: "warn", ...context.env }, context.stderrIsTTY, context.invocation);
   const onDefect = (error: unknown): void => log.error({ err: error }, "an MCP call failed");
-  const parts = { version: programVersion(), onDefect };
+  const parts = { version: programVersion(), erases, onDefect };
   try {
     if (http) {
       const { openMcpHttp, MCP_PORT_DEFAULT } = await import("../../mcp/http.ts");
@@ -120,13 +127,26 @@ function callerWith(
     reach: async () => {
       const found = await addressOf(config, state, context.env, key !== undefined);
       const pauthkey = key ?? found.pauthkey ?? "";
+      const ownsLedger = found.pauthkey !== undefined && isSame(pauthkey, found.pauthkey);
       return {
         service: connections.as({ ...found, pauthkey }),
-        ownsLedger: found.pauthkey !== undefined && isSame(pauthkey, found.pauthkey),
+        ownsLedger,
         askLedger: ledgerOf(config.stateDir),
+        ...(ownsLedger && { daemon: daemonFor(state) }),
       };
     },
     files: () => openKnownFiles(config.stateDir),
+  };
+}
+
+/** The daemon of a state folder, if one runs when it is asked. */
+function daemonFor(state: StateFolder): CallerDaemon {
+  return {
+    plan: (limit, signal) => askDaemon(state.path, "plan", { limit }, { signal }),
+    erase: async (document, signal) => {
+      const done = await askDaemon(state.path, "erase", { document }, { signal });
+      return done && withRemains(done, state);
+    },
   };
 }
 

@@ -2,14 +2,21 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { knownBackups } from "../../backup/known-backups.ts";
 import { shellWord } from "../../lib/shell-word.ts";
+import type { Erased } from "../../wire/daemon.ts";
 import type { Remainder } from "../../wire/erasure.ts";
 import type { StateFolder } from "./state-folder.ts";
 
 /** Copies of ledger and store that kbsync made before an upgrade, a recovery or a restore, by their names. */
 const COPIES = /\.version-\d+(?:\.partial.*)?$|^before-restore-|^restore$|^ledger\.db\.(?!version-).+/;
 
+/** Adds what an erasure leaves in a state folder and its backups to its report. */
+export function withRemains(done: Erased, state: StateFolder): Erased {
+  const remains = [...done.service.remains, ...remainsOf(state)];
+  return { ...done, service: { ...done.service, remains } };
+}
+
 /** Names what an erasure leaves: copies in the state folder, backups, and logs. */
-export function remainsOf(state: StateFolder): readonly Remainder[] {
+function remainsOf(state: StateFolder): readonly Remainder[] {
   const copies = [state.path, state.serviceDir].flatMap((folder) =>
     namesIn(folder)
       .filter((name) => COPIES.test(name))

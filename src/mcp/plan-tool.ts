@@ -1,0 +1,75 @@
+import { z } from "zod";
+import { KbsyncError } from "../lib/failure.ts";
+import type { PassPlan } from "../wire/daemon.ts";
+import { fitting } from "./budget.ts";
+import type { CallerDaemon, Reached } from "./caller.ts";
+import type { KnownFiles } from "./known-files.ts";
+import type { ToolOutput } from "./tool-result.ts";
+
+/** Most actions that an answer lists; their counts are of all. */
+const ACTIONS_MAX = 100;
+
+/** Arguments of the tool `plan_sync`. */
+export const PlanInput = z.object({
+  limit: z.int().min(0).max(ACTIONS_MAX).default(20).describe("Maximum number of listed actions."),
+});
+export type PlanInput = z.infer<typeof PlanInput>;
+
+/** Result of the tool `plan_sync`. */
+export const PlanOutput = z.object({
+  counts: z.record(z.string(), z.number()).describe("How many files of each action, of all."),
+  estimate: z.object({
+    documents: z.number(),
+    bytes: z.number(),
+    tokens: z.number().describe("Of the texts that are sent as text, at four characters each."),
+    unknown: z.number().describe("Documents whose text only the service reads, such as PDFs."),
+    cost: z.number().optional().describe("Of embedding; absent without a price in the configuration."),
+  }),
+  planned: z
+    .array(z.object({ folder: z.string(), path: z.string(), action: z.string() }))
+    .describe("The first ones, as many as fit into an answer."),
+});
+export type PlanOutput = z.infer<typeof PlanOutput>;
+
+/** Returns what the next pass of this machine's daemon would do and send. Changes nothing. */
+export async function planSync(
+  reached: Reached,
+  _files: KnownFiles,
+  { limit }: PlanInput,
+  signal: AbortSignal,
+): Promise<ToolOutput<PlanOutput>> {
+  const plan = await daemonOf(reached).plan(limit, signal);
+  if (plan === undefined) throw noDaemon("`kbsync sync --dry-run` plans without one.");
+  const { counts, estimate } = plan;
+  const planned = plan.planned.map(({ source, path, action }) => ({ folder: source, path, action }));
+  const data = { counts, estimate, planned: [...fitting(planned)] };
+  return { data, text: planText(plan, data.planned) };
+}
+
+function planText({ counts, estimate }: PassPlan, planned: PlanOutput["planned"]): string {
+  const total = Object.entries(counts).map(([action, count]) => `${count} ${action}`);
+  if (total.length === 0) return "Nothing would be sent.";
+  const { documents, bytes, tokens, unknown, cost } = estimate;
+  const unread = unknown === 0 ? "" : `, not counting ${unknown} that the service reads`;
+  const price = cost === undefined ? "" : `; embedding them costs about ${cost.toFixed(4)}`;
+  const lines = planned.map(({ folder, path, action }) => `${action} ${folder}/${path}`);
+  return [
+    `Actions: ${total.join(", ")}.`,
+    `Sends ${documents} documents, ${bytes} bytes, about ${tokens} tokens${unread}${price}.`,
+    ...lines,
+  ].join("\n");
+}
+
+/** Returns this machine's daemon. Throws `daemon_private` for callers that it does not answer. */
+export function daemonOf({ daemon }: Reached): CallerDaemon {
+  if (daemon !== undefined) return daemon;
+  throw new KbsyncError("the daemon of this machine answers only the key that its folders are synced with", {
+    code: "daemon_private",
+    hint: "Its answers name files of the machine. A client over stdio without --key-file uses that key.",
+  });
+}
+
+/** `daemon_missing`: no daemon runs. */
+export function noDaemon(hint: string): KbsyncError {
+  return new KbsyncError("no daemon runs on this machine", { code: "daemon_missing", retryable: true, hint });
+}
