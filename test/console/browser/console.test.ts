@@ -305,9 +305,10 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       await page.getByText(/^Deleting \d/).waitFor();
       await page.reload();
       await page.getByText(/^Deleting \d/).waitFor();
-      expect(await violations(page)).toEqual([]);
       await page.getByRole("button", { name: "Stop" }).click();
       await page.getByText(/^Deleted .* stopped with/).waitFor();
+      // Not before: on a busy machine the check takes longer than the deletes.
+      expect(await violations(page)).toEqual([]);
       const at = new URLSearchParams((await scopeOf(owner_id)).split("?")[1]);
       const query = `collectionId=${at.get("collection")}&ownerId=${owner_id}`;
       const { data } = (await running.send("GET", `/api/rag/documents?${query}`, { key })).json;
