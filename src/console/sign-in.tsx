@@ -27,8 +27,8 @@ export function SignInPage(): JSX.Element {
 }
 
 /**
- * Above the page whose session ended: what is typed there stays, and its requests go on afterwards. Closed, for example to copy
- * something from the page, it leaves a line that opens it again.
+ * Shown above the page whose session ended: what is typed there stays, and its requests continue afterwards. Closed, for
+ * example to copy something from the page, it leaves a line that opens it again.
  */
 export function SignInAgain(): JSX.Element | null {
   const [isClosed, setIsClosed] = useState(false);

@@ -9,8 +9,8 @@ export interface Ran {
 }
 
 /**
- * Runs systemctl on one service manager. Throws `no_systemd` where there is no such program, `unit_slow` where it takes
- * too long, `unit_stopped` where a signal ended it: what it asked for goes on then.
+ * Runs systemctl on one service manager. Throws `no_systemd` if there is no such program, `unit_slow` if it takes too long, and
+ * `unit_stopped` if a signal ended it; the requested job then continues.
  */
 export type Systemctl = (...args: readonly string[]) => Promise<Ran>;
 

@@ -34,7 +34,7 @@ const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /** Longest wait for anything, in milliseconds; far more than it takes, for machines that do much else. */
 const WAIT_MS = 240_000;
 /** A check takes a processor for 20 ms, which the program that is waited for could use. */
-const LOOK_MS = 200;
+const POLL_MS = 200;
 
 /**
  * Mounts and boots in a mount namespace of its own, over a small disk in memory: systemd never sees a folder of this
@@ -122,7 +122,7 @@ export async function until<T>(what: string, look: () => T | undefined): Promise
     const found = look();
     if (found !== undefined) return found;
     if (Date.now() > endMs) throw new Error(`waited too long for ${what}`);
-    await sleep(LOOK_MS);
+    await sleep(POLL_MS);
   }
 }
 

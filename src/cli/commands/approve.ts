@@ -86,9 +86,9 @@ export function approveWords(approvals: readonly Omit<Approval, "token">[], isRu
   if (approvals.length === 0) return "nothing is held\n";
   const lines = approvals.map(({ source, held, reason }) => {
     const what = held === 0 ? "" : `, ${counted(held, "delete")}`;
-    const deed =
+    const verb =
       held === 0 ? (isRunning ? "continues" : "continues with it") : `deletes ${held === 1 ? "it" : "them"}`;
-    const when = isRunning ? `the daemon ${deed} now` : `the next sync ${deed}`;
+    const when = isRunning ? `the daemon ${verb} now` : `the next sync ${verb}`;
     // The question has been answered.
     const why = reason.replace(/; is a disk not mounted\?$/, "");
     return `approved: ${source}${what} (${why}); ${when}\n`;

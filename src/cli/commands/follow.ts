@@ -13,7 +13,7 @@ import { startProgress } from "../terminal/pass-progress.ts";
 import { unbroken } from "../terminal/prose.ts";
 
 /** Interval between two readings of the progress, in milliseconds. */
-export const LOOK_EVERY_MS = 100;
+export const POLL_EVERY_MS = 100;
 
 /** The failed files that the log has named: each failure is shown once. */
 export interface LoggedFailures {
@@ -55,7 +55,7 @@ export async function followDaemon(
       const status = daemon.status();
       if (status.idle) break;
       progress.update(status, context.nowMs());
-      await sleep(LOOK_EVERY_MS, undefined, { signal });
+      await sleep(POLL_EVERY_MS, undefined, { signal });
     }
     progress.finish();
     context.stdout.write(passSummary(daemon.status(), context.nowMs() - startMs));

@@ -17,7 +17,7 @@ import { estimateLine } from "../output/estimate.ts";
 import {
   answerStop,
   FILES_SHOWN,
-  LOOK_EVERY_MS,
+  POLL_EVERY_MS,
   openLoggedFailures,
   passSummary,
   troubleLines,
@@ -144,7 +144,7 @@ async function passWithProgress(context: Context, daemon: Daemon, options: SyncO
   // No progress: standard output contains only the plan or the JSON.
   if (dryRun || json) return daemon.syncOnce({ dryRun, signal: context.signal });
   const progress = startProgress(context, context.nowMs());
-  const timer = setInterval(() => progress.update(daemon.status(), context.nowMs()), LOOK_EVERY_MS);
+  const timer = setInterval(() => progress.update(daemon.status(), context.nowMs()), POLL_EVERY_MS);
   try {
     return await daemon.syncOnce({ signal: context.signal });
   } finally {

@@ -17,7 +17,7 @@ export function Chart({
   points,
 }: {
   readonly kind: "bars" | "lines";
-  /** What it shows, in a sentence with the latest numbers. */
+  /** A sentence with the latest numbers. */
   readonly label: string;
   readonly points: readonly ChartPoint[];
 }): JSX.Element {

@@ -15,7 +15,7 @@ import { QuestionForm } from "./question-form.tsx";
 import { ThreadsList } from "./threads-list.tsx";
 import { TurnView } from "./turn-view.tsx";
 
-/** Questions to an agent, with the passages that its answers rest on. */
+/** Questions to an agent, with the passages that support its answers. */
 export function AskPage(): JSX.Element {
   const agents = useLoad("agents", async (abort) => {
     const { data } = await ask<{ readonly data: { readonly agents: readonly AgentRecord[] } }>(

@@ -5,7 +5,7 @@ import type { ThreadEntry, ThreadsAnswer, ThreadTurn, TurnsAnswer } from "../../
 import { ask } from "../client/api.ts";
 import { askAgent } from "./stream.ts";
 
-/** A question and what came of it. */
+/** A question with its answer so far. */
 export interface Turn {
   readonly key: string;
   readonly question: string;
@@ -30,7 +30,7 @@ export interface Thread {
 
 /** The conversation that is shown. */
 export const thread = signal<Thread | undefined>(undefined);
-/** Stops the answer that is under way. */
+/** Stops the answer in progress. */
 export const running = signal<AbortController | undefined>(undefined);
 /** Grows when the service has other threads than before. */
 export const threadsTurn = signal(0);

@@ -7,7 +7,7 @@ import { counted, moment } from "../view/format.ts";
 import type { Turn } from "./conversation.ts";
 import { Markdown } from "./markdown.tsx";
 
-/** A question with what has come of its answer, and the passages that it rests on. */
+/** A question with its answer so far, and the passages that support it. */
 export function TurnView({ turn }: { readonly turn: Turn }): JSX.Element {
   const { question, images, text, response, stored, error, isStopped } = turn;
   const citations = citationsOf(stored?.annotations ?? response?.data.annotations ?? []);

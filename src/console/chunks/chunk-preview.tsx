@@ -105,7 +105,7 @@ export function ChunkPreview({
   );
 }
 
-/** Sends no more of a text than is split. One character more says that it goes on. */
+/** Sends no more of a text than is split. One more character shows that the text is longer. */
 function sent(source: PreviewedSource): PreviewedSource {
   return "content" in source ? { content: source.content.slice(0, PREVIEW_CHARS_MAX + 1) } : source;
 }

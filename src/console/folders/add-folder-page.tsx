@@ -156,7 +156,7 @@ function Found({
   );
 }
 
-/** An answer that was lost may have come after the deed. */
+/** An answer may be lost although the folder was added. */
 function added({
   path,
 }: FolderPreview): (error: unknown) => { readonly path: string; readonly applied: readonly string[] } {

@@ -5,7 +5,7 @@ import { Words } from "../parts/words.tsx";
 import { toast } from "../parts/toast.tsx";
 import { WhyButton } from "./why-dialog.tsx";
 
-/** A file of a folder with what there is to say of it, a command if there is one, and the reasons. */
+/** A file of a folder with its facts, a command if there is one, and the reasons. */
 export function FileRow({
   file,
   words,

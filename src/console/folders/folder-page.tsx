@@ -22,7 +22,7 @@ const EVERY_MS = 2000;
 const TABS = ["activity", "waiting", "failed", "held", "skipped", "trash"] as const;
 type Tab = (typeof TABS)[number];
 
-/** One folder: its counts, its commands, and its files by what is the matter with them. */
+/** One folder: its counts, its commands, and its files by their problems. */
 export function FolderPage({ path }: { readonly path: string }): JSX.Element {
   const loaded = useLoad("folder", (signal) => askDaemon("status", {}, signal), EVERY_MS);
   return (

@@ -5,12 +5,12 @@ import { ask } from "../client/api.ts";
 
 /** Documents of one batch at the service. */
 const BATCH_MAX = 5000;
-/** Documents that can be chosen at a time: as many as the batches of an account at work hold, and some to spare. */
+/** Documents that can be chosen at a time: as many as the running batches of an account hold, and some to spare. */
 export const CHOSEN_MAX = 10_000;
-/** Time between two looks at batches that work. */
-const LOOK_MS = 1000;
+/** Interval at which running batches are polled. */
+const POLL_MS = 1000;
 
-/** The batches that are shown: those that work, and those that ended while a person watched. */
+/** The batches that are shown: running ones, and those that ended while a person watched. */
 export const batches = signal<readonly Batch[]>([]);
 /** Grows when a batch ends. */
 export const batchEnds = signal(0);
@@ -19,7 +19,7 @@ export const batchEnds = signal(0);
 const watched = new Set<string>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Starts the work on documents at the service, where it goes on whatever happens to this page. */
+/** Starts the work on documents at the service, which continues whatever happens to this page. */
 export async function startBatches(kind: BatchKind, ids: readonly string[]): Promise<void> {
   for (let at = 0; at < ids.length; at += BATCH_MAX) {
     const body = { kind, ids: ids.slice(at, at + BATCH_MAX) };
@@ -30,7 +30,7 @@ export async function startBatches(kind: BatchKind, ids: readonly string[]): Pro
   }
 }
 
-/** Follows the batches that work, also those of other pages and earlier visits. */
+/** Follows the running batches, including those of other pages and earlier visits. */
 export async function followBatches(): Promise<void> {
   clearTimeout(timer);
   const { data } = await ask<BatchesAnswer>(ROUTES.batches);
@@ -61,9 +61,9 @@ function show(shown: readonly Batch[]): void {
   if (!shown.some(({ state }) => state === "working")) return;
   const again = (): void => {
     timer = setTimeout(() => {
-      // A failure is shown by the line about the service; the work goes on without this page.
+      // The line about the service shows a failure; the work continues without this page.
       followBatches().catch(again);
-    }, LOOK_MS);
+    }, POLL_MS);
   };
   again();
 }

@@ -21,7 +21,7 @@ const SHOWN_MAX = 50;
 export function BulkProgress(): JSX.Element | null {
   const isReader = me.value !== null && me.value !== undefined && may("write");
   useEffect(() => {
-    // What began before a reload is still under way at the service. Without it, nothing is shown.
+    // Work that began before a reload continues at the service. Without any, nothing is shown.
     if (isReader) followBatches().catch(() => undefined);
   }, [isReader]);
   if (batches.value.length === 0) return null;

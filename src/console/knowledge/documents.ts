@@ -10,7 +10,7 @@ import { listed, WIRE_STATUS, type ListedDocument, type Status } from "./listed-
 /** One owner's part of a collection. */
 export type Scope = Pick<OwnerEntry, "collectionId" | "ownerId">;
 
-/** What a person chose to see. */
+/** The choices of a person in the list. */
 export interface Filter {
   /** Words of title, description, address and metadata. */
   readonly text: string;
@@ -71,7 +71,7 @@ const EMPTY: State = {
   error: undefined,
 };
 
-/** Loads the documents of a scope that match a filter, as many as are looked at; the earlier ones stay until then. */
+/** Loads the documents of a scope that match a filter, as many as are visible; the earlier ones stay until then. */
 export function useDocuments(scope: Scope, filter: Filter): DocumentsState {
   const [state, setState] = useState(EMPTY);
   const [turn, setTurn] = useState(0);
@@ -150,7 +150,7 @@ async function loadPart(
   }
 }
 
-/** The longest text that the service looks for. */
+/** The longest text that the service searches for. */
 const TEXT_CHARS_MAX = 500;
 
 function pause(ms: number): Promise<void> {

@@ -12,7 +12,7 @@ export interface NewDocument {
   readonly body: object;
 }
 
-/** A document on its way. */
+/** A document that is being sent. */
 export interface TrayItem {
   readonly key: string;
   readonly document: NewDocument;
@@ -27,7 +27,7 @@ export interface TrayItem {
 /** Documents that were added in this tab, newest last. They stay while a person looks at other pages. */
 export const tray = signal<readonly TrayItem[]>([]);
 
-/** Documents on their way at a time. */
+/** Documents sent at a time. */
 const AT_ONCE = 3;
 let working = 0;
 
@@ -35,7 +35,7 @@ addEventListener("beforeunload", (event) => {
   if (tray.peek().some(({ state }) => state === "uploading" || state === "waiting")) event.preventDefault();
 });
 
-/** Adds documents; each goes its way alone. */
+/** Adds documents; each is sent independently. */
 export function addToTray(documents: readonly NewDocument[]): void {
   const items = documents.map((document): TrayItem => ({
     key: crypto.randomUUID(),

@@ -19,7 +19,7 @@ export interface Whole {
 /** Free space below which the next large document may not fit, as `kbsync doctor` has it. */
 const FREE_BYTES_LOW = 1024 ** 3;
 
-/** Something that does not go on without a person. */
+/** Something that needs a person to continue. */
 export interface Need {
   readonly key: string;
   readonly title: string;
@@ -135,7 +135,7 @@ function healthNeeds({ status, embedder, reranker, languageModel }: HealthAnswer
   ];
 }
 
-/** Returns the one sentence that says how things are. Pure. */
+/** Returns the sentence that sums up the state. Pure. */
 export function sentenceOf(whole: Whole, needs: readonly Need[]): string {
   const { daemon, documents, queues } = whole;
   if (needs.length > 0)

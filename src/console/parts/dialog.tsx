@@ -35,7 +35,7 @@ export function Dialog({
 /** Number from which a person types it, because a habitual click must not be enough. */
 const TYPED_FROM = 20;
 
-/** A number that a person types before a large deed. */
+/** A number that a person types before a large change. */
 export interface Typed {
   readonly number: number;
   readonly text: string;

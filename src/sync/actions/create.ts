@@ -175,7 +175,7 @@ export function dropCreate(ledger: Ledger, source: ActionSource, { id, attempts 
     return;
   }
   ledger.intents.doubt(id, null);
-  // A check may have found none while the create was under way, and checks end then.
+  // A check may have found none while the create was in flight, and checks end then.
   source.doubt();
 }
 

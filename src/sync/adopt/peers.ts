@@ -64,7 +64,7 @@ async function searchPeer(
     const row = isNew ? undefined : files.living(peer.id, path);
     return row === undefined || !sound.has(row.id);
   };
-  // The source's own rules belong to its own checks, which may be under way.
+  // The source's own rules belong to its own checks, which may be in progress.
   const rules = openRules(peer.rules.source);
   const scan = await scanSource(peer.root, rules, { signal, onSlice: context.moved });
   if (scan.root === undefined) return { taken: [], unread: [""] };
