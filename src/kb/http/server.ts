@@ -28,6 +28,7 @@ import { addMonitoringRoutes, type MetricsText } from "./routes/monitoring-route
 import type { HttpParts } from "./operation/operation.ts";
 import { addOpenApiRoute } from "./routes/openapi.ts";
 import { addPreviewRoutes } from "./routes/preview-routes.ts";
+import { addResourceReadRoutes } from "./routes/resource-read-routes.ts";
 import { addResourceRoutes } from "./routes/resource-routes.ts";
 import { addUsageRoutes } from "./routes/usage-routes.ts";
 import { watchRoutes } from "./operation/route-table.ts";
@@ -141,9 +142,7 @@ export async function buildServer(
   addHealthRoute(server, health);
   addMonitoringRoutes(server, () => health().status, metrics);
   const textBytesMax = Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR);
-  addResourceRoutes(server, parts, textBytesMax);
-  addBatchRoutes(server, parts);
-  addPreviewRoutes(server, parts, textBytesMax);
+  addDocumentRoutes(server, parts, textBytesMax);
   addSearchRoutes(server, parts);
   addUsageRoutes(server, parts);
   addChangeRoutes(server, parts);
@@ -162,6 +161,14 @@ export async function buildServer(
   addOpenApiRoute(server, table, () => health().version);
   await server.ready();
   return server;
+}
+
+/** Adds the routes of resources, of batches of them, and of the preview of chunks. */
+function addDocumentRoutes(server: FastifyInstance, parts: HttpParts, textBytesMax: number): void {
+  addResourceRoutes(server, parts, textBytesMax);
+  addResourceReadRoutes(server, parts);
+  addBatchRoutes(server, parts);
+  addPreviewRoutes(server, parts, textBytesMax);
 }
 
 /** Adds the routes of chat completion, threads and agents. */
