@@ -61,10 +61,12 @@ export function openConnections(url: string, max: number, answerMs = ANSWER_MS):
       // An error between statements also rejects the next one, which reports it.
       const ignore = (): void => {};
       client.on("error", ignore);
+      const end = new AbortController();
       let failure: unknown;
       try {
         const begun = client.query(begin);
-        const result = await work(statementsOn(client, begun));
+        // A part of the work may go on after another part has failed: what it sends then is of no transaction, or of the next one.
+        const result = await work(statementsOn(client, begun, end.signal)).finally(() => end.abort());
         await begun;
         await commit(client);
         return result;
@@ -123,9 +125,13 @@ async function isUsable(client: PoolClient, failure: unknown): Promise<boolean> 
 
 /**
  * Returns the statements of a transaction that `begun` begins, or single ones. A read at the start is sent along with BEGIN. A write waits
- * for the answer: if BEGIN is cancelled, the statements behind it are carried out on their own.
+ * for the answer: if BEGIN is cancelled, the statements behind it are carried out on their own. Nothing is sent after `ended`.
  */
-function statementsOn(on: Pick<Pool | PoolClient, "query">, begun?: Promise<unknown>): Transaction {
+function statementsOn(
+  on: Pick<Pool | PoolClient, "query">,
+  begun?: Promise<unknown>,
+  ended?: AbortSignal,
+): Transaction {
   let waiting = begun;
   let isHeld = false;
   // The work may end without a statement, and its failure comes first.
@@ -138,6 +144,7 @@ function statementsOn(on: Pick<Pool | PoolClient, "query">, begun?: Promise<unkn
     // Whatever follows a statement that waits does so too: the order stays as it is.
     isHeld ||= !READ.test(text);
     if (waiting !== undefined && isHeld) await waiting;
+    if (ended?.aborted === true) throw new Error("the transaction has ended");
     return on.query(
       text,
       names.map((name) => escaped(parameters[name] ?? null)),

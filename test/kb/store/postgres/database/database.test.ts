@@ -76,6 +76,20 @@ describe.skipIf(isSkipped())("a database", () => {
     expect(await valueOf("a")).toBe((before ?? 0) + 20);
   });
 
+  it("carries out no statement of a transaction that has ended", async () => {
+    const before = await valueOf("a");
+    const { promise: isOver, resolve: end } = Promise.withResolvers<void>();
+    let late: Promise<unknown> | undefined;
+    const failing = database.run("write", "", (tx) => {
+      late = isOver.then(() => tx.run(ADD, { name: "a" }));
+      return Promise.all([late, tx.run("SELECT 1 / 0")]);
+    });
+    await expect(failing).rejects.toMatchObject({ code: "store_failed" });
+    end();
+    await expect(late).rejects.toThrow("the transaction has ended");
+    expect(await valueOf("a")).toBe(before);
+  });
+
   it("reports a transaction as failed in which a failure was overlooked", async () => {
     const before = await valueOf("a");
     const failing = database.run("write", "", async (tx) => {
