@@ -92,8 +92,11 @@ export async function replaceChunks(
   made: NewChunks,
 ): Promise<number> {
   // Vectors depend on the title: with another title none can be reused.
-  const reusable = names.title === before.title ? await collectVectors(tx, rowsOf(before)) : undefined;
-  const removed = await removeChunks(tx, before);
+  const isReusable = names.title === before.title && before.chunks > 0;
+  const [reusable, removed] = await Promise.all([
+    isReusable ? collectVectors(tx, rowsOf(before)) : undefined,
+    removeChunks(tx, before),
+  ]);
   const { parts, words, chunking } = made;
   const firstRow = await changeScope(tx, before.scope, {
     rows: parts.length,

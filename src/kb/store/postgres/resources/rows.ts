@@ -17,8 +17,8 @@ export async function readLocked(
   tx: Transaction,
   at: ResourceKey & Expected,
 ): Promise<ResourceRow | undefined> {
-  await lockScopes(tx, at.accountId, [at.id]);
-  const row = await readRow(tx, at);
+  // Sent together, and carried out one after the other: the read sees what was committed before the lock was given.
+  const [, row] = await Promise.all([lockScopes(tx, at.accountId, [at.id]), readRow(tx, at)]);
   refuseUnexpected(row, at);
   return row;
 }

@@ -47,9 +47,11 @@ export function resourceWritesOn(
       const { written, text } = await update(tx, before, change, chunking);
       const after = resourceOf(written, text);
       if (sameTransaction?.request !== undefined) await noteResource(tx, after, sameTransaction.request);
-      await addChange(tx, "updated", written, change.nowIso);
       const type = chunking === undefined ? "resource.updated" : "resource.chunked";
-      await publish(tx, type, after, change.nowIso);
+      await Promise.all([
+        addChange(tx, "updated", written, change.nowIso),
+        publish(tx, type, after, change.nowIso),
+      ]);
       return after;
     },
     async enqueueUpdate(at, job, sameTransaction) {
@@ -69,10 +71,13 @@ export function resourceWritesOn(
       const before = at === undefined ? undefined : await readLocked(tx, at);
       if (at === undefined || before === undefined || !(await queueOn(tx).complete(job))) return;
       await markStatus(tx, before, await statusOf(tx, at, message), nowIso, { code, message });
-      await addChange(tx, "updated", await readWritten(tx, at), nowIso);
+      const written = await readWritten(tx, at);
       // The event reports the failure of this job, even if others wait.
       const failed = { ...resourceOf(before, ""), status: "error", statusMessage: message } as const;
-      await publish(tx, "resource.error", failed, nowIso);
+      await Promise.all([
+        addChange(tx, "updated", written, nowIso),
+        publish(tx, "resource.error", failed, nowIso),
+      ]);
     },
     deleteResource: (at) => removeResource(tx, at),
     // The delete is the last change of a record, so `updated_at` is its time.
@@ -95,27 +100,30 @@ export async function removeResource(
   const before = await readLocked(tx, at);
   if (before === undefined) return undefined;
   const { nowIso } = at;
-  const text = await readContent(tx, before);
-  const words = await removeChunks(tx, before);
-  await changeScope(tx, before.scope, {
-    resources: -1,
-    chunks: -before.chunks,
-    words: -words,
-    removed: before.chunks,
-    refilters: true,
-  });
-  await tx.run("DELETE FROM job WHERE queue = 'ingest' AND NOT is_dead AND line = @line", {
-    line: jobKey(at),
-  });
-  await removeMetadata(tx, before);
-  await releaseFile(tx, before, null, nowIso);
-  await markDeleted(tx, before, nowIso);
-  await forgetLinkOf(tx, before, null);
-  await forgetText(tx, at);
+  const [text, words] = await Promise.all([readContent(tx, before), removeChunks(tx, before)]);
+  await Promise.all([
+    changeScope(tx, before.scope, {
+      resources: -1,
+      chunks: -before.chunks,
+      words: -words,
+      removed: before.chunks,
+      refilters: true,
+    }),
+    tx.run("DELETE FROM job WHERE queue = 'ingest' AND NOT is_dead AND line = @line", {
+      line: jobKey(at),
+    }),
+    removeMetadata(tx, before),
+    releaseFile(tx, before, null, nowIso),
+    markDeleted(tx, before, nowIso),
+    forgetLinkOf(tx, before, null),
+    forgetText(tx, at),
+  ]);
   const revision = before.revision + 1;
   const deleted = { ...resourceOf(before, text), isDeleted: true, updatedAt: nowIso, revision };
-  await addChange(tx, "deleted", before, nowIso);
-  await publish(tx, "resource.deleted", hide(deleted), nowIso);
+  await Promise.all([
+    addChange(tx, "deleted", before, nowIso),
+    publish(tx, "resource.deleted", hide(deleted), nowIso),
+  ]);
   return deleted;
 }
 
@@ -130,17 +138,21 @@ async function update(
   const columns = changedColumns(before, change, chunking, text);
   const status = await statusOf(tx, change, columns.statusMessage);
   const indexed = await reindex(tx, before, columns, text, chunking);
-  await updateRow(tx, change.accountId, { ...columns, status, ...indexed });
-  await releaseFile(tx, before, columns.fileToken, change.nowIso);
-  const written = await readWritten(tx, change);
-  if (written.metadata !== before.metadata || written.file_metadata !== before.file_metadata) {
-    await removeMetadata(tx, before);
-    await addMetadata(tx, before.account_id, [written]);
-  }
+  const [, , written] = await Promise.all([
+    updateRow(tx, change.accountId, { ...columns, status, ...indexed }),
+    releaseFile(tx, before, columns.fileToken, change.nowIso),
+    readWritten(tx, change),
+  ]);
+  const isDescribedAnew =
+    written.metadata !== before.metadata || written.file_metadata !== before.file_metadata;
   // A new chunking has noted it already.
-  if (change.metadata !== undefined && chunking === undefined)
-    await changeScope(tx, before.scope, { refilters: true });
-  await forgetLinkOf(tx, before, columns.url);
+  const refilters = change.metadata !== undefined && chunking === undefined;
+  await Promise.all([
+    isDescribedAnew ? removeMetadata(tx, before) : undefined,
+    isDescribedAnew ? addMetadata(tx, before.account_id, [written]) : undefined,
+    refilters ? changeScope(tx, before.scope, { refilters }) : undefined,
+    forgetLinkOf(tx, before, columns.url),
+  ]);
   return { written, text };
 }
 
