@@ -2,9 +2,9 @@
  * How often the answer to a question is within the passages of a search, and in how many tokens: with single chunks, and with
  * what is around them, at equal numbers of tokens. Also finds the near-duplicates of the judged sets. Run:
  *
- *     node bench/passages.ts [--duplicates]
+ *     node bench/passages.ts [--tier TIER] [--duplicates]
  *
- * Asks the questions of docs-questions.yaml in `moderate`. Vectors are kept in the temporary folder: making them takes minutes.
+ * Asks the questions of docs-questions.yaml, by default in `moderate`. Vectors are kept in the temporary folder: making them takes minutes.
  */
 import { parseArgs } from "node:util";
 import { containsAnswer } from "../src/lib/retrieval-figures.ts";
@@ -15,7 +15,7 @@ import { firstOfEach } from "../src/lib/near-duplicates.ts";
 import { search, type SearchOutcome } from "../src/kb/search/search.ts";
 import { openSqliteStore } from "../src/kb/store/sqlite/open.ts";
 import { countTokens } from "../src/lib/tokens.ts";
-import { DEFAULT_SETTINGS } from "../src/wire/primitives.ts";
+import { DEFAULT_SETTINGS, Tier } from "../src/wire/primitives.ts";
 import { SearchBody, TOP_K_MAX } from "../src/wire/search.ts";
 import { documentationSet, readBenchQuestions, sampleDocuments } from "./docs-sample.ts";
 import { judgedSets } from "./judged-sets.ts";
@@ -23,7 +23,13 @@ import { fill } from "./judged-store.ts";
 import { median, printTable, quantile } from "./report.ts";
 import { withVectorCache } from "./vector-cache.ts";
 
-const { values: options } = parseArgs({ options: { duplicates: { type: "boolean", default: false } } });
+const { values: options } = parseArgs({
+  options: {
+    tier: { type: "string", default: "moderate" },
+    duplicates: { type: "boolean", default: false },
+  },
+});
+const tier = Tier.parse(options.tier);
 
 /** What is asked of a search; `tokens` gets the number of tokens that the plain answer has. */
 const SETTINGS: readonly [name: string, settings: (tokens: number) => object][] = [
@@ -55,18 +61,18 @@ async function measureQuestions(): Promise<void> {
   const embedder = withVectorCache(found);
   const store = await openSqliteStore();
   try {
-    const { scope } = await fill(store, documents, embedder, false);
+    const { scope } = await fill(store, documents, embedder, tier === "high_accuracy");
     const questions = readBenchQuestions("docs-questions.yaml");
     const asked: { readonly question: string; readonly answer: string; readonly outcome: SearchOutcome }[] =
       [];
     for (const { question, answer = "" } of questions) {
       const request = {
         scope,
-        tier: "moderate",
+        tier,
         query: question,
         topK: TOP_K_MAX,
         scoreMin: undefined,
-      } as const;
+      };
       asked.push({ question, answer, outcome: await search(store.index, embedder, request) });
     }
     const rows = [1, 3, 5, 10].map((depth) =>
