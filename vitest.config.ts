@@ -67,6 +67,15 @@ const PACKAGE = ["test/package/**/*.test.ts"];
 const SYSTEMD = ["test/systemd/**/*.test.ts"];
 /** The store in PostgreSQL, on a server that the suite starts. */
 const POSTGRES = ["test/kb/store/postgres/**/*.test.ts"];
+/** Tests that need pgvector. */
+const PGVECTOR = ["test/kb/store/postgres/pgvector/*.test.ts"];
+/** What a second version of the server, with pgvector, runs: the contracts of the ports, and the results of searches. */
+const SECOND_SERVER = [
+  ...PGVECTOR,
+  "test/kb/store/postgres/{contract,index-contract,same-results}.test.ts",
+  "test/kb/store/postgres/database/migrate.test.ts",
+  "test/kb/store/postgres/queue/queue.test.ts",
+];
 /** The built console in a browser. */
 const CONSOLE = ["test/console/browser/**/*.test.ts"];
 const NOT_UNIT = [
@@ -224,6 +233,19 @@ export default defineConfig({
         test: {
           name: "postgres",
           include: POSTGRES,
+          exclude: PGVECTOR,
+          globalSetup: ["test/kb/store/postgres/server.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          ...common,
+          maxWorkers: 2,
+          sequence: { groupOrder: 8 },
+        },
+      },
+      {
+        test: {
+          name: "postgres-pgvector",
+          include: SECOND_SERVER,
           globalSetup: ["test/kb/store/postgres/server.ts"],
           testTimeout: 120_000,
           hookTimeout: 120_000,

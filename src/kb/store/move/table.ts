@@ -34,6 +34,7 @@ export interface Table {
     readonly insert: Readonly<Record<string, string | null>>;
   };
   readonly postgres: {
+    readonly name: string;
     readonly key: readonly KeyColumn[];
     /** How many columns of the key an index has, if it lacks the others. */
     readonly indexed: number;

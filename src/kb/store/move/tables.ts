@@ -35,6 +35,8 @@ interface Own {
   readonly select?: Table["sqlite"]["select"];
   readonly insert?: Table["sqlite"]["insert"];
   readonly indexed?: number;
+  /** Its name in PostgreSQL, if that is another one. */
+  readonly postgresName?: string;
   readonly postgresKey?: readonly KeyColumn[];
 }
 
@@ -61,6 +63,7 @@ function table(name: string, key: string, columns: Record<string, string>, own: 
       insert,
     },
     postgres: {
+      name: own.postgresName ?? name,
       key: own.postgresKey ?? keyColumns(key, {}),
       indexed: own.indexed ?? key.split(" ").length,
     },
@@ -148,7 +151,8 @@ export const TABLES: readonly Table[] = [
     "vector",
     "account_id row model",
     { text: "account_id", integer: "row model", bytes: "value" },
-    OF_ROW,
+    // The name of the table is one of a type, and the extension pgvector has a type of the name "vector".
+    { ...OF_ROW, postgresName: "chunk_vector" },
   ),
   table("stale_vector", "account_id row", { text: "account_id", integer: "row revision" }, OF_ROW),
   table(

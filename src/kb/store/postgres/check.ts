@@ -4,6 +4,7 @@ import { spendingOn } from "./accounts/usage.ts";
 import type { Transaction } from "./database/connections.ts";
 import { nameOf, openDatabase } from "./database/database.ts";
 import { readVersions, refuseUnfit, refuseUnknown } from "./database/migrate.ts";
+import { HNSW_PREFIX } from "./vectors/hnsw.ts";
 
 /** Age in seconds of a transaction that keeps PostgreSQL from removing what was deleted. Those of kbsync end within a minute. */
 const LONG_SECONDS = 600;
@@ -82,6 +83,7 @@ interface Facts {
   readonly isElsewhere: boolean;
   readonly slot: string | null;
   readonly deadTable: string | null;
+  readonly partialIndex: string | null;
 }
 
 async function readFacts(tx: Transaction): Promise<Facts> {
@@ -120,7 +122,10 @@ const FACTS = `SELECT
     ORDER BY restart_lsn LIMIT 1) AS slot,
   (SELECT relname FROM pg_stat_user_tables WHERE schemaname = current_schema()
     AND n_dead_tup > greatest(@deadMin::bigint, @deadShare::float8 * n_live_tup)
-    ORDER BY n_dead_tup DESC LIMIT 1) AS "deadTable"`;
+    ORDER BY n_dead_tup DESC LIMIT 1) AS "deadTable",
+  (SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+    WHERE NOT indisvalid AND starts_with(relname, '${HNSW_PREFIX}') AND pg_table_is_visible(indexrelid)
+      AND NOT EXISTS (SELECT 1 FROM pg_stat_progress_create_index WHERE index_relid = indexrelid) LIMIT 1) AS "partialIndex"`;
 
 /** A problem of a server, the facts that show it, and what a person can do. */
 interface Rule {
@@ -185,6 +190,14 @@ const RULES: readonly Rule[] = [
         ? "autovacuum is off, so the tables grow without end"
         : `autovacuum does not keep up: many rows of ${deadTable} are dead`,
     remedy: "Turn autovacuum on, and give it more workers and a higher autovacuum_vacuum_cost_limit.",
+  },
+  {
+    check: "index",
+    level: "warning",
+    applies: ({ partialIndex }) => partialIndex !== null,
+    message: ({ partialIndex }) =>
+      `the build of the index ${partialIndex} did not end: searches do not use it, and writes pay for it`,
+    remedy: "A running service builds it again within an hour. The server's log says why it ended.",
   },
   {
     check: "freeze",

@@ -153,7 +153,7 @@ async function refuseOccupied(database: Database, name: string): Promise<void> {
   await database.run("snapshot", "", async (tx) => {
     for (const table of TABLES) {
       const found = await tx.get<{ readonly found: boolean }>(
-        `SELECT EXISTS (SELECT 1 FROM ${table.name}) AS found`,
+        `SELECT EXISTS (SELECT 1 FROM ${table.postgres.name}) AS found`,
       );
       if (found?.found !== true) continue;
       throw new KbsyncError(`the database ${name} is not empty: it has a knowledge base already`, {
@@ -205,7 +205,7 @@ async function readPage(tx: Transaction, table: Table, after: Position | undefin
   const limits = after === undefined ? [] : behind(key, indexed);
   const parameters = Object.fromEntries((after ?? []).map((value, at) => [`key${at}`, value]));
   const found = await tx.all<Record<string, Value>>(
-    `SELECT ${[...columns, ...keyColumns].join(", ")} FROM ${table.name} AS t
+    `SELECT ${[...columns, ...keyColumns].join(", ")} FROM ${table.postgres.name} AS t
     ${limits.length === 0 ? "" : `WHERE ${limits.join(" AND ")}`} ORDER BY ${keys} LIMIT ${table.pageRows}`,
     parameters,
   );
@@ -228,7 +228,7 @@ function behind(key: readonly KeyColumn[], indexed: number): string[] {
     : [compare(key, ">")];
 }
 
-async function insert(tx: Transaction, { name, columns }: Table, rows: readonly Row[]): Promise<void> {
+async function insert(tx: Transaction, { postgres, columns }: Table, rows: readonly Row[]): Promise<void> {
   const entries = Object.entries(columns);
   const lists = entries.map(([, type], at) => `@list${at}::${SQL_TYPES[type]}[]`);
   const values = entries.map(([column, type]) =>
@@ -239,7 +239,7 @@ async function insert(tx: Transaction, { name, columns }: Table, rows: readonly 
   );
   const names = entries.map(([column]) => `"${column}"`).join(", ");
   await tx.run(
-    `INSERT INTO ${name} (${names}) OVERRIDING SYSTEM VALUE
+    `INSERT INTO ${postgres.name} (${names}) OVERRIDING SYSTEM VALUE
     SELECT ${values.join(", ")} FROM unnest(${lists.join(", ")}) AS new (${names})`,
     Object.fromEntries(entries.map(([column], at) => [`list${at}`, rows.map((row) => row[column] ?? null)])),
   );

@@ -12,13 +12,18 @@ import { operationsOn } from "./operations.ts";
 import { groupCreatesOn } from "./resources/group-creates.ts";
 import { makeIndexCaches } from "./search/caches.ts";
 import { openNotices } from "./notices/notices.ts";
+import { openHnswBuilder, type HnswOptions } from "./vectors/hnsw-builder.ts";
 import { openMerging, purgeRemoved } from "./words/merging.ts";
 
 /**
  * Opens a store in a PostgreSQL database, which any number of processes may use at a time, and whose tables are up to date. Throws
  * `store_older`, `store_newer`, `store_unfit`, `store_unreachable`, and `store_busy` while the database does not answer.
  */
-export async function openPostgresStore(url: string, listener?: DatabaseListener): Promise<Store> {
+export async function openPostgresStore(
+  url: string,
+  listener?: DatabaseListener,
+  hnsw: HnswOptions = {},
+): Promise<Store> {
   const database = openDatabase(url, listener);
   try {
     const versions = await database.run("snapshot", "", async (tx) => {
@@ -32,7 +37,7 @@ export async function openPostgresStore(url: string, listener?: DatabaseListener
     throw error;
   }
   const turns = openTurns();
-  const caches = makeIndexCaches();
+  const caches = makeIndexCaches(hnsw.chunksMin);
   const grouped = { records: groupCreatesOn(database, nameOf(url)), queue: {}, index: {} };
   const methods = makeMethods(KINDS, (port, name, method) => (...given) => {
     const call = { port, name, given };
@@ -47,17 +52,20 @@ export async function openPostgresStore(url: string, listener?: DatabaseListener
   }) as unknown as Ports; // every method of the ports has one of the kinds
   const merging = openMerging(database);
   const notices = openNotices(url, database);
+  const claims = openClaims((work) => database.run("single", "", work));
+  const builder = openHnswBuilder(url, database, claims, hnsw);
   return {
     ...methods,
     notices,
     // The server overwrites removed rows after its own vacuum; its log and its copies are the business of its operator.
     scrub: (accountId) => purgeRemoved(database, accountId),
-    claims: openClaims((work) => database.run("single", "", work)),
+    claims,
     buckets: openTokenBuckets((work) => database.run("single", "", work)),
     clockMs: () => database.run("single", "", readClock),
     problem: () => database.problem(),
     close: async () => {
       await notices.close();
+      await builder.close();
       await merging.close();
       await database.close();
     },

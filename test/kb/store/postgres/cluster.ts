@@ -13,6 +13,8 @@ const START_MS = 300_000;
 
 /** A PostgreSQL server of its own in a temporary folder. It flushes commits, as a real one does. */
 export interface Cluster {
+  /** Where its socket is. */
+  readonly folder: string;
   /** Address of one of its databases. */
   url(this: void, database: string): string;
   /** Runs a script in one of its databases, and returns what it printed. */
@@ -20,12 +22,28 @@ export interface Cluster {
   /** Stops the server: `fast` ends its connections, `immediate` is a crash. */
   stop(this: void, how?: "fast" | "immediate"): void;
   start(this: void): void;
+  /** Makes a standby the primary. */
+  promote(this: void): void;
   /** Stops the server and removes its files. Both happen by themselves when this process ends, however it ends. */
   remove(this: void): Promise<void>;
 }
 
-/** Returns the folder of the programs, or why there is none. Installs the Debian package where that is possible. */
-export function findPrograms(): { readonly folder: string } | { readonly missing: string } {
+/** The folder of the programs of a server, or why there is none. */
+type Programs = { readonly folder: string } | { readonly missing: string };
+
+/** Finds a server with pgvector. */
+export function findPgvector(): Programs {
+  const folder = process.env["KBSYNC_TEST_PGVECTOR"];
+  if (folder !== undefined && existsSync(join(folder, "initdb"))) return { folder };
+  return {
+    missing:
+      "A server with pgvector is missing: set KBSYNC_TEST_PGVECTOR to the folder of its programs, which " +
+      "`npm run --silent unpack:pgvector -- FOLDER` unpacks and prints",
+  };
+}
+
+/** Finds a server of any version. Installs the Debian package where that is possible. */
+export function findPrograms(): Programs {
   const given = process.env["KBSYNC_TEST_POSTGRES"];
   if (given !== undefined) return { folder: given };
   const found = debianPrograms() ?? (install() ? debianPrograms() : undefined);
@@ -56,10 +74,53 @@ function install(): boolean {
 
 /** Creates a cluster and starts its server. It listens on a socket in its folder alone. */
 export function startCluster(programs: string): Cluster {
+  return openCluster(programs, (run, data) => {
+    run("initdb", [
+      "-D",
+      data,
+      "--no-sync",
+      "-U",
+      "postgres",
+      "-A",
+      "trust",
+      "-E",
+      "UTF8",
+      "--locale=C.UTF-8",
+    ]);
+  });
+}
+
+/** Copies a running cluster and starts the copy as its standby, for whose flush each commit of the other one waits from here on. */
+export function startStandby(programs: string, primary: Cluster): Cluster {
+  const standby = openCluster(programs, (run, data) => {
+    run("pg_basebackup", [
+      "-D",
+      data,
+      "-h",
+      primary.folder,
+      "-U",
+      "postgres",
+      "-R",
+      "-X",
+      "stream",
+      "-c",
+      "fast",
+    ]);
+  });
+  // Not in the copy, which would wait for a standby of its own as soon as it is the primary.
+  primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'");
+  primary.sql("SELECT pg_reload_conf()");
+  return standby;
+}
+
+type Run = (program: string, args: readonly string[], input?: string) => string;
+
+/** Makes the files of a server in a new folder, and starts it. */
+function openCluster(programs: string, make: (run: Run, data: string) => void): Cluster {
   // Not below the folder of the tests' files, which may be in memory: a socket's path may have a hundred characters at most.
   const folder = mkdtempSync("/tmp/kbsync-postgres-");
   const user = serverUser(folder);
-  const run = (program: string, args: readonly string[], input?: string): string => {
+  const run: Run = (program, args, input) => {
     const { status, error, stdout, stderr } = spawnSync(join(programs, program), args, {
       ...user,
       cwd: folder,
@@ -76,23 +137,22 @@ export function startCluster(programs: string): Cluster {
     const options = `-k ${folder} -c listen_addresses= -c max_connections=200`;
     run("pg_ctl", ["start", "-w", "-s", "-D", data, "-l", log, "-o", options]);
   };
-  const stop = (how: "fast" | "immediate" = "fast"): void => {
-    run("pg_ctl", ["stop", "-w", "-s", "-D", data, "-m", how]);
-  };
   const end = endWithThisProcess(
     `${join(programs, "pg_ctl")} stop -w -s -D ${data} -m immediate; rm -rf ${folder}`,
     user,
   );
-  run("initdb", ["-D", data, "--no-sync", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8"]);
+  make(run, data);
   start();
   return {
+    folder,
     url: (database) => `postgres://postgres@${encodeURIComponent(folder)}/${database}`,
     sql: (script, database = "postgres") => {
       const args = ["-h", folder, "-U", "postgres", "-d", database, "-v", "ON_ERROR_STOP=1", "-qAt"];
       return run("psql", args, script);
     },
-    stop,
+    stop: (how = "fast") => void run("pg_ctl", ["stop", "-w", "-s", "-D", data, "-m", how]),
     start,
+    promote: () => void run("pg_ctl", ["promote", "-w", "-s", "-D", data]),
     remove: end,
   };
 }

@@ -31,6 +31,17 @@ export async function query(url: string, ...statements: readonly string[]): Prom
   }
 }
 
+/** Returns the rows of a statement on a connection of its own. The caller names their type. */
+export async function rowsOf<Row>(url: string, statement: string): Promise<Row[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(statement)).rows as Row[];
+  } finally {
+    await client.end();
+  }
+}
+
 /** Starts a server that a test may stop; the test removes it. */
 export function newCluster(): Cluster {
   const server = inject("postgres");

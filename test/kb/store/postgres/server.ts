@@ -1,6 +1,6 @@
 import type { TestProject } from "vitest/node";
 import { migratePostgres } from "../../../../src/kb/store/postgres/open.ts";
-import { findPrograms, startCluster } from "./cluster.ts";
+import { findPgvector, findPrograms, startCluster } from "./cluster.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -12,17 +12,22 @@ declare module "vitest" {
 /** A database with the tables of an empty store, which the tests copy. */
 export const TEMPLATE = "kbsync_template";
 
+/** The project whose server has pgvector. */
+const PGVECTOR_PROJECT = "postgres-pgvector";
+
 /** Starts a server for the tests of the project. */
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  const programs = findPrograms();
+  const hasPgvector = project.name === PGVECTOR_PROJECT;
+  const programs = hasPgvector ? findPgvector() : findPrograms();
   if ("missing" in programs) {
-    process.stderr.write(`The tests of the store in PostgreSQL are skipped. ${programs.missing}\n`);
+    process.stderr.write(`The tests of the project ${project.name} are skipped. ${programs.missing}\n`);
     project.provide("postgres", programs);
     return undefined;
   }
   const cluster = startCluster(programs.folder);
   try {
     cluster.sql(`CREATE DATABASE ${TEMPLATE}`);
+    if (hasPgvector) cluster.sql("CREATE EXTENSION vector", TEMPLATE);
     await migratePostgres(cluster.url(TEMPLATE));
   } catch (error) {
     await cluster.remove();

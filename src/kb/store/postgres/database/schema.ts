@@ -39,10 +39,10 @@ export interface Script {
  * account. Times are ISO texts, and JSON is text, because the code of both stores reads them the same way.
  */
 export const SCHEMA: Schema = {
-  baseline: 2,
+  baseline: 3,
   scripts: [
     {
-      minimum: 2,
+      minimum: 3,
       sql: `
   CREATE TABLE account (
     id ${TEXT} PRIMARY KEY,
@@ -257,7 +257,7 @@ export const SCHEMA: Schema = {
 
   -- A chunk has one vector per model: the old ones serve while those of a new model are made.
   ${partitioned(
-    "vector",
+    "chunk_vector",
     `
     account_id ${TEXT} NOT NULL,
     row bigint NOT NULL,
@@ -347,7 +347,7 @@ export const SCHEMA: Schema = {
   -- What is compact already is not compressed.
   ALTER TABLE word_segment ALTER COLUMN data SET STORAGE EXTERNAL;
   ALTER TABLE word_page ALTER COLUMN data SET STORAGE PLAIN;
-  ALTER TABLE vector ALTER COLUMN value SET STORAGE EXTERNAL;
+  ALTER TABLE chunk_vector ALTER COLUMN value SET STORAGE EXTERNAL;
   ALTER TABLE sentence_vectors ALTER COLUMN vectors SET STORAGE EXTERNAL;
 
   -- Every value of the metadata of live resources; kind distinguishes true from 1.

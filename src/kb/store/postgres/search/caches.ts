@@ -1,5 +1,6 @@
 import { makeFilterCache, type FilterCache } from "../scopes/filters.ts";
 import { makeCheckedCache, type CheckedCache } from "./unfinished.ts";
+import { HNSW_CHUNKS_MIN } from "../vectors/hnsw.ts";
 import { makePartitionCache, type PartitionCache } from "../vectors/partitions.ts";
 import { makeWordCaches, type WordCaches } from "../words/word-parts.ts";
 
@@ -11,10 +12,11 @@ export interface IndexCaches {
   readonly checked: CheckedCache;
 }
 
-export function makeIndexCaches(): IndexCaches {
+/** `hnswChunksMin`: chunks of a scope from which it may have an index of vectors in the database. */
+export function makeIndexCaches(hnswChunksMin = HNSW_CHUNKS_MIN): IndexCaches {
   return {
     words: makeWordCaches(),
-    partitions: makePartitionCache(),
+    partitions: makePartitionCache(hnswChunksMin),
     filters: makeFilterCache(),
     checked: makeCheckedCache(),
   };

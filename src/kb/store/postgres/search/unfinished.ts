@@ -113,7 +113,7 @@ async function selectLacking(
 ): Promise<number[]> {
   const rows = await tx.all<{ readonly row: number }>(
     `SELECT row FROM chunk WHERE account_id = @accountId AND row BETWEEN @first AND @last
-      AND NOT EXISTS (SELECT 1 FROM vector WHERE vector.account_id = @accountId AND vector.row = chunk.row AND model = @model)
+      AND NOT EXISTS (SELECT 1 FROM chunk_vector WHERE chunk_vector.account_id = @accountId AND chunk_vector.row = chunk.row AND model = @model)
     ORDER BY row LIMIT @limit`,
     { accountId, model, first, last, limit },
   );
@@ -128,7 +128,7 @@ async function stillLacking(
   if (rows.length === 0) return [];
   const found = await tx.all<{ readonly row: number }>(
     `SELECT row FROM chunk WHERE account_id = @accountId AND row = ANY (@rows::bigint[])
-      AND NOT EXISTS (SELECT 1 FROM vector WHERE vector.account_id = @accountId AND vector.row = chunk.row AND model = @model)
+      AND NOT EXISTS (SELECT 1 FROM chunk_vector WHERE chunk_vector.account_id = @accountId AND chunk_vector.row = chunk.row AND model = @model)
     ORDER BY row`,
     { accountId, model, rows },
   );

@@ -69,7 +69,7 @@ async function insertVectors(
   const lengths = values.map(({ length }) => length);
   let end = 1;
   const inserted = await tx.all<{ readonly row: number }>(
-    `INSERT INTO vector (account_id, row, model, value)
+    `INSERT INTO chunk_vector (account_id, row, model, value)
     SELECT @accountId, new.row, @model, substring(@values::bytea FROM new.start FOR new.length)
     FROM unnest(@rows::bigint[], @since::bigint[], @starts::integer[], @lengths::integer[]) AS new (row, since, start, length)
     WHERE EXISTS (SELECT 1 FROM chunk WHERE chunk.account_id = @accountId AND chunk.row = new.row)
@@ -103,7 +103,7 @@ async function freshen(
     `WITH fresh AS (
       DELETE FROM stale_vector USING unnest(@rows::bigint[], @since::bigint[]) AS new (row, since)
       WHERE account_id = @accountId AND stale_vector.row = new.row AND revision = new.since RETURNING stale_vector.row)
-    DELETE FROM vector USING fresh WHERE account_id = @accountId AND vector.row = fresh.row AND model <> @model`,
+    DELETE FROM chunk_vector USING fresh WHERE account_id = @accountId AND chunk_vector.row = fresh.row AND model <> @model`,
     {
       accountId,
       model,

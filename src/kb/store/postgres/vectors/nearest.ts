@@ -1,11 +1,12 @@
 import { dimensionsOf, dotQuantized } from "../../../index/quantized.ts";
-import { rowOf, type RowRange } from "../../../index/rows.ts";
+import { rowOf, rowsOfScope, type RowRange } from "../../../index/rows.ts";
 import { bestSentence } from "../../../index/sentence-codes.ts";
 import { rescoredCount } from "../../search/code-cache.ts";
 import type { NearestQuery, SentenceMatch, VectorHit } from "../../search-index.ts";
 import type { Transaction } from "../database/connections.ts";
 import type { Target } from "../scopes/target.ts";
-import { openCodes, readVectors, type PartitionCache, type SnapshotCodes } from "./partitions.ts";
+import { findCandidates } from "./hnsw.ts";
+import { openCodes, readVectors, type PartitionCache } from "./partitions.ts";
 
 /** Returns the number of a model; undefined: it has made no vector yet. */
 export async function findModel(tx: Transaction, fingerprint: string): Promise<number | undefined> {
@@ -17,8 +18,8 @@ export async function findModel(tx: Transaction, fingerprint: string): Promise<n
 }
 
 /**
- * Returns the nearest chunks, best first: scans the 1-bit codes of a scope in memory, then computes exact cosines of the best. If few
- * chunks are searched, it computes all.
+ * Returns the nearest chunks, best first: scans the 1-bit codes of a scope in memory, or asks the index that a large scope may have, then
+ * computes exact cosines of the best. If few chunks are searched, it computes all.
  */
 export async function findNearest(
   tx: Transaction,
@@ -40,8 +41,14 @@ export async function findNearest(
   } else if (rangeChunks <= count && allowed === undefined) {
     hits = cosines(await readVectors(tx, of, [range]), vector);
   } else {
-    const codes = await openCodes(tx, cache, target, model);
-    hits = codes === undefined ? [] : await scan(tx, codes, target, of, vector, count);
+    // An index of a scope has nothing of filters, or of single documents.
+    const isWhole = range.last === rowsOfScope(scope).last && allowed === undefined;
+    const mayHaveIndex = isWhole && rangeChunks >= cache.hnswChunksMin / 2;
+    const candidates = mayHaveIndex ? await findCandidates(tx, { ...of, scope }, vector, count) : undefined;
+    hits =
+      candidates === undefined
+        ? await scan(tx, cache, target, of, vector, count)
+        : cosines(candidates, vector);
   }
   return hits.sort((a, b) => b.cosine - a.cosine || a.ref - b.ref).slice(0, limit);
 }
@@ -49,12 +56,16 @@ export async function findNearest(
 /** Finds the chunks whose codes are nearest, and computes their cosines. */
 async function scan(
   tx: Transaction,
-  { codes, other, isUnchanged }: SnapshotCodes,
-  { scope, range, allowed }: Target,
+  cache: PartitionCache,
+  target: Target,
   of: { readonly accountId: string; readonly model: number },
   vector: Float32Array,
   count: number,
 ): Promise<VectorHit[]> {
+  const opened = await openCodes(tx, cache, target, of.model);
+  if (opened === undefined) return [];
+  const { codes, other, isUnchanged } = opened;
+  const { scope, range, allowed } = target;
   const base = rowOf(scope, 0);
   const passes = (row: number): boolean =>
     row >= range.first && row <= range.last && allowed?.has(row - base) !== false;
@@ -96,7 +107,7 @@ async function readRows(
   rows: readonly number[],
 ): Promise<[number, Buffer][]> {
   const found = await tx.all<{ readonly row: number; readonly value: Buffer }>(
-    "SELECT row, value FROM vector WHERE account_id = @accountId AND row = ANY (@rows::bigint[]) AND model = @model",
+    "SELECT row, value FROM chunk_vector WHERE account_id = @accountId AND row = ANY (@rows::bigint[]) AND model = @model",
     { accountId, model, rows },
   );
   return found.map(({ row, value }) => [row, value]);

@@ -44,10 +44,12 @@ export interface PartitionCache {
   readonly partitions: Map<string, Partition>;
   /** The partitions in creation. */
   readonly making: Map<string, Promise<Partition | undefined>>;
+  /** Chunks of a scope from which it may have an index in the database. */
+  readonly hnswChunksMin: number;
 }
 
-export function makePartitionCache(): PartitionCache {
-  return { partitions: new Map(), making: new Map() };
+export function makePartitionCache(hnswChunksMin: number): PartitionCache {
+  return { partitions: new Map(), making: new Map(), hnswChunksMin };
 }
 
 /** Thrown if the codes have left a snapshot too far behind. The search runs again on a new one, like a write that lost a race. */
@@ -135,7 +137,7 @@ async function readMean(
   const rows = await tx.all<{ readonly row: number; readonly value: Buffer }>(
     `SELECT row, value FROM unnest(@firsts::bigint[], @lasts::bigint[]) AS sample (first, last)
     CROSS JOIN LATERAL (
-      SELECT row, value FROM vector WHERE account_id = @accountId AND row BETWEEN first AND last AND model = @model
+      SELECT row, value FROM chunk_vector WHERE account_id = @accountId AND row BETWEEN first AND last AND model = @model
       ORDER BY row LIMIT ${MEAN_VECTORS_PER_SAMPLE}) AS found
     ORDER BY row`,
     { accountId, model, firsts: samples.map((range) => range.first), lasts: samples.map(({ last }) => last) },
@@ -203,7 +205,7 @@ export async function readVectors(
   if (ranges.length === 0) return [];
   const rows = await tx.all<{ readonly row: number; readonly value: Buffer }>(
     `SELECT row, value FROM unnest(@firsts::bigint[], @lasts::bigint[]) AS range (first, last)
-    JOIN vector ON vector.row BETWEEN range.first AND range.last
+    JOIN chunk_vector ON chunk_vector.row BETWEEN range.first AND range.last
     WHERE account_id = @accountId AND model = @model ORDER BY row LIMIT @limit`,
     {
       accountId,

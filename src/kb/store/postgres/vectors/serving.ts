@@ -11,8 +11,8 @@ const SCOPES_AT_ONCE = 64;
 const UNKNOWN = -1;
 
 const OF_COLLECTION = "JOIN collection ON collection.id = collection_id";
-const HAS_VECTOR = `EXISTS (SELECT 1 FROM vector WHERE vector.account_id = chunk.account_id AND vector.row = chunk.row
-  AND vector.model = @model)`;
+const HAS_VECTOR = `EXISTS (SELECT 1 FROM chunk_vector WHERE chunk_vector.account_id = chunk.account_id AND chunk_vector.row = chunk.row
+  AND chunk_vector.model = @model)`;
 const IS_STALE = `EXISTS (SELECT 1 FROM stale_vector AS stale WHERE stale.account_id = chunk.account_id AND stale.row = chunk.row)`;
 
 type Serving = Pick<
@@ -210,7 +210,7 @@ async function dropRetired(tx: Transaction, fingerprint: string, limit: number):
   let dropped = 0;
   for (const { number: model } of retired) {
     dropped += await tx.run(
-      `DELETE FROM vector WHERE (account_id, row, model) IN (SELECT account_id, row, model FROM vector WHERE model = @model LIMIT @limit)`,
+      `DELETE FROM chunk_vector WHERE (account_id, row, model) IN (SELECT account_id, row, model FROM chunk_vector WHERE model = @model LIMIT @limit)`,
       { model, limit: limit - dropped },
     );
     if (dropped < limit) {

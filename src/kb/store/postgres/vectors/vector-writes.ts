@@ -69,7 +69,7 @@ async function writeModel(
       },
     );
   await Promise.all([
-    insert("vector (account_id, row, model, value)", vectors),
+    insert("chunk_vector (account_id, row, model, value)", vectors),
     ...(sentences.length > 0
       ? [insert("sentence_vectors (account_id, row, model, vectors)", sentences)]
       : []),
@@ -102,7 +102,7 @@ export async function modelOf(tx: Transaction, fingerprint: string): Promise<num
 export async function removeVectors(tx: Transaction, rows: Rows): Promise<void> {
   const removed = await tx.run(
     `WITH stale AS (DELETE FROM stale_vector WHERE ${WITHIN}), sentences AS (DELETE FROM sentence_vectors WHERE ${WITHIN})
-    DELETE FROM vector WHERE ${WITHIN}`,
+    DELETE FROM chunk_vector WHERE ${WITHIN}`,
     { ...rows },
   );
   if (removed > 0) await noteRanges(tx, rows, [rows]);
@@ -113,7 +113,7 @@ export async function moveVectors(tx: Transaction, rows: Rows, toRow: number): P
   const by = toRow - rows.first;
   const move = (table: string): Promise<number> =>
     tx.run(`UPDATE ${table} SET row = row + @by::bigint WHERE ${WITHIN}`, { ...rows, by });
-  const moved = await move("vector");
+  const moved = await move("chunk_vector");
   await move("sentence_vectors");
   await move("stale_vector");
   if (moved > 0) await noteRanges(tx, rows, [rows, { first: toRow, last: rows.last + by }]);
@@ -141,10 +141,10 @@ interface ReusableVector {
 /** Collects the vectors of chunks, except those of an older title. */
 export async function collectVectors(tx: Transaction, rows: Rows): Promise<ReusableVectors> {
   const found = await tx.all<ReusableVector & { headings: string; text: string }>(
-    `SELECT headings, text, vector.model, value, sentence_vectors.vectors AS sentences
-    FROM chunk JOIN vector USING (account_id, row)
+    `SELECT headings, text, chunk_vector.model, value, sentence_vectors.vectors AS sentences
+    FROM chunk JOIN chunk_vector USING (account_id, row)
       LEFT JOIN sentence_vectors ON sentence_vectors.account_id = chunk.account_id
-        AND sentence_vectors.row = chunk.row AND sentence_vectors.model = vector.model
+        AND sentence_vectors.row = chunk.row AND sentence_vectors.model = chunk_vector.model
     WHERE chunk.account_id = @accountId AND chunk.row BETWEEN @first AND @last
       AND NOT EXISTS (SELECT 1 FROM stale_vector WHERE account_id = @accountId AND stale_vector.row = chunk.row)`,
     { ...rows },
@@ -179,7 +179,7 @@ export async function reuseVectors(
       SELECT * FROM unnest(@rows::bigint[], @models::int[], @values::bytea[], @sentences::bytea[])
         AS copy (row, model, value, sentences)),
     added AS (
-      INSERT INTO vector (account_id, row, model, value) SELECT @accountId, row, model, value FROM copy
+      INSERT INTO chunk_vector (account_id, row, model, value) SELECT @accountId, row, model, value FROM copy
       ON CONFLICT (account_id, row, model) DO NOTHING)
     INSERT INTO sentence_vectors (account_id, row, model, vectors)
     SELECT @accountId, row, model, sentences FROM copy WHERE sentences IS NOT NULL

@@ -166,7 +166,7 @@ describe.skipIf(isSkipped())("a copy of a store", { timeout: 240_000 }, () => {
     ["a text that differs", "UPDATE chunk SET text = text || '.' WHERE row = (SELECT min(row) FROM chunk)"],
     [
       "a vector that differs",
-      "UPDATE vector SET value = value || '\\x00' WHERE row = (SELECT min(row) FROM vector)",
+      "UPDATE chunk_vector SET value = value || '\\x00' WHERE row = (SELECT min(row) FROM chunk_vector)",
     ],
     ["a record that is missing", "DELETE FROM document_change WHERE ordinal = 1"],
   ])("notices %s, and stays unfinished", async (_, statement) => {

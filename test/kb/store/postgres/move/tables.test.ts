@@ -48,8 +48,8 @@ describe("the tables that are copied", () => {
         "SELECT relname AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'S'",
       );
       await client.end();
-      const copied = TABLES.flatMap(({ name, columns }) =>
-        Object.keys(columns).map((column) => `${name}.${column}`),
+      const copied = TABLES.flatMap(({ postgres, columns }) =>
+        Object.keys(columns).map((column) => `${postgres.name}.${column}`),
       );
       const columns = rows.map(({ name }) => name).filter((name) => !isNamed(ONLY_POSTGRES, name));
       expect(columns.toSorted()).toEqual(copied.toSorted());
