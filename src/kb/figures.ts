@@ -26,7 +26,7 @@ export async function figuresOf(parts: FigureParts): Promise<ServiceFigures> {
   const secondsSince = (ms: number | null): number => (ms === null ? 0 : Math.max(0, (nowMs() - ms) / 1000));
   return {
     state: admission.state(),
-    requestsUnderWay: admission.inFlight(),
+    requestsInFlight: admission.inFlight(),
     jobsWaiting: documents.waiting,
     oldestJobSeconds: secondsSince(documents.oldestMs),
     questionsWaiting: questions.waiting,

@@ -31,7 +31,7 @@ export interface ServiceObserver {
 export interface ServiceFigures {
   readonly state: ServiceState;
   /** Requests in flight. */
-  readonly requestsUnderWay: number;
+  readonly requestsInFlight: number;
   /** Queued documents of all accounts. */
   readonly jobsWaiting: number;
   /** Age of the oldest of them in seconds; 0 if none waits. */

@@ -115,7 +115,7 @@ function measureState(registry: Registry): Pick<ServiceMeasures, "set" | "forget
       setOneOf(state, {}, STATES, figures.state);
       for (const [model, now] of Object.entries(figures.models))
         setOneOf(modelState, { model }, MODEL_STATES, now);
-      underWay.set(figures.requestsUnderWay);
+      underWay.set(figures.requestsInFlight);
       jobs.set(figures.jobsWaiting);
       oldest.set(figures.oldestJobSeconds);
       failed.set(figures.resourcesFailed);

@@ -66,7 +66,7 @@ beforeAll(async () => {
   const metrics = openMetrics("0.0.0");
   const states = { embedder: "off", reranker: "off", language_model: "off" } as const;
   const counts = {
-    requestsUnderWay: 0,
+    requestsInFlight: 0,
     jobsWaiting: 0,
     oldestJobSeconds: 0,
     questionsWaiting: 0,

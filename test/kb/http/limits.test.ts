@@ -168,6 +168,6 @@ it("ends an upload whose client disconnects while the account's documents are co
   socket.destroy();
   await vi.waitFor(() => expect(running.log()).toContain('"method":"POST"'), WAIT);
   counted.resolve();
-  await vi.waitFor(async () => expect((await running.service.figures()).requestsUnderWay).toBe(0), WAIT);
+  await vi.waitFor(async () => expect((await running.service.figures()).requestsInFlight).toBe(0), WAIT);
   await running.close();
 });

@@ -76,7 +76,7 @@ it("never repeats a request id, not even after a restart", async () => {
 describe("requests that a client sends before earlier ones of its connection are answered", () => {
   const stream = (): string =>
     `GET /v1/events HTTP/1.1\r\nhost: x\r\npauthkey: ${running.key}\r\naccept: text/event-stream\r\n\r\n`;
-  const inFlight = async (): Promise<number> => (await running.service.figures()).requestsUnderWay;
+  const inFlight = async (): Promise<number> => (await running.service.figures()).requestsInFlight;
 
   it("requests sent ahead on a connection are in flight no longer than it", async () => {
     const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
