@@ -28,12 +28,13 @@ export function bodyStart(text: string): number {
 }
 
 /**
- * Splits a text into sentences, in order, without front matter, lines of markup and lines without a letter or digit. A line end
+ * Splits a text into sentences, in order, without front matter, comments, lines of markup and lines without a letter or digit. A line end
  * also ends a sentence, unless it only wraps a paragraph.
  */
 export function sentencesOf(text: string): Sentence[] {
   const sentences: Sentence[] = [];
   const stops = newStops(text);
+  const comments = commentsOf(text);
   let from = bodyStart(text);
   let isCode = false;
   while (from < text.length) {
@@ -43,6 +44,11 @@ export function sentencesOf(text: string): Sentence[] {
     if (fence !== null) isCode = fence[1] !== "" || !isCode;
     if (MARKUP.test(line.trim())) {
       from += line.length + 1;
+      continue;
+    }
+    const commentEnd = isCode ? -1 : comments.endAt(from, line);
+    if (commentEnd >= 0) {
+      from = commentEnd;
       continue;
     }
     const lineEnd = isCode ? from + line.length : endOfLine(text, from);
@@ -57,6 +63,23 @@ export function sentencesOf(text: string): Sentence[] {
     from = lineEnd + 1;
   }
   return sentences;
+}
+
+const COMMENT_END = "-->";
+
+/** Finds comments that begin with a line. One whose end the text lacks is none. */
+function commentsOf(text: string) {
+  let next = -1;
+  return {
+    /** Returns the offset behind the comment that the line at `from` begins with; -1: it begins with none. Expects lines in order. */
+    endAt: (from: number, line: string): number => {
+      if (!/^[ \t]*<!--/.test(line)) return -1;
+      // Each end is searched once.
+      if (next < from) next = text.indexOf(COMMENT_END, from);
+      if (next < 0) next = Infinity;
+      return next === Infinity ? -1 : next + COMMENT_END.length;
+    },
+  };
 }
 
 function lineAt(text: string, from: number): string {

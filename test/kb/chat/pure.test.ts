@@ -270,6 +270,16 @@ describe("sentences of Markdown", () => {
       ["end", WRAPPED, "run", `${WRAPPED} by\nAda.`],
     ],
     [
+      "are not in comments",
+      "It lifts.\n\n<!-- manual\ncd crane\n# lift it\n-->\n\nIt turns.\n<!-- one line --> It stops.",
+      ["It lifts.", "It turns.", "It stops."],
+    ],
+    [
+      "are found behind a comment that does not end",
+      "It lifts.\n\n<!-- it\n\nIt turns.",
+      ["It lifts.", "<!-- it", "It turns."],
+    ],
+    [
       "are no tags and no addresses of links",
       '<Listing number="1" caption="The crane lifts">\n\nIt lifts.\n\n[crane]: https://harbour.example/crane lift\n</Listing>',
       ["It lifts."],
