@@ -57,6 +57,7 @@ function unknownCompounds(snapshot: WordSnapshot, words: QueryWords, query: stri
   const { otherOf } = words;
   if (otherOf === undefined) return [];
   const unknown = new Set(unknownTerms(snapshot, words));
+  if (unknown.size === 0) return [];
   const languages = languagesIn(snapshot);
   return [...new Set(readWords(query))].flatMap((word): Compound[] => {
     const [english] = readTerms(word);
