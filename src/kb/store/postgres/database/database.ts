@@ -71,8 +71,10 @@ export function openDatabase(url: string, listener?: DatabaseListener): Database
       } catch (error) {
         const failure = databaseFailure(error, name);
         if (isConnectionLoss(error) || error instanceof CommitUnknown) {
-          if (problem === undefined) listener?.onAway(failure);
-          problem = failure;
+          // A commit whose outcome is unknown concerns its own caller; all others learn why the database does not work.
+          const away = error instanceof CommitUnknown ? databaseFailure(error.cause, name) : failure;
+          if (problem === undefined) listener?.onAway(away);
+          problem = away;
         }
         throw failure;
       }

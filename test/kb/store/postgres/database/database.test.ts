@@ -58,6 +58,26 @@ describe.skipIf(isSkipped())("a database", () => {
     expect(await valueOf("c")).toBe(1);
   });
 
+  it("reports that the database does not answer, not the unknown outcome of a commit, when a commit is the first to find out", async () => {
+    await query(
+      url,
+      "CREATE TABLE fatal (name text)",
+      "CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END'",
+      "CREATE CONSTRAINT TRIGGER fatal AFTER INSERT ON fatal DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION die()",
+    );
+    const reported: string[] = [];
+    const watched = openDatabase(url, {
+      onAway: ({ message }) => reported.push(message),
+      onBack: () => reported.push("back"),
+    });
+    const insert = watched.run("write", "", (tx) => tx.run("INSERT INTO fatal VALUES ('a')"));
+    await expect(insert).rejects.toThrow("during a commit, which may have succeeded");
+    expect(watched.problem()?.message).toContain("the database does not answer");
+    await watched.run("single", "", (tx) => tx.get("SELECT 1 AS one"));
+    expect(reported).toEqual([expect.stringContaining("the database does not answer"), "back"]);
+    await watched.close();
+  });
+
   it("fails with the first of several statements sent at once, writes none of them, and goes on with the connection", async () => {
     const before = await valueOf("a");
     const failing = database.run("write", "", (tx) =>
