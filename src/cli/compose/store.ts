@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { databaseName, hasPassword, withPassword } from "../../config/database.ts";
 import type { Config } from "../../config/load.ts";
 import type { MoveSource, MoveTarget } from "../../kb/store/move/side.ts";
+import type { ReadUploads } from "../../kb/store/maintenance.ts";
 import type { DatabaseReport } from "../../kb/store/postgres/check.ts";
 import type { Migrated } from "../../kb/store/postgres/open.ts";
 import type { Spending } from "../../kb/store/spending.ts";
@@ -84,6 +85,17 @@ export async function checkDatabase(
   if (address === undefined) return undefined;
   const { checkPostgres } = await import("../../kb/store/postgres/check.ts");
   return checkPostgres(address);
+}
+
+/** Returns a function that reads the uploads which the configured database records; undefined: none is configured. */
+export async function uploadsInDatabase(
+  service: OwnService,
+  env: NodeJS.ProcessEnv,
+): Promise<ReadUploads | undefined> {
+  const address = databaseAddress(service, env);
+  if (address === undefined) return undefined;
+  const { uploadsInPostgres } = await import("../../kb/store/postgres/check.ts");
+  return uploadsInPostgres(address);
 }
 
 /**

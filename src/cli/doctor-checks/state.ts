@@ -1,4 +1,5 @@
 import { filesOf, filesWords } from "../../config/schema/files.ts";
+import type { ReadUploads } from "../../kb/store/maintenance.ts";
 import { checkUploads } from "../../kb/uploads/check-files.ts";
 import { checkStorage } from "../../kb/uploads/check-storage.ts";
 import { KbsyncError } from "../../lib/failure.ts";
@@ -8,11 +9,11 @@ import { isOpenToOthers } from "../../lib/private-path.ts";
 import { checkLedger } from "../../sync/ledger/check.ts";
 import { ledgerFile } from "../../sync/ledger/ledger.ts";
 import { trashFolder } from "../../sync/ledger/trash.ts";
-import { checkDatabase, type OwnService, PASSWORD_FILE } from "../compose/store.ts";
+import { checkDatabase, type OwnService, PASSWORD_FILE, uploadsInDatabase } from "../compose/store.ts";
 import { counted, thousands } from "../output/progress.ts";
 import { maintainStore, storeFile } from "../state/embedded-store.ts";
 import { uploadsFolder } from "../state/state-parts.ts";
-import type { Check, Checked } from "./check.ts";
+import type { Check, Checked, DoctorGround } from "./check.ts";
 
 const NONE: Checked = { seen: "none yet", findings: [] };
 
@@ -108,23 +109,46 @@ function openFile(file: string): Finding[] {
   ];
 }
 
-/** Checks that the storage of uploaded files can be used, and the files in it that the store refers to. */
+/** Checks that the storage of uploaded files can be used, and compares the files in it with those that the store knows. */
 export const uploadsCheck: Check = {
   name: "uploads",
-  run: async ({ config: { service }, state, quick, signal }) => {
+  run: async ({ config: { service }, state, env, quick, signal }) => {
     const files = filesOf(service);
-    const isEmbedded = "embedded" in service && service.database === undefined;
-    const known =
-      isEmbedded && isThere(storeFile(state)) ? maintainStore(storeFile(state)).uploads() : undefined;
+    const { read, known } = await readableUploads(service, state, env);
     if (files === undefined) {
-      if (known === undefined) return NONE;
-      const findings = await checkUploads(uploadsFolder(state), known, { quick, signal });
-      return { seen: counted(known.length, "file"), findings };
+      if (read === undefined) return NONE;
+      // Without a common storage each process has files of its own, so that others are missing here.
+      if ("embedded" in service && service.database !== undefined)
+        return { seen: `in the state folder, ${counted(known ?? 0, "file")} in the database`, findings: [] };
+      const findings = await checkUploads(uploadsFolder(state), read, { quick, signal });
+      return { seen: counted(known ?? 0, "file"), findings };
     }
-    const seen = known === undefined ? "" : `${counted(known.length, "file")} in `;
+    const seen = known === undefined ? "" : `${counted(known, "file")} in `;
     return {
       seen: `${seen}${filesWords(files)}`,
-      findings: await checkStorage(files, known, { quick, signal }),
+      findings: await checkStorage(files, read, { quick, signal }),
     };
   },
 };
+
+/** Returns how to read the uploads of a store, and how many there are; undefined: there is no store, or it cannot be read. */
+async function readableUploads(
+  service: DoctorGround["config"]["service"],
+  state: DoctorGround["state"],
+  env: NodeJS.ProcessEnv,
+): Promise<{ readonly read?: ReadUploads; readonly known?: number }> {
+  if (!("embedded" in service)) return {};
+  if (service.database === undefined) {
+    if (!isThere(storeFile(state))) return {};
+    const read = async () => maintainStore(storeFile(state)).uploads();
+    return { read, known: (await read()).length };
+  }
+  try {
+    const read = await uploadsInDatabase(service, env);
+    return read === undefined ? {} : { read, known: (await read()).length };
+  } catch (error) {
+    // The check of the store reports a database that cannot be used.
+    if (error instanceof KbsyncError) return {};
+    throw error;
+  }
+}

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { createReadStream, existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { KnownUpload } from "../store/maintenance.ts";
+import type { KnownUpload, ReadUploads } from "../store/maintenance.ts";
 import type { Finding } from "../../lib/finding.ts";
+import { compareUploads, type Comparison, type Suspicion } from "./compare.ts";
 
 /** Options of a check of the uploads. */
 export interface FileCheckOptions {
@@ -22,31 +23,40 @@ export const SEND_AGAIN =
 /** Compares the folder of uploads with the store: each file must exist, with the recorded size and hash. */
 export async function checkUploads(
   folder: string,
-  known: Iterable<KnownUpload>,
+  readUploads: ReadUploads,
   options: FileCheckOptions,
 ): Promise<readonly Finding[]> {
-  const findings: Finding[] = [];
-  const tokens = new Set<string>();
-  for (const upload of known) {
-    tokens.add(upload.token);
-    const message = await problemOf(folder, upload, options);
-    if (message !== undefined && findings.length < NAMED_MAX) {
-      findings.push({ check: "uploads", level: "damage", subject: upload.name, message, remedy: SEND_AGAIN });
+  const found = await compareUploads(readUploads, async (known) => {
+    const suspicions: Suspicion[] = [];
+    for (const upload of known) {
+      if (suspicions.length === NAMED_MAX) break;
+      const message = await problemOf(folder, upload, options);
+      if (message !== undefined) suspicions.push({ upload, message });
     }
-  }
-  const unknown = existsSync(folder)
-    ? readdirSync(folder).filter((name) => name !== "incoming" && !tokens.has(name))
-    : [];
-  if (unknown.length > 0) {
-    findings.push({
-      check: "uploads",
-      level: "warning",
-      subject: folder,
-      message: `the folder of uploads has ${unknown.length} files that the store does not know, for example ${unknown[0] ?? ""}`,
-      remedy: "They are never served. You can remove them.",
-    });
-  }
-  return findings;
+    const names = existsSync(folder) ? readdirSync(folder).filter((name) => name !== "incoming") : [];
+    return { suspicions, names };
+  });
+  return findingsOf(found, folder, "the folder of uploads");
+}
+
+/** Describes what a comparison found. */
+export function findingsOf({ wrong, unknown }: Comparison, subject: string, what: string): Finding[] {
+  const findings = wrong.map(({ upload, message }): Finding => ({
+    check: "uploads",
+    level: "damage",
+    subject: upload.name,
+    message,
+    remedy: SEND_AGAIN,
+  }));
+  if (unknown.length === 0) return findings;
+  const files = unknown.length === 1 ? "a file" : `${unknown.length} files`;
+  return findings.concat({
+    check: "uploads",
+    level: "warning",
+    subject,
+    message: `${what} has ${files} that the store does not know, for example ${unknown[0] ?? ""}`,
+    remedy: "They are never served. You can remove them, unless another store uses the same place.",
+  });
 }
 
 async function problemOf(

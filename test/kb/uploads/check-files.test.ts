@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import type { KnownUpload } from "../../../src/kb/store/maintenance.ts";
 import { checkUploads } from "../../../src/kb/uploads/check-files.ts";
 
 const { signal } = new AbortController();
@@ -21,8 +22,8 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 /** Checks the files that the store knows; returns the findings as lines. */
-async function found(known: Parameters<typeof checkUploads>[1], quick = false): Promise<string[]> {
-  const findings = await checkUploads(folder, known, { quick, signal });
+async function found(known: readonly KnownUpload[], quick = false): Promise<string[]> {
+  const findings = await checkUploads(folder, async () => known, { quick, signal });
   return findings.map(({ level, message }) => `${level}: ${message}`);
 }
 
@@ -42,11 +43,19 @@ it("reports files that are missing, of another size, changed or unknown; a quick
     "damage: the uploaded file gone.txt is missing",
     "damage: the uploaded file short.txt has 3 bytes, expected 4",
   ];
-  const stray = "warning: the folder of uploads has 1 files that the store does not know, for example stray";
+  const stray = "warning: the folder of uploads has a file that the store does not know, for example stray";
   expect(await found(known)).toEqual([...rest, bytes, stray]);
   expect(await found(known, true)).toEqual([...rest, stray]);
 });
 
 it("names at most twenty damaged files", async () => {
   expect(await found(Array.from({ length: 25 }, (_, at) => upload(`${at}`, "tide")))).toHaveLength(20);
+});
+
+it("does not report files that come and go while it compares", async () => {
+  await writeFile(join(folder, "new"), "tide");
+  await writeFile(join(folder, "removed"), "moon");
+  const reads = [[upload("removed", "moon"), upload("going", "wave")], [upload("new", "tide")]];
+  const findings = await checkUploads(folder, async () => reads.shift() ?? [], { signal });
+  expect(findings).toEqual([]);
 });
