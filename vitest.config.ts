@@ -159,6 +159,7 @@ export default defineConfig({
         test: {
           name: "long",
           setupFiles: [...ownRegistry.setupFiles, "test/idle-threads.ts"],
+          ...inMemory,
           include: [...LONG_TESTS, ...RANDOM_TESTS],
           testTimeout: 120_000,
           hookTimeout: 60_000,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 const FREE_BYTES_MIN = 1024 ** 3;
 
 /**
- * The temporary folder of the unit tests: in memory where the machine has room, because they create thousands of databases
+ * The temporary folder of the unit and long tests: in memory where the machine has room, because they create thousands of databases
  * and wait for the disk at each. What must survive a crash is tested on the real disk, in the projects crash, e2e and
  * scenarios.
  */
