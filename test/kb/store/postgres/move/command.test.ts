@@ -88,6 +88,30 @@ describe.skipIf(isSkipped())("kbsync move", { timeout: 240_000 }, () => {
     expect(existsSync(join(site.stateDir, "service", "kb.sqlite"))).toBe(true);
   });
 
+  it("kbsync move back goes on after it was killed, and leaves no store under its name before it is complete", async () => {
+    await sync();
+    expect(await site.run("move", "--to", database)).toMatchObject({ code: 0 });
+    for (const file of globSync(`${site.stateDir}/service/kb.sqlite*`)) rmSync(file);
+    const complete = join(site.stateDir, "service", "kb.sqlite");
+    const args = ["move", "--from", database, "--config", join(dirname(site.stateDir), "kbsync.config.json")];
+    const child = spawn(process.execPath, [main, ...args], { stdio: "ignore" });
+    await vi.waitFor(
+      () => {
+        if (!existsSync(`${complete}.moving`)) throw new Error("not begun");
+      },
+      { timeout: 30_000, interval: 1 },
+    );
+    child.kill("SIGKILL");
+    await once(child, "close");
+    expect(existsSync(complete)).toBe(false);
+
+    const { code, stdout } = await site.run("move", "--from", database, "--json");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ documents: 30 });
+    expect([existsSync(complete), existsSync(`${complete}.moving`)]).toEqual([true, false]);
+    expect(await sync()).toMatch(/30 unchanged|nothing/);
+  });
+
   it("refuses a store in use, wrong addresses and a state folder without a store", async () => {
     expect(await site.run("move")).toMatchObject({ code: 2 });
     expect(await site.run("move", "--to", "mysql://x/y")).toMatchObject({ code: 2 });
