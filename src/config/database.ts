@@ -8,6 +8,9 @@ export function databaseProblem(text: string): string | undefined {
     return "expected an address such as postgres://user@host/database";
   if (!isDecodable(url.hostname) || !isDecodable(url.pathname))
     return "expected two hexadecimal digits behind each % of the address";
+  const hosts = [decodeURIComponent(url.hostname), ...url.searchParams.getAll("host")];
+  if (hosts.some((host) => host.includes(",")))
+    return "expected one host: to reach the server that is the primary at present, use a name or a proxy that follows it (docs/SCALE.md)";
   if (url.pathname.length <= 1) return "expected the name of the database at the end of the address";
   return undefined;
 }

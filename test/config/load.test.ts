@@ -181,6 +181,8 @@ describe("where the configuration comes from", () => {
     ["mysql://a:hush@h/kb", "expected an address such as postgres://"],
     ["hush", "expected an address such as postgres://"],
     ["postgres://a:hush@h", "expected the name of the database"],
+    ["postgres://a:hush@h,i/db", "expected one host"],
+    ["postgres://a@h/db?target_session_attrs=read-write&host=h,i", "expected one host"],
     ["postgres://a:hush@h/%zz", "expected two hexadecimal digits"],
     ["postgres://a:hush@h/kb", "expected no password in the address"],
     ["postgres://a@h/kb?password=hush", "expected no password in the address"],
