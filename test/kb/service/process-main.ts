@@ -9,7 +9,7 @@ import type { ProcessOptions } from "./process.ts";
 const STOP_MS = 200;
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 const options = JSON.parse(process.argv[2] ?? "") as ProcessOptions; // `launchProcess` writes it
-const { stateDir, key, database, languageModel, isBuilt = false } = options;
+const { stateDir, key, database, laterScripts = [], languageModel, isBuilt = false } = options;
 
 /** Loads a module of the service, from the sources or from what the build made of them. */
 async function load(module: string): Promise<unknown> {
@@ -24,6 +24,12 @@ async function openStore() {
       "kb/store/sqlite/open",
     )) as typeof import("../../../src/kb/store/sqlite/open.ts");
     return sqlite.openSqliteStore({ path: join(stateDir, "kb.sqlite") });
+  }
+  if (laterScripts.length > 0) {
+    const { SCHEMA } = (await load(
+      "kb/store/postgres/database/schema",
+    )) as typeof import("../../../src/kb/store/postgres/database/schema.ts");
+    Object.assign(SCHEMA, { scripts: [...SCHEMA.scripts, ...laterScripts] });
   }
   const postgres = (await load(
     "kb/store/postgres/open",

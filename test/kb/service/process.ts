@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import type { Script } from "../../../src/kb/store/postgres/database/schema.ts";
 
 const PROGRAM = fileURLToPath(new URL("./process-main.ts", import.meta.url));
 
@@ -18,6 +19,8 @@ export interface ProcessOptions {
   readonly key: string;
   /** Address of the database; undefined: the store is a file in the state folder. */
   readonly database?: string;
+  /** Scripts of the database that a later version of the program has after those of this one. */
+  readonly laterScripts?: readonly Script[];
   readonly languageModel?: { readonly baseUrl: string; readonly model: string; readonly apiKey: string };
   /** Whether the built service runs, which starts in a third of the time, with an embedder of the tests. */
   readonly isBuilt?: boolean;
@@ -26,7 +29,7 @@ export interface ProcessOptions {
 /** Starts a service, and waits until it answers. `detached`: in a process group of its own. */
 export async function startProcess(
   options: ProcessOptions,
-  spawning?: { readonly detached?: boolean },
+  spawning?: { readonly detached?: boolean; readonly stdio?: "ignore" },
 ): Promise<ServiceProcess> {
   const child = launchProcess(options, spawning);
   if (child.stdout === null) throw new Error("the service has no output to read");
@@ -42,7 +45,7 @@ export async function startProcess(
 /** Starts a service without waiting. */
 export function launchProcess(
   options: ProcessOptions,
-  spawning?: { readonly detached?: boolean },
+  spawning?: { readonly detached?: boolean; readonly stdio?: "ignore" },
 ): ChildProcess {
   return spawn(process.execPath, [PROGRAM, JSON.stringify(options)], {
     stdio: ["ignore", "pipe", "inherit"],

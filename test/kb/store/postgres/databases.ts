@@ -1,6 +1,6 @@
 import { Client } from "pg";
 import { inject } from "vitest";
-import { startCluster, type Cluster } from "./cluster.ts";
+import { startCluster, startStandby, type Cluster } from "./cluster.ts";
 import { TEMPLATE } from "./server.ts";
 
 let made = 0;
@@ -47,6 +47,13 @@ export function newCluster(): Cluster {
   const server = inject("postgres");
   if ("missing" in server) throw new Error(server.missing);
   return startCluster(server.programs);
+}
+
+/** Starts a standby of a server, which each commit waits for; the test removes it. */
+export function newStandby(primary: Cluster): Cluster {
+  const server = inject("postgres");
+  if ("missing" in server) throw new Error(server.missing);
+  return startStandby(server.programs, primary);
 }
 
 function addressOf(database: string): string {

@@ -10,7 +10,8 @@ import { type ServiceProcess, startProcess } from "../../../service/process.ts";
 import { openReceiver, type Receiver } from "../../../webhooks/receiver.ts";
 import type { Cluster } from "../cluster.ts";
 import { isSkipped, newCluster } from "../databases.ts";
-import { openClient, OWNER, startLoad, type Client, type Known } from "./load.ts";
+import { expectChanges, expectDocuments, expectMessages } from "./agreement.ts";
+import { openClient, startLoad, type Client } from "./load.ts";
 
 const DATABASE = "kbsync";
 const PROCESSES = 4;
@@ -67,6 +68,16 @@ describe.skipIf(isSkipped())("four processes on one database", () => {
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'kbsync%'";
       cluster.sql(end);
     },
+    "kill -9 of a backend of the database": async () => {
+      // Also as another user than the server's, which root may be. The server ends all other backends, and recovers.
+      const query = "SELECT max(pid) FROM pg_stat_activity WHERE application_name = 'kbsync'";
+      const pid = Number(cluster.sql(query));
+      // The pid 0 would mean this process and its group.
+      expect(pid).toBeGreaterThan(1);
+      process.kill(pid, "SIGKILL");
+      const others = `SELECT count(*) FROM pg_stat_activity WHERE pid = ${pid}`;
+      await vi.waitFor(() => expect(cluster.sql(others).trim()).toBe("0"), WAIT);
+    },
     "a crash of the database": async (random) => {
       cluster.stop("immediate");
       await sleep(random.between(0, 1000));
@@ -117,61 +128,11 @@ describe.skipIf(isSkipped())("four processes on one database", () => {
       await vi.waitFor(() => expect(waitingJobs()).toBe(0), WAIT);
 
       expect(load.problems).toEqual([]);
-      for (let at = 0; at < PROCESSES; at += 1) await expectDocuments(at, collectionId, load.known);
-      await expectChanges(load.known);
-      expectMessages(load.known);
+      for (let at = 0; at < PROCESSES; at += 1) await expectDocuments(client, at, collectionId, load.known);
+      await expectChanges(client, load.known);
+      expectMessages(receiver, load.known);
       process.stderr.write(`${load.known.length} documents, ${receiver.messages.length} messages\n`);
     },
     TEST_MS,
   );
-
-  /** Checks that a service has each document as it was answered, and no other one. */
-  const expectDocuments = async (
-    at: number,
-    collectionId: string,
-    known: readonly Known[],
-  ): Promise<void> => {
-    const stored = new Map<string, string>();
-    for (let cursor = ""; ;) {
-      const path = `/api/rag/resource/by-collection?collectionId=${collectionId}&ownerId=${OWNER}&limit=1000${cursor}`;
-      const { data } = await read(at, path);
-      for (const { _id, content } of data.resources) stored.set(_id, content);
-      if (data.nextCursor === null || data.nextCursor === undefined) break;
-      cursor = `&cursor=${data.nextCursor}`;
-    }
-    const live = known.filter(({ isDeleted }) => !isDeleted);
-    expect(Object.fromEntries(stored)).toEqual(
-      Object.fromEntries(live.map(({ id, content }) => [id, content])),
-    );
-  };
-  /** Checks that the feed has one create of each document, and no other one. */
-  const expectChanges = async (known: readonly Known[]): Promise<void> => {
-    const created: string[] = [];
-    for (let cursor = ""; ;) {
-      const { data } = await read(0, `/v1/changes?limit=1000${cursor}`);
-      for (const { type, _id } of data.changes) if (type === "document.created") created.push(_id);
-      if (!data.more) break;
-      cursor = `&cursor=${data.cursor}`;
-    }
-    expect(created.toSorted()).toEqual(known.map(({ id }) => id).toSorted());
-  };
-  /** Checks that each version of each document was announced, under one id. A message may arrive twice after a fault. */
-  const expectMessages = (known: readonly Known[]): void => {
-    const ids = new Map<string, Set<string>>();
-    for (const { id, json } of receiver.messages) {
-      if (json.type !== "resource.chunked") continue;
-      const name = `${json.data._id} ${json.data.version}`;
-      ids.set(name, (ids.get(name) ?? new Set()).add(id));
-    }
-    expect([...ids].filter(([, each]) => each.size > 1)).toEqual([]);
-    const versions = known.map(({ id, version }) =>
-      Array.from({ length: version }, (_, at) => `${id} ${at + 1}`),
-    );
-    const expected = new Set(versions.flat());
-    expect([...ids.keys()].filter((name) => !expected.has(name))).toEqual([]);
-    // A queued document may be deleted before it has a text.
-    const live = known.filter(({ isDeleted }) => !isDeleted);
-    const missing = live.flatMap(({ id, version }) => (ids.has(`${id} ${version}`) ? [] : [id]));
-    expect(missing).toEqual([]);
-  };
 });
