@@ -19,6 +19,11 @@ export const ResourceEvent = z.object({
     collectionId: z.string(),
     ownerId: z.string(),
     version: z.number(),
+    /** Grows with every change of the resource: orders its events. */
+    revision: z.number(),
+    /** As in the feed of changes. */
+    sha256: z.string().nullable(),
+    path: z.string().nullable(),
     chunks: z.number(),
     status: z.string(),
     /** The reason, for `resource.error`. */

@@ -7,6 +7,7 @@ import { keysContract } from "./contract-keys.ts";
 import { resourceContract } from "./contract-resources.ts";
 import { retentionContract } from "./contract-retention.ts";
 import { usageContract } from "./contract-usage.ts";
+import { webhookEventsContract } from "./contract-webhook-events.ts";
 import { openFixture } from "./store-fixture.ts";
 
 /** The contract suite of the port `Records`, for every implementation. `open` returns an empty store. */
@@ -18,6 +19,7 @@ export function recordsContract(name: string, open: () => Promise<Store>): void 
     keysContract(fixture);
     chatContract(fixture);
     changesContract(fixture);
+    webhookEventsContract(fixture);
     usageContract(fixture);
     batchContract(fixture);
   });

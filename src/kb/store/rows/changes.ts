@@ -22,8 +22,11 @@ export interface ChangeRow {
   readonly path: string | null;
 }
 
+/** A change before it has its place in the feed. */
+export type NewChange = Omit<ChangeRow, "ordinal">;
+
 /** Returns the row of a change without its ordinal. The document has this row after the change; a deleted one, before it. */
-export function newChange(kind: ChangeKind, row: ResourceRow, nowIso: string): Omit<ChangeRow, "ordinal"> {
+export function newChange(kind: ChangeKind, row: ResourceRow, nowIso: string): NewChange {
   const isDeleted = kind === "deleted";
   const { path } = JSON.parse(row.metadata) as UserMetadata; // written by this store from such an object
   return {

@@ -3,6 +3,7 @@ import { KbsyncError } from "../../../lib/failure.ts";
 import type { EventType, ResourceEvent } from "../../../wire/event.ts";
 import type { Erasure } from "../erasure.ts";
 import type { Resource } from "../resources.ts";
+import type { NewChange } from "./changes.ts";
 import type { DeliveryBody, Endpoint, NewDelivery, SigningSecret } from "../webhooks.ts";
 
 /**
@@ -75,14 +76,18 @@ export function isWanted(events: string, type: EventType): boolean {
   return wanted.includes(type) || (wanted.length === 0 && type !== "resource.updated");
 }
 
-/** Returns the message about an event of a resource, with a new id. */
-export function eventMessage(type: EventType, resource: Omit<Resource, "content">, nowIso: string): Message {
+/** Returns the message about a change of a resource, with a new id. `change` is its entry of the feed. */
+export function eventMessage(
+  type: EventType,
+  resource: Omit<Resource, "content">,
+  change: NewChange,
+): Message {
   return {
     accountId: resource.accountId,
     eventId: newEventId(),
     type,
-    body: JSON.stringify(eventOf(type, resource, nowIso)),
-    nowMs: Date.parse(nowIso),
+    body: JSON.stringify(eventOf(type, resource, change)),
+    nowMs: Date.parse(change.at),
   };
 }
 
@@ -97,7 +102,11 @@ function newEventId(): string {
   return `msg_${randomUUID().replaceAll("-", "")}`;
 }
 
-function eventOf(type: EventType, resource: Omit<Resource, "content">, timestamp: string): ResourceEvent {
+function eventOf(
+  type: EventType,
+  resource: Omit<Resource, "content">,
+  { at: timestamp, version, revision, sha256, path }: NewChange,
+): ResourceEvent {
   return {
     type,
     timestamp,
@@ -106,7 +115,10 @@ function eventOf(type: EventType, resource: Omit<Resource, "content">, timestamp
       title: resource.title,
       collectionId: resource.collectionId,
       ownerId: resource.ownerId,
-      version: resource.version,
+      version,
+      revision,
+      sha256: sha256?.toString("hex") ?? null,
+      path,
       chunks: resource.chunkCount,
       status: type === "resource.deleted" ? "deleted" : resource.status,
       ...(resource.statusMessage === null ? {} : { message: resource.statusMessage }),
@@ -127,9 +139,12 @@ export function erasedMessage(stored: string, erasure: Erasure): string | undefi
   return body === message.body ? stored : JSON.stringify({ ...message, body });
 }
 
-/** Returns an event without the title of its resource and without the reason of a failure, which may quote the document. */
+/** Returns an event without title, path and digest of its resource and without the reason of a failure, which may quote the document. */
 function withoutTitle(event: string, { hidesOwner }: Erasure): string {
   const { data, ...head } = JSON.parse(event) as { readonly data: Record<string, unknown> }; // written by `eventOf`
   const { message: _, ...shown } = data;
-  return JSON.stringify({ ...head, data: { ...shown, title: "", ...(hidesOwner && { ownerId: "" }) } });
+  return JSON.stringify({
+    ...head,
+    data: { ...shown, title: "", sha256: null, path: null, ...(hidesOwner && { ownerId: "" }) },
+  });
 }

@@ -1,5 +1,6 @@
 import type { EventType } from "../../../../wire/event.ts";
 import type { Resource } from "../../resources.ts";
+import type { NewChange } from "../../rows/changes.ts";
 import {
   DEAD_MAX,
   eventMessage,
@@ -12,14 +13,14 @@ import { ownLine, type DeliveryBody, type DeliveryTarget, type NewDelivery } fro
 import type { Transaction } from "../database/connections.ts";
 import { lockPuts } from "./queue.ts";
 
-/** Queues an event for every enabled endpoint of the account that subscribes to the type. */
+/** Queues an event for every enabled endpoint of the account that subscribes to the type. `change` is its entry of the feed. */
 export async function publish(
   tx: Transaction,
   type: EventType,
   resource: Omit<Resource, "content">,
-  nowIso: string,
+  change: NewChange,
 ): Promise<void> {
-  await publishAll(tx, type, resource.accountId, [{ resource, nowIso }]);
+  await publishAll(tx, type, resource.accountId, [{ resource, change }]);
 }
 
 /** Queues events of one type, of resources of one account, in their order. */
@@ -27,7 +28,7 @@ export async function publishAll(
   tx: Transaction,
   type: EventType,
   accountId: string,
-  events: readonly { readonly resource: Omit<Resource, "content">; readonly nowIso: string }[],
+  events: readonly { readonly resource: Omit<Resource, "content">; readonly change: NewChange }[],
 ): Promise<void> {
   const endpoints = await tx.all<{ id: string; events: string }>(
     "SELECT id, events FROM webhook_endpoint WHERE account_id = @accountId AND enabled ORDER BY number",
@@ -35,7 +36,7 @@ export async function publishAll(
   );
   const wanted = endpoints.filter((endpoint) => isWanted(endpoint.events, type));
   if (wanted.length === 0) return;
-  const messages = events.map(({ resource, nowIso }) => eventMessage(type, resource, nowIso));
+  const messages = events.map(({ resource, change }) => eventMessage(type, resource, change));
   for (const { id } of wanted) await write(tx, accountId, messages, id);
 }
 

@@ -1,6 +1,5 @@
-import type { ChangeKind, ChangeRecords } from "../../changes.ts";
-import { BEFORE_ALL, changeOf, cursorOf, newChange, type ChangeRow } from "../../rows/changes.ts";
-import type { ResourceRow } from "../../rows/records.ts";
+import type { ChangeRecords } from "../../changes.ts";
+import { BEFORE_ALL, changeOf, cursorOf, type ChangeRow, type NewChange } from "../../rows/changes.ts";
 import type { Transaction } from "../database/connections.ts";
 
 /** Most changes of an account that are stored. */
@@ -57,14 +56,9 @@ export function changesOn(tx: Transaction): ChangeRecords {
   };
 }
 
-/** Adds a change of a document, which has this row after it; a deleted one, before it. Locks as `addChanges`. */
-export async function addChange(
-  tx: Transaction,
-  kind: ChangeKind,
-  row: ResourceRow,
-  nowIso: string,
-): Promise<void> {
-  await addChanges(tx, row.account_id, [newChange(kind, row, nowIso)]);
+/** Adds a change of a document. Locks as `addChanges`. */
+export function addChange(tx: Transaction, change: NewChange): Promise<void> {
+  return addChanges(tx, change.account_id, [change]);
 }
 
 /**
@@ -74,7 +68,7 @@ export async function addChange(
 export async function addChanges(
   tx: Transaction,
   accountId: string,
-  changes: readonly Omit<ChangeRow, "ordinal">[],
+  changes: readonly NewChange[],
 ): Promise<void> {
   const names = COLUMNS.map(([name]) => name).join(", ");
   await tx.run(

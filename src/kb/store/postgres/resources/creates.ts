@@ -222,9 +222,10 @@ async function writeAll(tx: Transaction, accountId: string, written: readonly Pl
     return request === undefined ? [] : { resource: noted, request };
   });
   const jobs = written.flatMap(({ document: { job } }) => job ?? []);
-  const events = written.flatMap(({ document: { chunks }, resource }) =>
-    chunks === undefined ? [] : { resource, nowIso: resource.createdAt },
-  );
+  const changes = written.map(({ row, document: { chunks }, resource }) => {
+    return { isEvent: chunks !== undefined, resource, change: newChange("created", row, row.created_at) };
+  });
+  const events = changes.filter(({ isEvent }) => isEvent);
   await Promise.all([
     insertRows(tx, rows),
     writeChunks(tx, accountId, placed),
@@ -235,7 +236,7 @@ async function writeAll(tx: Transaction, accountId: string, written: readonly Pl
     addChanges(
       tx,
       accountId,
-      rows.map((row) => newChange("created", row, row.created_at)),
+      changes.map(({ change }) => change),
     ),
     events.length > 0 ? publishAll(tx, "resource.chunked", accountId, events) : undefined,
   ]);

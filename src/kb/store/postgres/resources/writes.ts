@@ -4,6 +4,7 @@ import { linkAddress } from "../../links.ts";
 import type { Chunking } from "../../chunks.ts";
 import type { Expected, Resource, ResourceChange, ResourceKey, ResourceStatus } from "../../resources.ts";
 import { splitText } from "../../rows/parts.ts";
+import { newChange } from "../../rows/changes.ts";
 import { resourceOf, type ResourceRow } from "../../rows/records.ts";
 import { changedColumns, type TextColumns } from "../../rows/resource-columns.ts";
 import type { Records } from "../../records.ts";
@@ -47,11 +48,9 @@ export function resourceWritesOn(
       const { written, text } = await update(tx, before, change, chunking);
       const after = resourceOf(written, text);
       if (sameTransaction?.request !== undefined) await noteResource(tx, after, sameTransaction.request);
+      const noted = newChange("updated", written, change.nowIso);
       const type = chunking === undefined ? "resource.updated" : "resource.chunked";
-      await Promise.all([
-        addChange(tx, "updated", written, change.nowIso),
-        publish(tx, type, after, change.nowIso),
-      ]);
+      await Promise.all([addChange(tx, noted), publish(tx, type, after, noted)]);
       return after;
     },
     async enqueueUpdate(at, job, sameTransaction) {
@@ -71,13 +70,10 @@ export function resourceWritesOn(
       const before = at === undefined ? undefined : await readLocked(tx, at);
       if (at === undefined || before === undefined || !(await queueOn(tx).complete(job))) return;
       await markStatus(tx, before, await statusOf(tx, at, message), nowIso, { code, message });
-      const written = await readWritten(tx, at);
+      const change = newChange("updated", await readWritten(tx, at), nowIso);
       // The event reports the failure of this job, even if others wait.
       const failed = { ...resourceOf(before, ""), status: "error", statusMessage: message } as const;
-      await Promise.all([
-        addChange(tx, "updated", written, nowIso),
-        publish(tx, "resource.error", failed, nowIso),
-      ]);
+      await Promise.all([addChange(tx, change), publish(tx, "resource.error", failed, change)]);
     },
     deleteResource: (at) => removeResource(tx, at),
     // The delete is the last change of a record, so `updated_at` is its time.
@@ -95,7 +91,7 @@ export function resourceWritesOn(
 export async function removeResource(
   tx: Transaction,
   at: ResourceKey & Expected & { readonly nowIso: string },
-  hide: (deleted: Resource) => Resource = (deleted) => deleted,
+  hide?: (deleted: Resource) => Resource,
 ): Promise<Resource | undefined> {
   const before = await readLocked(tx, at);
   if (before === undefined) return undefined;
@@ -120,9 +116,12 @@ export async function removeResource(
   ]);
   const revision = before.revision + 1;
   const deleted = { ...resourceOf(before, text), isDeleted: true, updatedAt: nowIso, revision };
+  const change = newChange("deleted", before, nowIso);
   await Promise.all([
-    addChange(tx, "deleted", before, nowIso),
-    publish(tx, "resource.deleted", hide(deleted), nowIso),
+    addChange(tx, change),
+    hide === undefined
+      ? publish(tx, "resource.deleted", deleted, change)
+      : publish(tx, "resource.deleted", hide(deleted), { ...change, path: null }),
   ]);
   return deleted;
 }

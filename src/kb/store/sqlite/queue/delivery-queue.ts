@@ -9,12 +9,13 @@ import {
   WAITING_MAX,
   type Message,
 } from "../../rows/webhooks.ts";
+import type { NewChange } from "../../rows/changes.ts";
 import type { Connection } from "../database/connection.ts";
 
 /** Queues deliveries. Each method runs inside a transaction of the caller. */
 export interface DeliveryQueue {
-  /** Queues an event for every enabled endpoint of the account that subscribes to the type. */
-  publish(type: EventType, resource: Omit<Resource, "content">, nowIso: string): void;
+  /** Queues an event for every enabled endpoint of the account that subscribes to the type. `change` is its entry of the feed. */
+  publish(type: EventType, resource: Omit<Resource, "content">, change: NewChange): void;
   add(delivery: NewDelivery): void;
   /** Removes the oldest dead letters of an account above the maximum. */
   trimDead(accountId: string): void;
@@ -66,11 +67,11 @@ export function prepareDeliveryQueue(db: Connection): DeliveryQueue {
 
   return {
     trimDead,
-    publish: (type, resource, nowIso) => {
+    publish: (type, resource, change) => {
       let message: Message | undefined;
       for (const { id, events } of selectEndpoints.all(resource.accountId)) {
         if (!isWanted(events, type)) continue;
-        message ??= eventMessage(type, resource, nowIso);
+        message ??= eventMessage(type, resource, change);
         write(message, id);
       }
     },

@@ -1,7 +1,14 @@
 import type { ChangeKind, ChangesQuery } from "../../changes.ts";
 import type { Inside } from "../../methods.ts";
 import type { Connection } from "../database/connection.ts";
-import { BEFORE_ALL, changeOf, cursorOf, newChange, type ChangeRow } from "../../rows/changes.ts";
+import {
+  BEFORE_ALL,
+  changeOf,
+  cursorOf,
+  newChange,
+  type ChangeRow,
+  type NewChange,
+} from "../../rows/changes.ts";
 import type { ResourceRow } from "../../rows/records.ts";
 
 /** Most changes of an account that are stored. */
@@ -50,13 +57,13 @@ export function prepareChangeReads(
 
 /** Writes the feed. Each method runs inside a transaction of the caller. */
 export interface ChangeWrites extends Pick<Inside<"free">["records"], "purgeChanges"> {
-  /** Adds a change of a document, which has this row after it; a deleted one, before it. */
-  add(kind: ChangeKind, row: ResourceRow, nowIso: string): void;
+  /** Adds a change of a document, which has this row after it; a deleted one, before it. Returns it. */
+  add(kind: ChangeKind, row: ResourceRow, nowIso: string): NewChange;
 }
 
 /** Prepares the statements on the writing connection. */
 export function prepareChangeWrites(db: Connection): ChangeWrites {
-  const insert = db.prepare<ReturnType<typeof newChange>>(`
+  const insert = db.prepare<NewChange>(`
     INSERT INTO document_change (account_id, ordinal, kind, resource_id, collection_id, owner_id, at, version, revision,
       status, sha256, path)
     SELECT @account_id,
@@ -73,7 +80,9 @@ export function prepareChangeWrites(db: Connection): ChangeWrites {
 
   return {
     add: (kind, row, nowIso) => {
-      insert.run(newChange(kind, row, nowIso));
+      const change = newChange(kind, row, nowIso);
+      insert.run(change);
+      return change;
     },
     purgeChanges: (beforeIso, limit) => {
       let removed = 0;

@@ -23,6 +23,7 @@ import { prepareDeliveryQueue } from "../queue/delivery-queue.ts";
 import type { QueueWrites } from "../queue/queue-writes.ts";
 import { prepareMetadataWrites } from "../scopes/metadata-writes.ts";
 import type { AccountWrites } from "../accounts/accounts.ts";
+import type { NewChange } from "../../rows/changes.ts";
 import { splitText } from "../../rows/parts.ts";
 import { metadataOf, resourceOf, type ResourceRow } from "../../rows/records.ts";
 import { changedColumns, newColumns, type TextColumns } from "../../rows/resource-columns.ts";
@@ -73,13 +74,13 @@ export function prepareResourceWrites(
 
   return {
     create(resource, chunking) {
-      const created = insert(tables, resource, chunking);
-      deliveries.publish("resource.chunked", created, resource.createdAt);
+      const { created, change } = insert(tables, resource, chunking);
+      deliveries.publish("resource.chunked", created, change);
       return created;
     },
 
     enqueueCreate(resource, job) {
-      const queued = insert(tables, resource, undefined);
+      const { created: queued } = insert(tables, resource, undefined);
       jobs.put(resource, resource.ownerId, job);
       return queued;
     },
@@ -101,10 +102,10 @@ export function prepareResourceWrites(
       }
       if (change.metadata !== undefined || chunking !== undefined) metadata.noteChange(before.scope);
       forgetLink(traces, before, columns.url);
-      changes.add("updated", written, change.nowIso);
+      const noted = changes.add("updated", written, change.nowIso);
       const after = resourceOf(written, text);
       const type = chunking === undefined ? "resource.updated" : "resource.chunked";
-      deliveries.publish(type, after, change.nowIso);
+      deliveries.publish(type, after, noted);
       return after;
     },
 
@@ -121,16 +122,16 @@ export function prepareResourceWrites(
       const before = at === undefined ? undefined : rows.read(at);
       if (at === undefined || before === undefined || !queue.complete(job)) return;
       rows.markFailed(before, jobs.statusOf(at, message), { code, message }, nowIso);
-      changes.add("updated", rows.written(at), nowIso);
+      const change = changes.add("updated", rows.written(at), nowIso);
       // The event reports the failure of this job, even if others wait.
       const failed = { ...resourceOf(before, ""), status: "error", statusMessage: message } as const;
-      deliveries.publish("resource.error", failed, nowIso);
+      deliveries.publish("resource.error", failed, change);
     },
 
     purgeDeleted: rows.purgeDeleted,
     purgeChanges: changes.purgeChanges,
 
-    remove(at, hide = (deleted) => deleted) {
+    remove(at, hide) {
       const before = rows.readExpected(at);
       if (before === undefined) return undefined;
       const text = content.of(before);
@@ -140,16 +141,13 @@ export function prepareResourceWrites(
       metadata.noteChange(before.scope);
       rows.releaseFile(before, null, at.nowIso);
       rows.markDeleted(before, at.nowIso);
-      changes.add("deleted", before, at.nowIso);
+      const change = changes.add("deleted", before, at.nowIso);
       forgetLink(traces, before, null);
       traces.forgetText(at);
-      const deleted = {
-        ...resourceOf(before, text),
-        isDeleted: true,
-        updatedAt: at.nowIso,
-        revision: before.revision + 1,
-      };
-      deliveries.publish("resource.deleted", hide(deleted), at.nowIso);
+      const revision = before.revision + 1;
+      const deleted = { ...resourceOf(before, text), isDeleted: true, updatedAt: at.nowIso, revision };
+      const shown = hide === undefined ? change : { ...change, path: null };
+      deliveries.publish("resource.deleted", hide?.(deleted) ?? deleted, shown);
       return deleted;
     },
   };
@@ -169,7 +167,7 @@ function insert(
   { rows, scopes, chunks, metadata, changes }: TextTables,
   resource: NewResource,
   chunking: Chunking | undefined,
-): Omit<Resource, "content"> {
+): { readonly created: Omit<Resource, "content">; readonly change: NewChange } {
   const { head, chunks: parts } =
     chunking === undefined ? { head: "", chunks: [] } : splitText(resource.content, chunking.spans);
   const { scope } = scopes.open(resource);
@@ -184,9 +182,9 @@ function insert(
   const written = rows.written(resource);
   metadata.add(scope, number, metadataOf(written));
   metadata.noteChange(scope);
-  changes.add("created", written, resource.createdAt);
+  const change = changes.add("created", written, resource.createdAt);
   const { content: _, ...created } = resourceOf(written, "");
-  return created;
+  return { created, change };
 }
 
 /** Writes the chunks and index entries of a changed text, title or label. */
