@@ -203,6 +203,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "kb/lexical",
     "kb/embed",
     "kb/fetch",
+    "kb/ingest",
     "kb/resources",
     "kb/keys",
     "kb/uploads",

@@ -4,6 +4,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import { type Daemon, type DaemonOptions, openDaemon } from "../../sync/daemon.ts";
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
+import { openPdfTexts } from "./pdf-texts.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import type { ReachedService } from "./embedded-service.ts";
 
@@ -57,6 +58,7 @@ export function daemonOptions(
     },
     sources: config.sources,
     sync: config.sync,
+    ...(config.sync.blockSecrets === true && { readFileText: openPdfTexts() }),
     onActivity: (activity) => {
       metrics?.daemon.activity(activity);
       logActivity(log, activity, levelOfDone());

@@ -31,7 +31,9 @@ export const sourcesCheck: Check = {
 
 /** Says what the check for secrets does not see. */
 function secretWords({ sync }: Pick<Config, "sync">): string {
-  return sync.blockSecrets ? "; the check for secrets does not see text inside PDFs and pictures" : "";
+  return sync.blockSecrets
+    ? "; the check for secrets does not see text in pictures and scans, nor in PDFs attached to mails"
+    : "";
 }
 
 /** Names the user of the check: a daemon under another user may see less. */

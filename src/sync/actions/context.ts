@@ -1,7 +1,7 @@
 import type { Turns } from "../../lib/turns.ts";
 import type { Activity } from "../ledger/activity.ts";
 import type { DocumentReader } from "../read/reader.ts";
-import type { secretReason } from "../read/secret-check.ts";
+import type { SecretCheck } from "../read/secret-check.ts";
 import type { CreateIntent } from "../ledger/intents/creates.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -34,7 +34,7 @@ export interface ActionContext {
   readonly capabilities: Omit<Capabilities, "learn">;
   readonly reader: Pick<DocumentReader, "read">;
   /** Returns why a document must not leave; undefined: files with secrets are sent. */
-  readonly secretReason: typeof secretReason | undefined;
+  readonly secretReason: SecretCheck | undefined;
   /** Runs creates that differ only in title and content one after another. */
   readonly twins: Turns;
   /**

@@ -11,7 +11,7 @@ import { ledgerFile, openLedger, type Ledger } from "../ledger/ledger.ts";
 import { isLedgerFailure, ledgerFailure } from "../ledger/database/open.ts";
 import { type Limits, openLimits } from "../remote/limits.ts";
 import { openPacer, type Pacer, type PacerOptions } from "../remote/pacer.ts";
-import { secretReason } from "../read/secret-check.ts";
+import { openSecretCheck } from "../read/secret-check.ts";
 import { openRemote, type Remote } from "../remote/remote.ts";
 import { TIMING } from "../plan/timing.ts";
 import { openTrash } from "../trash/trash.ts";
@@ -257,7 +257,7 @@ function openService(
   return {
     ledger,
     remote,
-    secretReason: sync.blockSecrets === true ? secretReason : undefined,
+    secretReason: sync.blockSecrets === true ? openSecretCheck(options.readFileText) : undefined,
     pacer,
     collections,
     capabilities,

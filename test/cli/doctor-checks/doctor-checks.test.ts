@@ -159,7 +159,8 @@ describe("the sources", () => {
 });
 
 it("says what the check for secrets does not see, where it is on", async () => {
-  const words = "the check for secrets does not see text inside PDFs and pictures";
+  const words =
+    "the check for secrets does not see text in pictures and scans, nor in PDFs attached to mails";
   const sources = [{ path: "docs" }];
   expect((await check("sources", { sources, sync: { blockSecrets: true } })).seen).toContain(words);
   expect((await check("sources", { sources })).seen).not.toContain(words);

@@ -1,7 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { deflateSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openPdfTexts } from "../../../src/cli/compose/pdf-texts.ts";
 import type { TroubledFile } from "../../../src/wire/daemon-files.ts";
+import { buildPdf, type PageContent, textPage } from "../../kb/ingest/extract/pdf-fixture.ts";
 import { openWorld, type World } from "./harness.ts";
 
 const TOKEN = ["ghp", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].join("_");
@@ -76,6 +79,38 @@ describe("a file with a secret", () => {
     await world.sync(ON);
     expect(world.service.live()).toEqual([]);
     expect(troubled()).toMatchObject([{ path: "a.pdf", code: "secret" }]);
+  });
+
+  it("a PDF with a secret in its compressed text is not sent, nor one whose text cannot be read", async () => {
+    const page = ({ bytes }: PageContent): PageContent => ({
+      bytes: deflateSync(bytes),
+      filter: "/Filter /FlateDecode",
+    });
+    world.write("good.pdf", buildPdf([page(textPage(["Tide tables"]))]));
+    world.write("secret.pdf", buildPdf([page(textPage(["first"])), page(textPage([`token ${TOKEN}`]))]));
+    world.write("broken.pdf", "%PDF-1.4 broken");
+    world.write("locked.pdf", buildPdf([textPage(["text"])], { isEncrypted: true }));
+    const readFileText = openPdfTexts();
+    await world.sync({ ...ON, readFileText });
+    expect(world.service.live().map(({ title }) => title)).toEqual(["good.pdf"]);
+    const daemon = world.daemon();
+    const held = new Map(daemon.troubled({ limit: 10 }).map(({ path, message }) => [path, message]));
+    await daemon.close();
+    expect(held.get("secret.pdf")).toMatch(
+      /^the text inside it looks like a secret \(github: GITHUB_TOKEN\)/,
+    );
+    for (const path of ["broken.pdf", "locked.pdf"])
+      expect(held.get(path)).toMatch(
+        /^the text inside it cannot be checked for secrets .*"allowSecrets": \["\/\w+\.pdf"\]/,
+      );
+    expect(everything()).not.toContain(TOKEN);
+    await world.sync({ ...ON, readFileText, sources: [world.source({ allowSecrets: ["broken.pdf"] })] });
+    expect(
+      world.service
+        .live()
+        .map(({ title }) => title)
+        .toSorted(),
+    ).toEqual(["broken.pdf", "good.pdf"]);
   });
 
   it("a file with a secret is refused by a dry run with the same words", async () => {
