@@ -25,6 +25,7 @@ const NOT_RUN: readonly (readonly [lines: RegExp, reason: string])[] = [
   [/^docker /, "needs Docker: test/containers.test.ts checks what the image is made of"],
   [/^claude /, "a program of somebody else: test/e2e/mcp.test.ts runs what it starts"],
   [/^npm (?:ci|pack|run package:\w+)\b/, "installs, or builds packages: test/package"],
+  [/^npm run unpack:pgvector\b/, "needs the mirror of a distribution: .ci/run"],
   [
     /^npm (?:start|run -s kbsync)\b/,
     "syncs the clone itself into its own state folder: the same as kbsync up and search",
@@ -107,6 +108,7 @@ const LIVE: readonly Step[] = [
   { line: "kbsync webhooks list" },
   { line: "kbsync webhooks replay --all" },
   { line: "kbsync mcp" },
+  { line: "kbsync mcp --allow-erase" },
   { line: "kbsync mcp --http", until: /127\.0\.0\.1/ },
   { line: "kbsync mcp --http --port 7412", until: /127\.0\.0\.1/ },
   { line: "kbsync backup /backup/kbsync" },
