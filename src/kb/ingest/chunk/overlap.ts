@@ -1,4 +1,5 @@
 import { isSpace, isWordBreak, skipSpace, wholeCharacterAfter, wordEnd } from "./characters.ts";
+import { CHARACTER_COST } from "./costs.ts";
 import type { Pieces, Sizes } from "./pieces.ts";
 import { earliestBegin } from "./plan.ts";
 
@@ -47,7 +48,8 @@ function sharedBegin(text: string, pieces: Pieces, sizes: Sizes, index: number, 
   if (frame !== undefined && whole > frame.first && whole < frame.body) whole = Math.min(frame.body, index);
   if (whole < index || pieces.inside[index] === 0) return pieces.begins[whole] ?? own;
 
-  const piece = pieces.begins[cursor.piece] ?? own;
+  // A piece that starts inside a word is no better a start than any other character.
+  const piece = pieces.costs[cursor.piece] === CHARACTER_COST ? own : (pieces.begins[cursor.piece] ?? own);
   if (piece <= from + ((shared - from) >> 1)) return piece;
 
   const word = nextWord(text, from, cursor);
