@@ -26,8 +26,12 @@ describe.skipIf(isSkipped())("a database", () => {
         tx.get<{ value: number }>("SELECT value FROM counter WHERE name = @name", { name }),
       )
     )?.value;
+  // Of this database alone: other tests use the server at the same time.
   const kill = (): Promise<void> =>
-    query(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'kbsync'");
+    query(
+      url,
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'kbsync' AND datname = current_database()",
+    );
 
   it("runs a transaction again that lost against another one", async () => {
     let runs = 0;
@@ -137,7 +141,9 @@ describe.skipIf(isSkipped())("a database", () => {
     await expect
       .poll(async () => {
         const found = await database.run("single", "", (tx) =>
-          tx.get<{ n: number }>("SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event = 'PgSleep'"),
+          tx.get<{ n: number }>(
+            "SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()",
+          ),
         );
         return found?.n;
       })

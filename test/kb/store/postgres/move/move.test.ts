@@ -67,6 +67,7 @@ describe.skipIf(isSkipped())("a copy of a store", { timeout: 240_000 }, () => {
     expect(readFileSync(file).equals(before)).toBe(true);
 
     const back = `${file}-back`;
+    rmSync(back, { force: true });
     const returned = await moveFromPostgres(url, back);
     expect(returned.tables).toEqual(moved.tables);
     expect(dump(back)).toEqual(dump(file));

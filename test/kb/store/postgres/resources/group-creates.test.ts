@@ -91,12 +91,13 @@ describe.skipIf(isSkipped())("creates that share a transaction", () => {
     expect(await numbers(strangers)).toEqual([0]);
   };
   const waitsForLock = async (): Promise<void> => {
-    const waiting = "SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    const waiting =
+      "SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
     await expect.poll(async () => (await numbers(waiting))[0], { timeout: 20_000 }).toBeGreaterThan(0);
   };
   const kill = (state: string): Promise<unknown> =>
     side.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'kbsync' AND pid <> pg_backend_pid() AND ${state}`,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'kbsync' AND datname = current_database() AND pid <> pg_backend_pid() AND ${state}`,
     );
   /** Makes each commit of a new resource wait, so that a test can end its connection. */
   const slowCommits = (condition: string): Promise<unknown> =>
@@ -180,9 +181,10 @@ describe.skipIf(isSkipped())("creates that share a transaction", () => {
     await slowCommits("new.ordinal = 20");
     const creates = times(20, (at) => create({}, `key ${at}`));
     const settling = Promise.allSettled(creates);
-    const sleeping = "SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+    const sleeping =
+      "SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
     await expect.poll(async () => (await numbers(sleeping))[0], { timeout: 20_000 }).toBe(1);
-    await kill("wait_event = 'PgSleep'");
+    await kill("wait_event = 'PgSleep' AND datname = current_database()");
     const outcomes = await settling;
     const unknown = failuresOf(outcomes);
     expect(unknown.length).toBeGreaterThan(10);
