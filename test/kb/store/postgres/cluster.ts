@@ -2,7 +2,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { Socket } from "node:net";
 import { chownSync, existsSync, mkdtempSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 /** Where Debian puts the programs of each version. */
 const DEBIAN = "/usr/lib/postgresql";
@@ -72,9 +72,9 @@ function install(): boolean {
   return get(...packages) || (get("update") && get(...packages));
 }
 
-/** Creates a cluster and starts its server. It listens on a socket in its folder alone. */
-export function startCluster(programs: string): Cluster {
-  return openCluster(programs, (run, data) => {
+/** Creates a cluster and starts its server. It listens on a socket in its folder alone, which is created in `parent`. */
+export function startCluster(programs: string, parent = "/tmp"): Cluster {
+  return openCluster(programs, parent, (run, data) => {
     run("initdb", [
       "-D",
       data,
@@ -92,7 +92,7 @@ export function startCluster(programs: string): Cluster {
 
 /** Copies a running cluster and starts the copy as its standby, for whose flush each commit of the other one waits from here on. */
 export function startStandby(programs: string, primary: Cluster): Cluster {
-  const standby = openCluster(programs, (run, data) => {
+  const standby = openCluster(programs, dirname(primary.folder), (run, data) => {
     run("pg_basebackup", [
       "-D",
       data,
@@ -116,9 +116,9 @@ export function startStandby(programs: string, primary: Cluster): Cluster {
 type Run = (program: string, args: readonly string[], input?: string) => string;
 
 /** Makes the files of a server in a new folder, and starts it. */
-function openCluster(programs: string, make: (run: Run, data: string) => void): Cluster {
-  // Not below the folder of the tests' files, which may be in memory: a socket's path may have a hundred characters at most.
-  const folder = mkdtempSync("/tmp/kbsync-postgres-");
+function openCluster(programs: string, parent: string, make: (run: Run, data: string) => void): Cluster {
+  // Not below the folder of the tests' files: a socket's path may have a hundred characters at most.
+  const folder = mkdtempSync(join(parent, "kbsync-postgres-"));
   const user = serverUser(folder);
   const run: Run = (program, args, input) => {
     const { status, error, stdout, stderr } = spawnSync(join(programs, program), args, {

@@ -1,5 +1,6 @@
 import { Client } from "pg";
 import { inject } from "vitest";
+import { serversFolder } from "../../../memory-folder.ts";
 import { startCluster, startStandby, type Cluster } from "./cluster.ts";
 import { TEMPLATE } from "./server.ts";
 
@@ -46,7 +47,7 @@ export async function rowsOf<Row>(url: string, statement: string): Promise<Row[]
 export function newCluster(): Cluster {
   const server = inject("postgres");
   if ("missing" in server) throw new Error(server.missing);
-  return startCluster(server.programs);
+  return startCluster(server.programs, serversFolder());
 }
 
 /** Starts a standby of a server, which each commit waits for; the test removes it. */

@@ -1,5 +1,6 @@
 import type { TestProject } from "vitest/node";
 import { migratePostgres } from "../../../../src/kb/store/postgres/open.ts";
+import { serversFolder } from "../../../memory-folder.ts";
 import { findPgvector, findPrograms, startCluster } from "./cluster.ts";
 
 declare module "vitest" {
@@ -24,7 +25,7 @@ export async function setup(project: TestProject): Promise<(() => Promise<void>)
     project.provide("postgres", programs);
     return undefined;
   }
-  const cluster = startCluster(programs.folder);
+  const cluster = startCluster(programs.folder, serversFolder());
   try {
     cluster.sql(`CREATE DATABASE ${TEMPLATE}`);
     if (hasPgvector) cluster.sql("CREATE EXTENSION vector", TEMPLATE);
