@@ -11,8 +11,11 @@ const STATEMENT_MS = 30_000;
 const LOCK_MS = 10_000;
 /** Longest pause of a transaction between statements: after it the process that held its locks counts as stopped. */
 const IDLE_MS = 10_000;
-/** After this time the server counts as gone, even if the network reports nothing. */
-const ANSWER_MS = STATEMENT_MS + 5000;
+/**
+ * After this time the server counts as gone, even if the network reports nothing. Statements that are sent together wait for each other,
+ * and this time counts from their sending.
+ */
+const ANSWER_MS = 4 * STATEMENT_MS;
 /** Longest step of a migration, and longest wait for the one of another process. */
 export const MIGRATION_MS = 6 * 3_600_000;
 

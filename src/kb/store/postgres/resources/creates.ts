@@ -128,9 +128,9 @@ async function placeAll(
   );
   const inScopes = Array.from(documents, (document, at) => ({ document, scope: scopes[at] ?? fail() }));
   const changes = new Map(
-    [...Map.groupBy(inScopes, ({ scope }) => scope.number)].map(([number, of]) => [
+    [...Map.groupBy(inScopes, ({ scope }) => scope)].map(([{ number, ownerId }, of]) => [
       number,
-      changeOf(of.map(({ document }) => document)),
+      { ...changeOf(of.map(({ document }) => document)), owner: ownerId },
     ]),
   );
   const [next, numbers] = await Promise.all([

@@ -11,15 +11,18 @@ import { createAll, newDocument, type NewDocument } from "./creates.ts";
 const WAITING_MAX = 16_384;
 
 /**
- * Returns methods whose creates of one account, of those that wait at the same time, share a transaction: its flush is most of what a
- * small document costs, and the account's feed admits one at a time.
+ * Returns methods whose creates of one owner in a collection, of those that wait at the same time, share a transaction: its flush is most
+ * of what a small document costs. Those of another owner do not wait for it: its documents may be large, or its scope locked.
  */
 export function groupCreatesOn(
   database: Pick<Database, "run">,
   name: string,
 ): Pick<Records, "createResource" | "enqueueCreate"> {
   const writes = openGroupWrites<NewDocument, Resource>({
-    write: (accountId, take) => database.run("write", accountId, (tx) => createAll(tx, accountId, take())),
+    write: (line, take) => {
+      const accountId = line.slice(0, line.indexOf("\n"));
+      return database.run("write", accountId, (tx) => createAll(tx, accountId, take()));
+    },
     isOfAll: (failure) =>
       mayBeCommitted(failure) || (failure instanceof Error && isConnectionLoss(failure.cause)),
     waitingMax: WAITING_MAX,
@@ -30,12 +33,11 @@ export function groupCreatesOn(
         retryable: true,
       }),
   });
-  const create = (document: NewDocument): Promise<Resource> =>
-    writes.add(
-      document.resource.accountId,
-      document,
-      document.resource.content.length + (document.job?.body.length ?? 0),
-    );
+  const create = (document: NewDocument): Promise<Resource> => {
+    const { accountId, tier, ownerId, content } = document.resource;
+    const chars = content.length + (document.job?.body.length ?? 0);
+    return writes.add(`${accountId}\n${tier}\n${ownerId}`, document, chars);
+  };
   return {
     createResource: async (resource, chunking, sameTransaction) =>
       create(newDocument(resource, { chunking, request: sameTransaction?.request })),

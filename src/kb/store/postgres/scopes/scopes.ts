@@ -3,11 +3,13 @@ import { KbsyncError } from "../../../../lib/failure.ts";
 import { rowOf, SCOPE_NUMBER_MAX, SEQUENCE_MAX } from "../../../index/rows.ts";
 import type { NewResource, ResourceKey } from "../../resources.ts";
 import type { Transaction } from "../database/connections.ts";
+import { lostRace } from "../database/failures.ts";
 
 /** An owner's part of a collection. */
 export interface OpenScope {
   readonly number: number;
   readonly collectionId: string;
+  readonly ownerId: string;
 }
 
 /** An owner in a collection. */
@@ -51,7 +53,7 @@ async function findScopes(
       JOIN scope ON scope.collection_id = collection.id AND scope.owner_id = wanted.owner`,
     { accountId, ...columnsOf(owners) },
   );
-  return new Map(rows.map(({ number, collectionId, ...owner }) => [keyOf(owner), { number, collectionId }]));
+  return new Map(rows.map(({ tier, ...scope }) => [keyOf({ tier, ownerId: scope.ownerId }), scope]));
 }
 
 /** Another process may create one at the same time: this one waits for it. In an order, so that neither waits for the other. */
@@ -102,6 +104,8 @@ export interface ScopeChange {
   readonly removed?: number;
   /** Whether a filter may match other chunks than before. */
   readonly refilters?: boolean;
+  /** The owner for whom the scope was found, before it was locked. */
+  readonly owner?: string;
 }
 
 /** Locks a scope, changes its counts, and returns the first of the reserved rows. */
@@ -111,7 +115,10 @@ export async function changeScope(tx: Transaction, scope: number, change: ScopeC
   return first;
 }
 
-/** Locks scopes in the order of their numbers, changes their counts, and returns the first of the reserved rows of each. */
+/**
+ * Locks scopes in the order of their numbers, changes their counts, and returns the first of the reserved rows of each. Throws a lost
+ * race if a scope's owner has been erased since it was found: the next try makes a new scope.
+ */
 export async function changeScopes(
   tx: Transaction,
   changes: ReadonlyMap<number, ScopeChange>,
@@ -120,7 +127,7 @@ export async function changeScopes(
   const sums = (of: (change: ScopeChange) => number | undefined): number[] =>
     all.map((each) => of(each) ?? 0);
   const rows = sums((change) => change.rows);
-  const after = await tx.all<{ number: number; next: number; rows: number }>(
+  const after = await tx.all<{ number: number; owner: string; next: number; rows: number }>(
     `WITH locked AS MATERIALIZED (
       SELECT number FROM scope WHERE number = ANY (@scopes::bigint[]) ORDER BY number FOR UPDATE)
     UPDATE scope SET next_sequence = next_sequence + change.rows, resources = scope.resources + change.resources,
@@ -130,7 +137,7 @@ export async function changeScopes(
     FROM locked JOIN unnest(@scopes::bigint[], @rows::bigint[], @resources::bigint[], @chunks::bigint[], @words::bigint[],
         @segments::bigint[], @removed::bigint[], @refilters::int[])
       AS change (scope, rows, resources, chunks, words, segments, removed, refilters) ON change.scope = locked.number
-    WHERE scope.number = locked.number RETURNING scope.number, next_sequence AS next, change.rows`,
+    WHERE scope.number = locked.number RETURNING scope.number, scope.owner_id AS owner, next_sequence AS next, change.rows`,
     {
       scopes: [...changes.keys()],
       rows,
@@ -143,6 +150,8 @@ export async function changeScopes(
     },
   );
   if (after.length !== changes.size) throw new TypeError("the scope of a resource was not found");
+  if (after.some(({ number, owner }) => owner !== (changes.get(number)?.owner ?? owner)))
+    throw lostRace("the owner of a scope was erased");
   if (after.some(({ next }) => next > SEQUENCE_MAX))
     throw full(`${SEQUENCE_MAX} chunks written for one owner`);
   return new Map(after.map(({ number, next, rows: reserved }) => [number, rowOf(number, next - reserved)]));
