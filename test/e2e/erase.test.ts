@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
@@ -93,9 +93,12 @@ describe("kbsync erase", () => {
   it("erases all below a folder by a running daemon, and names the backups", async () => {
     const files = Array.from({ length: 5 }, () => writeCanary("private"));
     writeOthers();
+    // The copy of a plan whose process was killed, which the daemon removes at its start.
+    mkdirSync(join(state(), "plan-99999999-a"), { recursive: true });
     const running = await startUp(["up", "--config", "kbsync.config.json"], state(), base);
     try {
       await agreed(join(base, "docs"), state(), 15);
+      expect(existsSync(join(state(), "plan-99999999-a"))).toBe(false);
       const backup = join(base, "backup");
       expect(await run("backup", backup)).toMatchObject({ code: 0 });
       rmSync(docs("private"), { recursive: true });

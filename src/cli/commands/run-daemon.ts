@@ -18,6 +18,7 @@ import { standingWords } from "../output/standing-words.ts";
 import type { ConfigChange } from "../state/config-change.ts";
 import { type FolderChangesOptions, openFolderChanges } from "../state/folder-changes.ts";
 import { type InstanceFacts, registerInstance } from "../state/instances.ts";
+import { removePlanCopies } from "../state/plan-copies.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import type { Supervised, Supervisor } from "../systemd/supervise.ts";
 import { sourcesInUnit, watchUnit } from "../systemd/unit-sources.ts";
@@ -97,14 +98,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
   });
   notifier.use(ground.config.notify);
   const reloads = openReloads({ context, log, supervisor, ground, read: run.read });
-  const plan = openPlanning(
-    state,
-    () => current.config,
-    (copy) =>
-      openConfiguredDaemon(inUnit(current.config), copy, current.service, log, {
-        levelOfDone: () => "debug",
-      }),
-  );
+  const plan = openPlans(run, () => ({ ...current, config: inUnit(current.config) }));
   const program = programOf(run, reloads, () => current.config, plan);
   const followed = follow();
   const endAnswer = answerStop(context, () => daemon.status());
@@ -141,6 +135,19 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
     await followed;
     endAnswer();
   }
+}
+
+/** Plans passes of the running daemon. Removes first what plans of killed processes left. */
+function openPlans({ state, log }: DaemonRun, ground: () => Ground): DaemonProgram["plan"] {
+  for (const problem of removePlanCopies(state)) log.warn(problem);
+  return openPlanning(
+    state,
+    () => ground().config,
+    (copy) => {
+      const { config, service } = ground();
+      return openConfiguredDaemon(config, copy, service, log, { levelOfDone: () => "debug" });
+    },
+  );
 }
 
 /** Runs one daemon, which the other commands reach meanwhile. */

@@ -1,23 +1,27 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import type { Config } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { DaemonProgram } from "../../sync/control/operations.ts";
 import type { Daemon, PassResult } from "../../sync/daemon.ts";
 import { copyLiveLedger } from "../../sync/operator/copy-ledger.ts";
 import { type Estimate, estimateOf } from "../output/estimate.ts";
+import { makePlanCopy, removePlanCopies } from "../state/plan-copies.ts";
 import { type StateFolder, stateFolder } from "../state/state-folder.ts";
 
 /** The actions of a pass, in no order. */
 export type Planned = NonNullable<PassResult["planned"]>;
 
-/** Opens a daemon on a copy of a ledger that another daemon uses, to plan a pass. Its `close` removes the copy. */
+/**
+ * Opens a daemon on a copy of a ledger that another daemon uses, to plan a pass. Its `close` removes the copy; the next plan and the
+ * next start of the daemon remove a copy whose process was killed.
+ */
 export async function openOnCopy(
   state: StateFolder,
   open: (state: StateFolder) => Daemon,
 ): Promise<{ readonly daemon: Daemon; readonly close: () => Promise<void> }> {
-  const copy = mkdtempSync(join(tmpdir(), "kbsync-plan-"));
+  // The start of the daemon reports copies that cannot be removed; a plan does not need that.
+  removePlanCopies(state);
+  const copy = makePlanCopy(state);
   const discard = (): void => rmSync(copy, { recursive: true, force: true });
   try {
     await copyLiveLedger({ stateDir: state.path, to: copy });

@@ -6,8 +6,9 @@ import type { Erased } from "../../wire/daemon.ts";
 import type { Remainder } from "../../wire/erasure.ts";
 import type { StateFolder } from "./state-folder.ts";
 
-/** Copies of ledger and store that kbsync made before an upgrade, a recovery or a restore, by their names. */
-const COPIES = /\.version-\d+(?:\.partial.*)?$|^before-restore-|^restore$|^ledger\.db\.(?!version-).+/;
+/** Copies of ledger and store that kbsync made before an upgrade, a recovery or a restore, or for a plan, by their names. */
+const COPIES =
+  /\.version-\d+(?:\.partial.*)?$|^before-restore-|^restore$|^plan-\d+-|^ledger\.db\.(?!version-).+/;
 
 /** Adds what an erasure leaves in a state folder and its backups to its report. */
 export function withRemains(done: Erased, state: StateFolder): Erased {

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { parentPort } from "node:worker_threads";
+import { shortageAt } from "../../lib/full-disk.ts";
 import { answerCalls } from "../../lib/worker-calls.ts";
 import { isLedgerFailure, ledgerFailure, openSqlite } from "../ledger/database/open.ts";
 import { ledgerFile } from "../ledger/ledger.ts";
@@ -21,11 +22,14 @@ answerCalls(parentPort, {
   copy: ({ stateDir, to }) => {
     const file = ledgerFile(stateDir);
     if (!existsSync(file)) return;
+    const copy = ledgerFile(to);
     const db = openSqlite(file, { readonly: true });
     try {
-      db.prepare("VACUUM INTO ?").run(ledgerFile(to));
+      db.prepare("VACUUM INTO ?").run(copy);
     } catch (error) {
-      throw isLedgerFailure(error) ? ledgerFailure(error, file) : error;
+      // Only the copy is written.
+      const failed = shortageAt(copy, error) === undefined ? file : copy;
+      throw isLedgerFailure(error) ? ledgerFailure(error, failed) : error;
     } finally {
       db.close();
     }

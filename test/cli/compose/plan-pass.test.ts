@@ -1,10 +1,12 @@
-import { readdirSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { openPlanning } from "../../../src/cli/compose/plan-pass.ts";
+import { withRemains } from "../../../src/cli/state/remains.ts";
 import { stateFolder } from "../../../src/cli/state/state-folder.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import type { Daemon } from "../../../src/sync/daemon.ts";
+import { copyLiveLedger } from "../../../src/sync/operator/copy-ledger.ts";
 import { openWorld, type World } from "../../sync/daemon/harness.ts";
 
 let world: World;
@@ -37,11 +39,10 @@ const plan = () => {
     ({ path: stateDir }) => world.daemon({ stateDir }),
   );
 };
-const copies = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith("kbsync-plan-"));
+const copies = (): string[] => readdirSync(world.stateDir).filter((name) => name.startsWith("plan-"));
 const { signal } = new AbortController();
 
 it("plans beside a daemon what a pass would send, with its cost, and leaves nothing behind", async () => {
-  const before = copies();
   for (const name of ["b", "a", "c"]) world.write(`${name}.md`, "x".repeat(4000));
   const requests = world.service.requests.length;
   expect(await plan()({ limit: 2 }, signal)).toEqual({
@@ -55,18 +56,54 @@ it("plans beside a daemon what a pass would send, with its cost, and leaves noth
     estimate: { documents: 3, bytes: 12_000, tokens: 3000, unknown: 0, cost: 0.006 },
   });
   expect(world.service.requests.length).toBe(requests);
-  expect(copies()).toEqual(before);
+  expect(copies()).toEqual([]);
 });
 
 it("plans one pass at a time, and stops when the client leaves", async () => {
-  const before = copies();
   world.write("new.md", "new");
   const planning = plan();
   const leaving = new AbortController();
   const first = planning({ limit: 1 }, leaving.signal);
+  expect(copies()).toHaveLength(1);
   await expect(planning({ limit: 1 }, signal)).rejects.toMatchObject({ code: "plan_busy", retryable: true });
   leaving.abort(new Error("the client left"));
   await expect(first).rejects.toThrow("the client left");
-  expect(copies()).toEqual(before);
+  expect(copies()).toEqual([]);
   expect(await planning({ limit: 1 }, signal)).toMatchObject({ counts: { create: 1 } });
+});
+
+/** Larger than any process id: the copy of a process that was killed. */
+const DEAD_PID = 99_999_999;
+
+const leave = (name: string): void => {
+  mkdirSync(join(world.stateDir, name));
+  writeFileSync(join(world.stateDir, name, "ledger.db"), "paths");
+};
+
+it("removes the copies of plans that were killed, and no copy that another process plans on", async () => {
+  leave(`plan-${DEAD_PID}-a`);
+  leave(`plan-${process.pid}-b`);
+  leave(`plan-${process.ppid}-c`);
+  await plan()({ limit: 1 }, signal);
+  expect(copies()).toEqual([`plan-${process.ppid}-c`]);
+});
+
+it("names the copy of a plan in the report of an erasure", () => {
+  leave(`plan-${process.ppid}-c`);
+  const none = { documents: 0, chunks: 0, files: 0, requests: 0, messages: 0, turns: 0, images: 0 };
+  const erased = { files: 0, texts: 0, activities: 0, service: { ...none, remains: [] } };
+  expect(withRemains(erased, stateFolder(world.stateDir)).service.remains[0]).toMatchObject({
+    kind: "copy",
+    name: join(world.stateDir, `plan-${process.ppid}-c`),
+  });
+});
+
+it("says of a full disk that the copy cannot be written, not the ledger", async () => {
+  const to = join(world.stateDir, "plan-1-full");
+  mkdirSync(to);
+  symlinkSync("/dev/full", join(to, "ledger.db"));
+  await expect(copyLiveLedger({ stateDir: world.stateDir, to })).rejects.toMatchObject({
+    code: "disk_full",
+    subject: join(to, "ledger.db"),
+  });
 });
