@@ -17,6 +17,9 @@ import { noCollection } from "./list.ts";
 import { queryResources } from "./query.ts";
 import type { Searched } from "./receipt.ts";
 
+/** Longest wait for the rate without a look at whether the service ends. */
+const PAUSE_MS_MAX = 1000;
+
 /** How an evaluation takes its turns with other requests. */
 export interface EvalTurns {
   /** Aborted if the client leaves. */
@@ -48,8 +51,9 @@ interface Row {
 
 /**
  * Asks questions whose answers are known, one search at a time, and returns how well searches find them. Every question is asked in
- * all tiers and settings before the next one; when the time ends, only the questions before count. Throws the refusal of an
- * unknown collection, `EvalTurns.take` and the signal's reason.
+ * all tiers and settings before the next one; when the time ends, only the questions before count. The time also ends when the service
+ * does, and when a search fails that may succeed later. Throws the refusal of an unknown collection, `EvalTurns.take`, the signal's
+ * reason, and the failure of a search if no question was asked before.
  */
 export async function evaluate(
   kb: KnowledgeBase,
@@ -67,7 +71,14 @@ export async function evaluate(
   });
   let asked = 0;
   for (const question of questions) {
-    const outcomes = await askInAll(kb, accountId, question, rows, endMs, turns);
+    let outcomes: readonly Outcome[] | undefined;
+    try {
+      outcomes = await askInAll(kb, accountId, question, rows, endMs, turns);
+    } catch (error) {
+      turns.signal.throwIfAborted();
+      // The answers so far may have been paid for.
+      if (asked === 0 || !(error instanceof KbsyncError) || !error.retryable) throw error;
+    }
     if (outcomes === undefined) break;
     rows.forEach((row, at) => row.outcomes.push(...outcomes.slice(at, at + 1)));
     asked += 1;
@@ -106,7 +117,7 @@ async function askInAll(
     let isFallback = false;
     let ms = 0;
     for (const part of parts) {
-      if (!(await takeTurn(turns, endMs))) return undefined;
+      if (!(await takeTurn(kb, turns, endMs))) return undefined;
       const startMs = turns.nowMs();
       const body = { query: question.question, top_k: DEPTH, ...setting };
       const found = await turns.during(() => queryResources(kb, accountId, part, body));
@@ -132,10 +143,14 @@ async function askInAll(
 }
 
 /** Waits for the turn of a search. False: there is none before the end. */
-async function takeTurn({ take, nowMs, signal }: EvalTurns, endMs: number): Promise<boolean> {
+async function takeTurn(
+  kb: Pick<KnowledgeBase, "isEnding">,
+  { take, nowMs, signal }: EvalTurns,
+  endMs: number,
+): Promise<boolean> {
   for (;;) {
     signal.throwIfAborted();
-    if (nowMs() >= endMs) return false;
+    if (nowMs() >= endMs || kb.isEnding()) return false;
     try {
       await take();
       return true;
@@ -143,7 +158,7 @@ async function takeTurn({ take, nowMs, signal }: EvalTurns, endMs: number): Prom
       if (!(error instanceof KbsyncError) || codeOf(error) !== "rate_limited") throw error;
       const waitMs = (error.retryAfterSeconds ?? 1) * 1000;
       if (nowMs() + waitMs >= endMs) return false;
-      await pause(waitMs, undefined, { signal });
+      await pause(Math.min(waitMs, PAUSE_MS_MAX), undefined, { signal });
     }
   }
 }

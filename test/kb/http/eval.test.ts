@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { Refusal } from "../../../src/kb/resources/refusal.ts";
 import { createBody, openRunning, type Answered, type Running } from "../service/running.ts";
+import { withMethods } from "../store/with-methods.ts";
 
 let running: Running;
 let parts: { collection_id: string; owner_id: string }[];
@@ -126,4 +128,66 @@ it("counts each search against the rate of the key, and answers what was asked w
   } finally {
     await limited.close();
   }
+});
+
+/** Answers an evaluation of nine questions. `before` is called before each read of the index, with how many there were. */
+async function evaluateWhile(
+  before: (reads: number, running: Running) => void,
+): Promise<{ readonly answered: Answered; readonly reads: number }> {
+  let reads = 0;
+  const broken = await openRunning({
+    wrapStore: (store) =>
+      withMethods(store, {
+        index: {
+          evidence: async (query) => {
+            before((reads += 1), broken);
+            return store.index.evidence(query);
+          },
+        },
+      }),
+  });
+  try {
+    const created = createBody({ content: "The dome.", owner_id: "o", collection_details: "fastest" });
+    const { collectionId } = (await broken.send("POST", "/api/rag/resource", { body: created })).json.data;
+    const body = {
+      questions: Array.from({ length: 9 }, () => ({ question: "dome", expect: "a.md" })),
+      parts: [{ collection_id: collectionId, owner_id: "o" }],
+    };
+    return { answered: await broken.send("POST", "/v1/eval", { body }), reads };
+  } finally {
+    await broken.close();
+  }
+}
+
+it("answers what was asked before a search fails that may succeed later", async () => {
+  const { answered } = await evaluateWhile((reads) => {
+    if (reads > 3) throw new Refusal("store_busy", "Later.", { retryAfterSeconds: 1 });
+  });
+  expect(answered.status).toBe(200);
+  const { asked, results } = answered.json.data;
+  expect(asked).toBeGreaterThan(0);
+  expect(asked).toBeLessThan(4);
+  expect(results[0].misses).toHaveLength(asked);
+});
+
+it.each([
+  ["the first search fails", "store_busy", 1, 1],
+  ["a search fails for good", "internal", undefined, 3],
+] as const)("passes on the failure when %s", async (_name, code, retryAfterSeconds, from) => {
+  const { answered } = await evaluateWhile((reads) => {
+    if (reads >= from)
+      throw new Refusal(code, "No.", retryAfterSeconds === undefined ? {} : { retryAfterSeconds });
+  });
+  expect(answered.json.error.code).toBe(code);
+});
+
+it("asks no further question once the service ends, and answers what was asked", async () => {
+  let ended: Promise<void> | undefined;
+  const { answered } = await evaluateWhile((reads, { service }) => {
+    if (reads === 3) ended = service.close();
+  });
+  await ended;
+  expect(answered.status).toBe(200);
+  expect(answered.json.data.asked).toBeGreaterThan(0);
+  expect(answered.json.data.asked).toBeLessThan(4);
 });
