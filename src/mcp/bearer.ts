@@ -21,7 +21,7 @@ export interface BearerCheck {
   check(key: string, service: KnowledgeService, signal: AbortSignal): Promise<void>;
 }
 
-/** Opens the check. Caches accepted keys briefly; the service checks every tool call anyway. */
+/** Opens the check. Caches accepted keys briefly; the service checks all requests that tools send it. `plan_sync` sends none. */
 export function openBearerCheck(nowMs: () => number): BearerCheck {
   const trusted = new Map<string, number>();
   return {

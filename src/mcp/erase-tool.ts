@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { codeOf, KbsyncError } from "../lib/failure.ts";
+import { KbsyncError } from "../lib/failure.ts";
 import type { Erased } from "../wire/daemon.ts";
 import type { ErasureReport } from "../wire/erasure.ts";
 import { cutText, fitting } from "./budget.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
-import { withDocument } from "./named-document.ts";
+import { mayBeId } from "./named-document.ts";
 import { daemonOf, noDaemon } from "./plan-tool.ts";
 import type { ToolOutput } from "./tool-result.ts";
 
@@ -13,13 +13,17 @@ const TITLE_CHARS_SHOWN = 200;
 
 /** Arguments of the tool `erase_document`. */
 export const EraseInput = z.object({
-  document: z.string().min(1).max(4096).describe("The document_id, or the path of the file."),
+  document: z
+    .string()
+    .min(1)
+    .max(4096)
+    .describe("The document_id. list_changes has those of deleted files; paths are not accepted."),
   confirm: z
     .string()
     .min(1)
     .max(4096)
     .describe(
-      "The document's title or path, exactly as read_document returns it. Of a document without either: its document_id.",
+      "The document's title or path, exactly as read_document returns it. Take it from the person who wants the document erased.",
     ),
 });
 export type EraseInput = z.infer<typeof EraseInput>;
@@ -50,19 +54,24 @@ export const EraseOutput = z.object({
 export type EraseOutput = z.infer<typeof EraseOutput>;
 
 /**
- * Erases a document that the caller names twice: once to find it, and once by what only a caller that has read it knows. The daemon
- * erases for the key that its folders are synced with, the service for other keys. Throws `erase_unconfirmed`, and what they refuse.
+ * Erases a document that the caller names twice, by id and by title or path. That prevents mistakes, no more: a caller finds both in
+ * the answer of a search, so the client must ask a person. The daemon erases for the key that its folders are synced with, the
+ * service for other keys. Throws `document_unknown`, `erase_unconfirmed`, `still_synced`, and what daemon and service refuse.
  */
 export async function eraseDocument(
   reached: Reached,
   files: KnownFiles,
-  { document, confirm }: EraseInput,
+  { document: id, confirm }: EraseInput,
   signal: AbortSignal,
 ): Promise<ToolOutput<EraseOutput>> {
-  const { id, names } = await withDocument(reached, files, document, (found) =>
-    namesOf(reached, files, found, document, signal),
-  );
-  if (!names.includes(confirm)) {
+  if (!mayBeId(id)) {
+    throw new KbsyncError(`${cutText(id, TITLE_CHARS_SHOWN)} is no document_id`, {
+      code: "document_unknown",
+      hint: "Nothing was erased. search_passages returns the document_id, list_changes that of a deleted file.",
+    });
+  }
+  const names = await namesOf(reached, files, id, signal);
+  if (confirm === id || !names.includes(confirm)) {
     throw new KbsyncError("confirm does not repeat the title or the path of this document", {
       code: "erase_unconfirmed",
       hint: "Nothing was erased. Read the document with read_document first, and ask the person who wants it erased.",
@@ -82,33 +91,25 @@ export async function eraseDocument(
   return { data, text: reportText(data) };
 }
 
-interface Named {
-  readonly id: string;
-  /** What confirms the erasure. */
-  readonly names: readonly string[];
-}
-
+/** Returns what confirms the erasure. Throws `still_synced` for a live document of a folder that this machine does not sync. */
 async function namesOf(
   { service }: Reached,
   files: KnownFiles,
   id: string,
-  named: string,
   signal: AbortSignal,
-): Promise<Named> {
-  try {
-    const record = await service.record(id, signal);
-    if (record === undefined)
-      throw new KbsyncError("the service cannot show the document", { code: "erase_unsupported" });
-    const path = record.metadata?.["path"];
-    const file = files.fileOf(id);
-    const names = [record.title, path, file?.path, file && `${file.folder}/${file.path}`];
-    const given = names.filter((name): name is string => typeof name === "string" && name !== "");
-    return { id, names: given.length === 0 ? [id] : given };
-  } catch (error) {
-    // The service has no such document, or shows none that is deleted; there may be traces of it.
-    if (codeOf(error) !== "resource_not_found" || named !== id) throw error;
-    return { id, names: [id] };
+): Promise<readonly unknown[]> {
+  const record = await service.record(id, signal);
+  if (record === undefined)
+    throw new KbsyncError("the service cannot show the document", { code: "erase_unsupported" });
+  const path = record.metadata?.["path"];
+  const file = files.fileOf(id);
+  if (file === undefined && typeof path === "string" && !record.isDeleted) {
+    throw new KbsyncError(`${cutText(path, TITLE_CHARS_SHOWN)} is in no folder that this machine syncs`, {
+      code: "still_synced",
+      hint: "Nothing was erased: another machine may have the file, and would send it again. Delete the file there first, or the document.",
+    });
   }
+  return [record.title, path, ...(file === undefined ? [] : [file.path, `${file.folder}/${file.path}`])];
 }
 
 async function eraseAt(

@@ -45,13 +45,17 @@ function documentOf(named: string, files: KnownFiles): string {
   const [only] = found;
   if (only !== undefined && found.length === 1) return only;
   if (found.length > 1) throw ambiguous(named, String(found.length));
-  // No service uses slashes or dots in ids. The service decides whether the document exists.
-  if (/^[A-Za-z0-9_-]{8,100}$/.test(named)) return named;
+  if (mayBeId(named)) return named;
   throw new KbsyncError(`${named} is no document of the knowledge base`, {
     code: "document_unknown",
     subject: named,
     hint: "Paths name files synced on the machine where kbsync mcp runs; search returns the document_id of others.",
   });
+}
+
+/** Whether a text may be a document's id: no service uses slashes or dots in ids. The service decides whether the document exists. */
+export function mayBeId(named: string): boolean {
+  return /^[A-Za-z0-9_-]{8,100}$/.test(named);
 }
 
 function ambiguous(named: string, count: string): KbsyncError {

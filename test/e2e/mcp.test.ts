@@ -100,14 +100,14 @@ it("erases the document of a deleted file with --allow-erase alone, once it is n
   writeFileSync(file, "# Draft\n\nA text to forget.\n");
   expect((await kbsync(["wait", "--state-dir", state])).code).toBe(0);
   const { call, client } = await connect("legacy", "--allow-erase");
-  const request = { document: file, confirm: "Draft" };
-  expect((await call("erase_document", request)).text).toMatch(/still_synced/);
   const { data } = await call("search", { query: "a text to forget" });
+  const document = data.results[0].id;
+  const request = { document, confirm: "Draft" };
+  expect((await call("erase_document", request)).text).toMatch(/still_synced/);
   rmSync(file);
   expect((await kbsync(["wait", "--state-dir", state])).code).toBe(0);
-  const document = data.results[0].id;
   expect((await call("erase_document", { document, confirm: "draft" })).text).toMatch(/erase_unconfirmed/);
-  const erased = await call("erase_document", { document, confirm: "Draft" });
+  const erased = await call("erase_document", request);
   expect(erased.data).toMatchObject({
     document_id: document,
     service: { documents: 1 },

@@ -101,31 +101,60 @@ describe("the tool erase_document", () => {
       const { call } = await mcp.connect(service.key);
       const { isError, text } = await call("erase_document", { document: fileId, confirm });
       expect([isError, text]).toEqual([true, expect.stringContaining("(erase_unconfirmed)")]);
-      // Its id confirms only a document without a title and a path.
       expect((await call("erase_document", { document: fileId, confirm: fileId })).isError).toBe(true);
       expect(erased).toEqual([]);
     },
   );
 
-  it.each([
-    ["sea.md", "The sea"],
-    ["the id", "sea.md"],
-    ["the id", "/srv/sea/sea.md"],
-  ])("has the daemon erase %s, confirmed by %s, and returns what remains", async (document, confirm) => {
+  it("takes no path, and says where the id is", async () => {
     erased = [];
     const { call } = await mcp.connect(service.key);
-    const named = document === "the id" ? fileId : document;
-    const { data, text } = await call("erase_document", { document: named, confirm });
-    expect(erased).toEqual([fileId]);
-    expect(data).toEqual({
-      document_id: fileId,
-      service: { ...NONE, documents: 1 },
-      machine: { files: 1, texts: 2, activities: 3 },
-      remains: [{ kind: "backup", name: "/srv/backup-1", reason: "a backup from May" }],
-      remains_total: 1,
-    });
-    expect(text).toContain("Left: backup /srv/backup-1: a backup from May");
+    for (const document of ["sea.md", "/srv/sea/sea.md", "/srv/sea", ".."]) {
+      const { isError, text } = await call("erase_document", { document, confirm: "The sea" });
+      expect([isError, text]).toEqual([true, expect.stringContaining("(document_unknown)")]);
+      expect(text).toContain("list_changes");
+    }
+    expect(erased).toEqual([]);
   });
+
+  it("refuses a document's id as its confirmation, even if that is its title", async () => {
+    const id = await create({ title: "Twice" });
+    await service.send("PUT", `/api/rag/resource/${id}`, { body: { title: id } });
+    const { call } = await mcp.connect(otherKey);
+    const { text } = await call("erase_document", { document: id, confirm: id });
+    expect(text).toContain("(erase_unconfirmed)");
+  });
+
+  it("refuses a live document of another machine's folder, and erases it when it is deleted", async () => {
+    erased = [];
+    const id = await create({ title: "Far", metadata: { path: "far.md" } });
+    const { call } = await mcp.connect(service.key);
+    const request = { document: id, confirm: "Far" };
+    expect((await call("erase_document", request)).text).toMatch(/another machine.*/s);
+    expect((await call("erase_document", request)).text).toContain("(still_synced)");
+    expect(erased).toEqual([]);
+    await service.send("DELETE", `/api/rag/resource/${id}`);
+    expect((await call("erase_document", request)).isError).toBe(false);
+    expect(erased).toEqual([id]);
+  });
+
+  it.each([["The sea"], ["sea.md"], ["/srv/sea/sea.md"]])(
+    "has the daemon erase a document, confirmed by %s, and returns what remains",
+    async (confirm) => {
+      erased = [];
+      const { call } = await mcp.connect(service.key);
+      const { data, text } = await call("erase_document", { document: fileId, confirm });
+      expect(erased).toEqual([fileId]);
+      expect(data).toEqual({
+        document_id: fileId,
+        service: { ...NONE, documents: 1 },
+        machine: { files: 1, texts: 2, activities: 3 },
+        remains: [{ kind: "backup", name: "/srv/backup-1", reason: "a backup from May" }],
+        remains_total: 1,
+      });
+      expect(text).toContain("Left: backup /srv/backup-1: a backup from May");
+    },
+  );
 
   it("passes on that a file is still synced, and that no daemon runs", async () => {
     const { call } = await mcp.connect(service.key);
@@ -154,7 +183,7 @@ describe("the tool erase_document", () => {
     expect(second.data).toMatchObject({ service: { documents: 1 } });
     const never = "0".repeat(24);
     const unknown = await call("erase_document", { document: never, confirm: never });
-    expect(unknown.data).toMatchObject({ service: { documents: 0 } });
+    expect(unknown.text).toContain("(resource_not_found)");
     expect((await service.send("GET", `/api/rag/resource/${live}`)).status).toBe(404);
     const files = await call("erase_document", { document: fileId, confirm: "The sea" });
     expect(files.text).toContain("(daemon_private)");
