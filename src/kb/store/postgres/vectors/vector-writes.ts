@@ -21,6 +21,9 @@ export function rowsOf(row: Pick<ResourceRow, "account_id" | "scope" | "first_ro
   return { accountId, scope, first, last: first + chunks - 1 };
 }
 
+/** Rows that one statement writes: an HNSW index takes milliseconds for each, and no statement may exceed its limit of time. */
+const SLICE_ROWS = 1000;
+
 const WITHIN = "account_id = @accountId AND row BETWEEN @first AND @last";
 
 /** A chunking with the first row of its chunks, which lie in a scope. */
@@ -58,16 +61,18 @@ async function writeModel(
       .slice(0, spans.length)
       .flatMap((each, at) => (each === undefined ? [] : { row: firstRow + at, value: packSentences(each) })),
   );
-  const insert = (into: string, values: typeof vectors): Promise<number> =>
-    tx.run(
-      `INSERT INTO ${into} SELECT @accountId, row, @model, value FROM unnest(@rows::bigint[], @values::bytea[]) AS new (row, value)`,
-      {
-        accountId,
-        model,
-        rows: values.map(({ row }) => row),
-        values: values.map(({ value }) => value),
-      },
-    );
+  const insert = async (into: string, values: typeof vectors): Promise<void> => {
+    for (const slice of slicesOf(values))
+      await tx.run(
+        `INSERT INTO ${into} SELECT @accountId, row, @model, value FROM unnest(@rows::bigint[], @values::bytea[]) AS new (row, value)`,
+        {
+          accountId,
+          model,
+          rows: slice.map(({ row }) => row),
+          values: slice.map(({ value }) => value),
+        },
+      );
+  };
   await Promise.all([
     insert("chunk_vector (account_id, row, model, value)", vectors),
     ...(sentences.length > 0
@@ -82,6 +87,12 @@ async function writeModel(
       ),
     ),
   ]);
+}
+
+function slicesOf<T>(values: readonly T[]): T[][] {
+  return Array.from({ length: Math.ceil(values.length / SLICE_ROWS) }, (_, at) =>
+    values.slice(at * SLICE_ROWS, (at + 1) * SLICE_ROWS),
+  );
 }
 
 /** Returns the number of a model; a new one gets its number. */
@@ -108,11 +119,18 @@ export async function removeVectors(tx: Transaction, rows: Rows): Promise<void> 
   if (removed > 0) await noteRanges(tx, rows, [rows]);
 }
 
-/** Moves the vectors of chunks, and whether they are stale, to the rows from `toRow` on. */
+/** Moves the vectors of chunks, and whether they are stale, to the rows from `toRow` on, which are behind them. */
 export async function moveVectors(tx: Transaction, rows: Rows, toRow: number): Promise<void> {
   const by = toRow - rows.first;
-  const move = (table: string): Promise<number> =>
-    tx.run(`UPDATE ${table} SET row = row + @by::bigint WHERE ${WITHIN}`, { ...rows, by });
+  assert(toRow > rows.last, "vectors would move onto each other");
+  const move = async (table: string): Promise<number> => {
+    let moved = 0;
+    for (let { first } = rows; first <= rows.last; first += SLICE_ROWS) {
+      const slice = { ...rows, first, last: Math.min(rows.last, first + SLICE_ROWS - 1) };
+      moved += await tx.run(`UPDATE ${table} SET row = row + @by::bigint WHERE ${WITHIN}`, { ...slice, by });
+    }
+    return moved;
+  };
   const moved = await move("chunk_vector");
   await move("sentence_vectors");
   await move("stale_vector");
@@ -174,23 +192,24 @@ export async function reuseVectors(
     return found.map((vector) => Object.assign({ row: first + at }, vector));
   });
   if (copies.length === 0) return;
-  await tx.run(
-    `WITH copy AS (
-      SELECT * FROM unnest(@rows::bigint[], @models::int[], @values::bytea[], @sentences::bytea[])
-        AS copy (row, model, value, sentences)),
-    added AS (
-      INSERT INTO chunk_vector (account_id, row, model, value) SELECT @accountId, row, model, value FROM copy
-      ON CONFLICT (account_id, row, model) DO NOTHING)
-    INSERT INTO sentence_vectors (account_id, row, model, vectors)
-    SELECT @accountId, row, model, sentences FROM copy WHERE sentences IS NOT NULL
-    ON CONFLICT (account_id, row) DO NOTHING`,
-    {
-      accountId,
-      rows: copies.map(({ row }) => row),
-      models: copies.map(({ model }) => model),
-      values: copies.map(({ value }) => value),
-      sentences: copies.map(({ sentences }) => sentences),
-    },
-  );
+  for (const slice of slicesOf(copies))
+    await tx.run(
+      `WITH copy AS (
+        SELECT * FROM unnest(@rows::bigint[], @models::int[], @values::bytea[], @sentences::bytea[])
+          AS copy (row, model, value, sentences)),
+      added AS (
+        INSERT INTO chunk_vector (account_id, row, model, value) SELECT @accountId, row, model, value FROM copy
+        ON CONFLICT (account_id, row, model) DO NOTHING)
+      INSERT INTO sentence_vectors (account_id, row, model, vectors)
+      SELECT @accountId, row, model, sentences FROM copy WHERE sentences IS NOT NULL
+      ON CONFLICT (account_id, row) DO NOTHING`,
+      {
+        accountId,
+        rows: slice.map(({ row }) => row),
+        models: slice.map(({ model }) => model),
+        values: slice.map(({ value }) => value),
+        sentences: slice.map(({ sentences }) => sentences),
+      },
+    );
   await noteRanges(tx, rows, [rows]);
 }
