@@ -5,7 +5,7 @@ import { spendingOn } from "./accounts/usage.ts";
 import type { Transaction } from "./database/connections.ts";
 import { nameOf, openDatabase } from "./database/database.ts";
 import { readVersions, refuseUnfit, refuseUnknown } from "./database/migrate.ts";
-import { HNSW_PREFIX } from "./vectors/hnsw.ts";
+import { HNSW_INDEXES } from "./vectors/hnsw.ts";
 
 /** Age in seconds of a transaction that keeps PostgreSQL from removing what was deleted. Those of kbsync end within a minute. */
 const LONG_SECONDS = 600;
@@ -154,9 +154,7 @@ const FACTS = `SELECT
   (SELECT relname FROM pg_stat_user_tables WHERE schemaname = current_schema()
     AND n_dead_tup > greatest(@deadMin::bigint, @deadShare::float8 * n_live_tup)
     ORDER BY n_dead_tup DESC LIMIT 1) AS "deadTable",
-  (SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
-    WHERE NOT indisvalid AND starts_with(relname, '${HNSW_PREFIX}') AND pg_table_is_visible(indexrelid)
-      AND NOT EXISTS (SELECT 1 FROM pg_stat_progress_create_index WHERE index_relid = indexrelid) LIMIT 1) AS "partialIndex"`;
+  (SELECT name FROM (${HNSW_INDEXES}) AS hnsw WHERE NOT "isValid" AND NOT "isInProgress" LIMIT 1) AS "partialIndex"`;
 
 /** A problem of a server, the facts that show it, and what a person can do. */
 interface Rule {

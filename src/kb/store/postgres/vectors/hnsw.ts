@@ -7,8 +7,19 @@ export const HNSW_CHUNKS_MIN = 500_000;
 /** Most dimensions of a `halfvec` in an index, and most candidates of a search of one. */
 const DIMENSIONS_MAX = 4000;
 const CANDIDATES_MAX = 1000;
-/** The names of all such indexes begin so. */
-export const HNSW_PREFIX = "vector_hnsw_";
+/** The names of all such indexes begin so; their scope, model and dimensions follow. */
+const PREFIX = "vector_hnsw_";
+
+/**
+ * Selects such indexes as `Existing`. An operator may have others with similar names. A build holds this lock on its table, which every
+ * role sees, even if the process that began it has ended; so does vacuum, after which an index is dropped too.
+ */
+export const HNSW_INDEXES = `
+  SELECT relname AS name, indexrelid::regclass::text AS quoted, indisvalid AS "isValid",
+    EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'relation' AND relation = indrelid AND mode = 'ShareUpdateExclusiveLock'
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS "isInProgress"
+  FROM pg_inherits JOIN pg_index ON indrelid = inhrelid JOIN pg_class ON pg_class.oid = indexrelid
+  WHERE inhparent = to_regclass('chunk_vector') AND relname ~ '^${PREFIX}[0-9]+_[0-9]+_[0-9]+$'`;
 
 /** The vectors of one scope and one model, which have an index of their own. One of all scopes would miss what small ones have. */
 export interface HnswTarget {
@@ -18,8 +29,9 @@ export interface HnswTarget {
 }
 
 /**
- * Returns candidates for the nearest chunks of a scope, or undefined if it has no index for that. The candidates are of the snapshot of the
- * transaction, in which they may be a few less than `count`.
+ * Returns `count` candidates for the nearest chunks of a scope, of the snapshot of the transaction. Undefined if the scope has no index for
+ * that, or the index found fewer: until a vacuum, chunks that were removed or moved also count as candidates. From pgvector 0.8 on, the
+ * search of the index itself goes on for more.
  */
 export async function findCandidates(
   tx: Transaction,
@@ -30,8 +42,10 @@ export async function findCandidates(
   const dimensions = vector.length;
   if (count > CANDIDATES_MAX || dimensions > DIMENSIONS_MAX) return undefined;
   const found = await tx.get(
-    `SELECT set_config('hnsw.ef_search', @count::integer::text, true) FROM pg_index
-    WHERE indexrelid = to_regclass(@name) AND indisvalid`,
+    `SELECT set_config('hnsw.ef_search', @count::integer::text, true), (
+      SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true) FROM pg_extension
+      WHERE extname = 'vector' AND extversion ~ '^(0[.]([89]|[1-9][0-9])|[1-9])')
+    FROM pg_index WHERE indexrelid = to_regclass(@name) AND indisvalid`,
     { count, name: `${prefixOf(target)}${dimensions}` },
   );
   if (found === undefined) return undefined;
@@ -42,12 +56,12 @@ export async function findCandidates(
     ORDER BY ${expressionOf(dimensions)} <=> @vector::halfvec(${dimensions}) LIMIT @count`,
     { ...target, first, last, count, vector: `[${vector.join(",")}]` },
   );
-  return rows.map(({ row, value }) => [row, value]);
+  return rows.length < count ? undefined : rows.map(({ row, value }) => [row, value]);
 }
 
 /** Returns the beginning of the name of an index, which its dimensions follow. */
 function prefixOf({ scope, model }: HnswTarget): string {
-  return `${HNSW_PREFIX}${scope}_${model}_`;
+  return `${PREFIX}${scope}_${model}_`;
 }
 
 /** What the index holds of a row. PostgreSQL uses the index only for the same expression. */
@@ -80,6 +94,8 @@ const FUNCTION = `CREATE OR REPLACE FUNCTION vector_as_halfvec(value bytea, dime
 /** An index that exists, perhaps not completely. */
 interface Existing {
   readonly name: string;
+  /** The name as statements have it. */
+  readonly quoted: string;
   readonly isValid: boolean;
   readonly isInProgress: boolean;
 }
@@ -89,22 +105,25 @@ interface Large extends HnswTarget {
   readonly chunks: number;
 }
 
+/** Statements to run one by one, outside a transaction. */
+export interface HnswStep {
+  readonly isBuild: boolean;
+  readonly statements: readonly string[];
+}
+
 /**
- * Returns the next statements that make the indexes what they should be, to run one by one outside a transaction; none: there is
- * nothing to do, or the extension is missing, or the user of the database does not own its tables.
+ * Returns the next step that makes the indexes what they should be. Undefined: there is nothing to do, or a build is in progress, or
+ * the extension is missing, or the user of the database does not own its tables.
  */
-export async function nextStatements(tx: Transaction, chunksMin: number): Promise<readonly string[]> {
+export async function nextStep(tx: Transaction, chunksMin: number): Promise<HnswStep | undefined> {
   const able = await tx.get(
     `SELECT 1 FROM pg_class WHERE oid = to_regclass('chunk_vector') AND relkind = 'p'
       AND pg_has_role(relowner, 'USAGE') AND to_regtype('halfvec') IS NOT NULL`,
   );
-  if (able === undefined) return [];
-  const existing = await tx.all<Existing>(
-    `SELECT relname AS name, indisvalid AS "isValid",
-      EXISTS (SELECT 1 FROM pg_stat_progress_create_index WHERE index_relid = indexrelid) AS "isInProgress"
-    FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
-    WHERE starts_with(relname, '${HNSW_PREFIX}') AND pg_table_is_visible(indexrelid)`,
-  );
+  if (able === undefined) return undefined;
+  const existing = await tx.all<Existing>(HNSW_INDEXES);
+  // The server goes on with a build whose process has ended.
+  if (existing.some(({ isValid, isInProgress }) => !isValid && isInProgress)) return undefined;
   const large = await tx.all<Large>(
     `SELECT scope.number AS scope, collection.account_id AS "accountId", serving_model AS model, chunks
     FROM scope JOIN collection ON collection.id = collection_id
@@ -113,18 +132,18 @@ export async function nextStatements(tx: Transaction, chunksMin: number): Promis
     { chunksKept: Math.ceil(chunksMin / 2) },
   );
   const useless = existing.find(
-    ({ name, isValid, isInProgress }) =>
-      !isInProgress && (!isValid || !large.some((target) => name.startsWith(prefixOf(target)))),
+    ({ name, isValid }) => !isValid || !large.some((target) => name.startsWith(prefixOf(target))),
   );
-  if (useless !== undefined) return [`DROP INDEX CONCURRENTLY IF EXISTS ${useless.name}`];
+  if (useless !== undefined)
+    return { isBuild: false, statements: [`DROP INDEX CONCURRENTLY IF EXISTS ${useless.quoted}`] };
   for (const target of large) {
     if (target.chunks < chunksMin) break;
     if (existing.some(({ name }) => name.startsWith(prefixOf(target)))) continue;
     const sample = await sampleOf(tx, target);
     if (sample === undefined || sample.dimensions > DIMENSIONS_MAX) continue;
-    return [FUNCTION, creationOf(target, sample.dimensions, sample.part)];
+    return { isBuild: true, statements: [FUNCTION, creationOf(target, sample.dimensions, sample.part)] };
   }
-  return [];
+  return undefined;
 }
 
 /** Returns the dimensions of a scope's vectors, and the part of the table where they are. */
