@@ -50,6 +50,7 @@ export async function openPostgresStore(
     const record = isWrite(method.kind) ? recordOf(given[0]) : undefined;
     return record === undefined ? run() : turns.run(record, run);
   }) as unknown as Ports; // every method of the ports has one of the kinds
+  const closing = new AbortController();
   const merging = openMerging(database);
   const notices = openNotices(url, database);
   const claims = openClaims((work) => database.run("single", "", work));
@@ -58,12 +59,13 @@ export async function openPostgresStore(
     ...methods,
     notices,
     // The server overwrites removed rows after its own vacuum; its log and its copies are the business of its operator.
-    scrub: (accountId) => purgeRemoved(database, accountId),
+    scrub: (accountId) => purgeRemoved(database, accountId, closing.signal),
     claims,
     buckets: openTokenBuckets((work) => database.run("single", "", work)),
     clockMs: () => database.run("single", "", readClock),
     problem: () => database.problem(),
     close: async () => {
+      closing.abort();
       await notices.close();
       await builder.close();
       await merging.close();

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Transaction } from "../../../../src/kb/store/postgres/database/connections.ts";
 import { openDatabase, type Database } from "../../../../src/kb/store/postgres/database/database.ts";
 import { openPostgresStore } from "../../../../src/kb/store/postgres/open.ts";
 import { makeMerge } from "../../../../src/kb/store/postgres/words/merging.ts";
 import { mergeScope, scopesToMerge } from "../../../../src/kb/store/postgres/words/merges.ts";
 import { SEGMENTS_MERGED } from "../../../../src/kb/store/search/merge-rules.ts";
-import { byWords, LATER, openFixture } from "../store-fixture.ts";
-import { isSkipped, newDatabase } from "./databases.ts";
+import { byWords, LATER, openFixture, wordsOnly } from "../store-fixture.ts";
+import { isSkipped, newDatabase, query, rowsOf } from "./databases.ts";
 
 describe.skipIf(isSkipped())("merges of the index of words in PostgreSQL", () => {
   let url = "";
@@ -20,25 +19,29 @@ describe.skipIf(isSkipped())("merges of the index of words in PostgreSQL", () =>
   });
   afterAll(() => database.close());
 
-  const search = async (query: string) => {
-    const { hits } = await byWords(fixture.store, { scope: await fixture.scope(), query, limit: 1000 });
+  const search = async (words: string) => {
+    const { hits } = await byWords(fixture.store, {
+      scope: await fixture.scope(),
+      query: words,
+      limit: 1000,
+    });
     return hits;
   };
-  /** The number of the account's scope, and how often it was merged. */
-  const number = async (accountId = fixture.account.id, on?: Transaction) => {
-    const read = (tx: Transaction) =>
-      tx.get<{ scope: number; merged: number }>(
-        `SELECT number AS scope, merged FROM scope JOIN collection ON collection.id = collection_id
+  /** The number of the account's scope. */
+  const number = async () => {
+    const found = await database.run("snapshot", "", (tx) =>
+      tx.get<{ scope: number }>(
+        `SELECT number AS scope FROM scope JOIN collection ON collection.id = collection_id
         WHERE account_id = @accountId`,
-        { accountId },
-      );
-    const found = on === undefined ? await database.run("snapshot", "", read) : await read(on);
+        { accountId: fixture.account.id },
+      ),
+    );
     if (found === undefined) throw new Error("the account has no scope");
     return found;
   };
   const mergeAll = async (): Promise<void> => {
     for (const of of await database.run("snapshot", "", (tx) => scopesToMerge(tx, 100)))
-      while (await database.run("write", "", (tx) => mergeScope(tx, of)));
+      while ((await database.run("write", "", (tx) => mergeScope(tx, of))) === "merged");
   };
 
   it("merges in PostgreSQL change no result, and drop what was removed", async () => {
@@ -89,31 +92,45 @@ describe.skipIf(isSkipped())("merges of the index of words in PostgreSQL", () =>
   });
 
   it("a scope that cannot be merged does not hold up the others, and is tried again later", async () => {
-    const merged = async (accountId: string): Promise<number> =>
-      database.run("snapshot", "", async (tx) => (await number(accountId, tx)).merged);
-    const damaged = fixture.account.id;
-    for (let at = 0; at < SEGMENTS_MERGED + 1; at++) await fixture.create(`tide ${at}`);
-    await database.run("write", "", (tx) =>
-      tx.run(
-        `UPDATE word_segment SET data = '\\x00' WHERE account_id = @damaged
-          AND first_row = (SELECT min(first_row) FROM word_segment WHERE account_id = @damaged)`,
-        { damaged },
-      ),
-    );
-    const { id: sound } = await fixture.store.records.ensureAccount("sound");
-    for (let at = 0; at < SEGMENTS_MERGED; at++) await fixture.create(`tide ${at}`, { accountId: sound });
+    const address = await newDatabase();
+    // Closed before the test merges: a store merges by itself. It cannot merge the damaged scope either.
+    const store = await openPostgresStore(address);
+    const fill = async (accountId: string, count: number): Promise<void> => {
+      for (let at = 0; at < count; at++) {
+        const content = `tide ${at}`;
+        await store.records.createResource(fixture.resource(content, { accountId }), wordsOnly(content));
+      }
+    };
+    const { id: damaged } = await store.records.ensureAccount("damaged");
+    await fill(damaged, 1);
+    await query(address, "UPDATE word_segment SET data = '\\x00'");
+    await fill(damaged, SEGMENTS_MERGED);
+    const { id: sound } = await store.records.ensureAccount("sound");
+    await fill(sound, SEGMENTS_MERGED);
+    await store.close();
+
+    const merged = (): Promise<{ account: string; merged: string }[]> =>
+      rowsOf(
+        address,
+        `SELECT account_id AS account, merged FROM scope JOIN collection ON collection.id = collection_id
+        ORDER BY number`,
+      );
+    const of = (...counts: number[]) => [
+      { account: damaged, merged: String(counts[0]) },
+      { account: sound, merged: String(counts[1]) },
+    ];
+    const on = openDatabase(address);
     let nowMs = 0;
-    const merge = makeMerge(database, new AbortController().signal, () => nowMs);
+    const merge = makeMerge(on, new AbortController().signal, () => nowMs);
     expect(await merge()).toBe(false);
-    expect([await merged(damaged), await merged(sound)]).toEqual([0, 1]);
-    await database.run("write", "", (tx) =>
-      tx.run("DELETE FROM word_segment WHERE account_id = @damaged AND data = '\\x00'", { damaged }),
-    );
+    expect(await merged()).toEqual(of(0, 1));
+    await query(address, "DELETE FROM word_segment WHERE data = '\\x00'");
     await merge();
-    expect(await merged(damaged)).toBe(0);
+    expect(await merged()).toEqual(of(0, 1));
     nowMs = 3_600_000;
     await merge();
-    expect(await merged(damaged)).toBe(1);
+    expect(await merged()).toEqual(of(1, 1));
+    await on.close();
   });
 
   it("looks again at once while one look finds as many scopes as it may", async () => {

@@ -1,5 +1,5 @@
 import { rowOf } from "../../../index/rows.ts";
-import { mergeParts } from "../../../index/words/merge.ts";
+import { mergeParts, type MergedHead } from "../../../index/words/merge.ts";
 import { runsToMerge } from "../../../index/words/merge-plan.ts";
 import {
   isWorn,
@@ -9,10 +9,11 @@ import {
   SEGMENTS_MERGED,
   SEGMENTS_MERGED_MAX,
 } from "../../search/merge-rules.ts";
-import { lastSequence } from "../../search/stored-parts.ts";
+import { lastSequence, type Removal } from "../../search/stored-parts.ts";
 import type { Transaction } from "../database/connections.ts";
 import {
   PagesMissing,
+  partOf,
   readParts,
   readRemovals,
   withPages,
@@ -56,37 +57,67 @@ export async function scopesToPurge(
   );
 }
 
+/** `none`: no merge is due. `busy`: another process makes one in the scope. */
+export type MergeOutcome = "merged" | "none" | "busy";
+
 /**
- * Makes the merge that is most due in a scope, in one transaction: a crash leaves nothing of it. Returns false if none is due, or if
- * another process makes one. Writes go on meanwhile, but for the moment in which the run takes the place of its parts.
+ * Makes the merge that is most due in a scope, in one transaction: a crash leaves nothing of it. Writes go on meanwhile, but for the
+ * moment in which the run takes the place of its parts. Removals up to the number `purged` make a merge of all parts due.
  *
- * Removals up to the number `purged` make a merge of all parts due. Then it waits for the one of another process.
+ * Every merge leaves fewer segments, runs or removals, so repeating it ends.
  */
-export async function mergeScope(tx: Transaction, of: PartsOf, purged = 0): Promise<boolean> {
-  if (!(await lockMerge(tx, of, purged > 0))) return false;
-  const counts = await tx.get<{ segments: number; removed: number; chunks: number }>(
-    "SELECT segments, removed, chunks FROM scope WHERE number = @scope",
-    { scope: of.scope },
+export async function mergeScope(tx: Transaction, of: PartsOf, purged = 0): Promise<MergeOutcome> {
+  const { scope } = of;
+  const lock = await tx.get<{ readonly isMine: boolean }>(
+    `SELECT pg_try_advisory_xact_lock(${MERGE}, @scope::int) AS "isMine"`,
+    { scope },
   );
-  if (counts === undefined) return false;
+  if (lock?.isMine !== true) return "busy";
+  const counts = await tx.get<{ removed: number; chunks: number }>(
+    "SELECT removed, chunks FROM scope WHERE number = @scope",
+    { scope },
+  );
+  if (counts === undefined) return "none";
+  // Read once, and before the parts: each statement sees what others committed meanwhile. The run must lack the chunks of the dropped
+  // removals and of no others, or a removal is left whose chunks no part has.
   const removals = await readRemovals(tx, of);
+  const all = await readParts(tx, of, [], removals);
   const isPurge = removals.some((removal) => removal.number <= purged);
   const isWhole = isPurge || (removals.length > 0 && isWorn(counts.removed, counts.chunks));
-  const parts = choose(await readParts(tx, of, []), isWhole);
-  if (parts.length === 0) return false;
-  const number = await tx.get<{ readonly number: number }>("SELECT nextval('word_run_number') AS number");
-  if (number === undefined) throw new TypeError("a sequence returned no number");
-  const head = await writeMerged(tx, of, parts, number.number);
+  const parts = choose(all, isWhole);
+  const dropped = droppedBy(parts, removals, all);
+  if (parts.length === 0 && dropped.length === 0) return "none";
+  const run = parts.length === 0 ? undefined : await writeMerged(tx, of, parts);
+  await exchange(tx, of, parts, dropped, run);
+  return "merged";
+}
 
-  // From here on writes to the scope wait.
-  await tx.run("SELECT 1 FROM scope WHERE number = @scope FOR UPDATE", { scope: of.scope });
-  const first = parts[0]?.first ?? 0;
-  const last = lastSequence(parts.at(-1));
-  const dropped = removals.filter((removal) => removal.first >= first && removal.first <= last);
-  const runs = parts.flatMap((part) => (part.kind === "run" ? part.number : []));
-  const base = rowOf(of.scope, 0);
-  const segments = parts.flatMap((part) => (part.kind === "segment" ? base + part.number : []));
+/** Returns the removals that a merge of some of all parts drops: those that lie in one of them, or in no part. */
+function droppedBy(
+  merged: readonly MarkedPart[],
+  removals: readonly Removal[],
+  all: readonly MarkedPart[],
+): Removal[] {
+  const isMerged = new Set(merged);
+  return removals.filter(({ first }) => {
+    const part = all[partOf(all, first)];
+    return part === undefined || isMerged.has(part) || first < part.first || first > lastSequence(part);
+  });
+}
+
+/** Lists a run instead of the parts that it was merged from, and drops removals. Writes to the scope wait from here on. */
+async function exchange(
+  tx: Transaction,
+  of: PartsOf,
+  parts: readonly MarkedPart[],
+  dropped: readonly Removal[],
+  run: WrittenRun | undefined,
+): Promise<void> {
   const { accountId, scope } = of;
+  await tx.run("SELECT 1 FROM scope WHERE number = @scope FOR UPDATE", { scope });
+  const runs = parts.flatMap((part) => (part.kind === "run" ? part.number : []));
+  const base = rowOf(scope, 0);
+  const segments = parts.flatMap((part) => (part.kind === "segment" ? base + part.number : []));
   await tx.run(
     "DELETE FROM word_segment WHERE account_id = @accountId AND first_row = ANY (@segments::bigint[])",
     { accountId, segments },
@@ -103,11 +134,11 @@ export async function mergeScope(tx: Transaction, of: PartsOf, purged = 0): Prom
     "DELETE FROM word_removal WHERE account_id = @accountId AND scope = @scope AND number = ANY (@numbers::bigint[])",
     { accountId, scope, numbers: dropped.map((removal) => removal.number) },
   );
-  if (head.rows > 0) {
+  if (run !== undefined && run.rows > 0) {
     await tx.run(
       `INSERT INTO word_run (account_id, number, scope, first, rows, sequences, lengths, directory, filter)
       VALUES (@accountId, @number, @scope, @first, @rows, @sequences, @lengths, @directory, @filter)`,
-      { ...of, ...head, number: number.number },
+      { ...of, ...run },
     );
   }
   await tx.run(
@@ -119,20 +150,6 @@ export async function mergeScope(tx: Transaction, of: PartsOf, purged = 0): Prom
       removed: dropped.reduce((sum, removal) => sum + removal.last - removal.first + 1, 0),
     },
   );
-  return true;
-}
-
-/** Excludes other merges of a scope until the transaction ends. Returns false if there is one and `waits` is not set. */
-async function lockMerge(tx: Transaction, { scope }: PartsOf, waits: boolean): Promise<boolean> {
-  if (waits) {
-    await tx.run(`SELECT pg_advisory_xact_lock(${MERGE}, @scope::int)`, { scope });
-    return true;
-  }
-  const lock = await tx.get<{ readonly isMine: boolean }>(
-    `SELECT pg_try_advisory_xact_lock(${MERGE}, @scope::int) AS "isMine"`,
-    { scope },
-  );
-  return lock?.isMine === true;
 }
 
 /** Chooses the parts of a merge: consecutive ones by their sequences. `isWhole`: all of them are merged, in the end. */
@@ -149,8 +166,15 @@ function choose(parts: readonly MarkedPart[], isWhole: boolean): MarkedPart[] {
   return count === 0 ? [] : runs.slice(-count);
 }
 
+interface WrittenRun extends MergedHead {
+  readonly number: number;
+}
+
 /** Merges parts and writes the pages of the run, which nothing refers to yet. */
-async function writeMerged(tx: Transaction, of: PartsOf, parts: readonly MarkedPart[], number: number) {
+async function writeMerged(tx: Transaction, of: PartsOf, parts: readonly MarkedPart[]): Promise<WrittenRun> {
+  const next = await tx.get<{ readonly number: number }>("SELECT nextval('word_run_number') AS number");
+  if (next === undefined) throw new TypeError("a sequence returned no number");
+  const { number } = next;
   const pages = await readPages(tx, of, parts);
   const merged = mergeParts(parts);
   let page = 0;
@@ -165,12 +189,12 @@ async function writeMerged(tx: Transaction, of: PartsOf, parts: readonly MarkedP
     waiting = [];
   };
   for (;;) {
-    const next = withPages(pages, () => merged.next());
-    if (next.done === true) {
+    const step = withPages(pages, () => merged.next());
+    if (step.done === true) {
       if (waiting.length > 0) await write();
-      return next.value;
+      return { ...step.value, number };
     }
-    waiting.push(...next.value);
+    waiting.push(...step.value);
     if (waiting.length >= PAGES_AT_ONCE) await write();
   }
 }

@@ -1,15 +1,24 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { KbsyncError } from "../../../../lib/failure.ts";
 import type { Database } from "../database/database.ts";
 import { mergeScope, scopesToMerge, scopesToPurge } from "./merges.ts";
+import type { PartsOf } from "./word-parts.ts";
 
 /** Pause between looks for scopes whose merge is due, unless the last one found as many as it may. Each scans the scopes. */
 const PAUSE_MS = 3000;
 /** Scopes that one look finds. */
 const SCOPES_MAX = 100;
+/** Merges of a scope in one look, so that one to which much is written does not hold up the others. */
+const PASSES_MAX = 8;
 /** How long a scope waits whose merge failed, for example because a part of it is damaged. Others are merged meanwhile. */
 const FAILED_MS = 10 * 60_000;
+/** How long it waits if the same merge may succeed later, for example because a lock was not released in time. */
+const RETRY_MS = 15_000;
 /** Failed scopes that are left out. With more of them, something other than their parts is wrong. */
 const FAILED_MAX = 1000;
+/** How often a purge tries again while another process merges the scope, and for how long: the largest merges take minutes. */
+const BUSY_PAUSE_MS = 100;
+const BUSY_MAX_MS = 5 * 60_000;
 
 /** Merges of the index of words, which every process of a database makes as they become due. */
 export interface Merging {
@@ -46,7 +55,7 @@ export function makeMerge(
   signal: AbortSignal,
   nowMs: () => number = () => performance.now(),
 ): () => Promise<boolean> {
-  /** When each failed scope is tried again, the earliest first. */
+  /** When each failed scope is tried again. */
   const failed = new Map<number, number>();
   return async () => {
     for (const [scope, atMs] of failed) if (atMs <= nowMs()) failed.delete(scope);
@@ -55,20 +64,53 @@ export function makeMerge(
     let merged = 0;
     for (const of of scopes) {
       try {
-        while (!signal.aborted && (await database.run("write", of.accountId, (tx) => mergeScope(tx, of))))
+        for (let passes = 0; passes < PASSES_MAX && !signal.aborted; passes += 1) {
+          const outcome = await database.run("write", of.accountId, (tx) => mergeScope(tx, of));
+          if (outcome !== "merged") break;
           merged += 1;
+        }
       } catch (error) {
         if (database.problem() !== undefined || failed.size >= FAILED_MAX) throw error;
-        failed.set(of.scope, nowMs() + FAILED_MS);
+        const mayRetry = error instanceof KbsyncError && error.retryable;
+        failed.set(of.scope, nowMs() + (mayRetry ? RETRY_MS : FAILED_MS));
       }
     }
     return merged > 0 && scopes.length === SCOPES_MAX;
   };
 }
 
-/** Merges parts of an account's scopes until the index has nothing left of chunks that were removed before. */
-export async function purgeRemoved(database: Pick<Database, "run">, accountId: string): Promise<void> {
+/**
+ * Merges parts of an account's scopes until the index has nothing left of chunks that were removed before. Throws `store_busy` if another
+ * process merges one of them for too long, and when `signal` aborts; a repetition goes on.
+ *
+ * All scopes: after a purge that failed, a repetition of the erasure no longer knows the scopes of its documents.
+ */
+export async function purgeRemoved(
+  database: Pick<Database, "run">,
+  accountId: string,
+  signal: AbortSignal,
+): Promise<void> {
   const scopes = await database.run("snapshot", accountId, (tx) => scopesToPurge(tx, accountId));
-  for (const of of scopes)
-    while (await database.run("write", accountId, (tx) => mergeScope(tx, of, of.last)));
+  for (const of of scopes) await purgeScope(database, of, signal);
+}
+
+async function purgeScope(
+  database: Pick<Database, "run">,
+  of: PartsOf & { readonly last: number },
+  signal: AbortSignal,
+): Promise<void> {
+  for (let waitedMs = 0; waitedMs < BUSY_MAX_MS && !signal.aborted;) {
+    // Each try is a transaction of its own: a wait in one would hold a connection, and PostgreSQL ends long waits for locks.
+    const outcome = await database.run("write", of.accountId, (tx) => mergeScope(tx, of, of.last));
+    if (outcome === "none") return;
+    if (outcome === "merged") continue;
+    await sleep(BUSY_PAUSE_MS, undefined, { signal }).catch(() => undefined);
+    waitedMs += BUSY_PAUSE_MS;
+  }
+  throw new KbsyncError(
+    signal.aborted
+      ? "the service stops before the search index is free of removed text"
+      : "the search index is being rewritten, so removed text is still in it",
+    { code: "store_busy", retryable: true, hint: "Repeat the request: it completes the rest." },
+  );
 }

@@ -95,16 +95,17 @@ export interface PartsOf {
   readonly scope: number;
 }
 
-/** Reads the parts of a scope with its removed chunks marked. Takes those that `known` has already. Throws `DamagedIndex`. */
+/** Reads the parts of a scope and marks these removals in them. Takes parts that `known` has already. Throws `DamagedIndex`. */
 export async function readParts(
   tx: Transaction,
   of: PartsOf,
   known: readonly MarkedPart[],
+  removals: readonly Removal[],
 ): Promise<MarkedPart[]> {
   const before = new Map(known.map((part) => [`${part.kind} ${part.number}`, part]));
   const opened = [...(await readRuns(tx, of, before)), ...(await readSegments(tx, of, before))];
   const parts = opened.toSorted((a, b) => a.first - b.first);
-  return marked(parts, await readRemovals(tx, of), before);
+  return marked(parts, removals, before);
 }
 
 export async function readRemovals(tx: Transaction, of: PartsOf): Promise<Removal[]> {
@@ -185,8 +186,8 @@ function marked(
   });
 }
 
-/** Returns the index of the part that has a sequence. */
-function partOf(parts: readonly StoredPart[], sequence: number): number {
+/** Returns the index of the part that has a sequence, if one has it. */
+export function partOf(parts: readonly StoredPart[], sequence: number): number {
   let low = 0;
   let high = parts.length - 1;
   while (low < high) {

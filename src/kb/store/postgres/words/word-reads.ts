@@ -18,6 +18,7 @@ import {
   pageKey,
   PagesMissing,
   readParts,
+  readRemovals,
   withPages,
   type MarkedPart,
   type OpenScope,
@@ -85,7 +86,8 @@ async function openScope(tx: Transaction, caches: WordCaches, target: Target): P
   // Chunks are added with higher sequences alone, so a scope that has the same three has the same parts.
   const state = `${merged}/${nextSequence}/${chunks}`;
   if (known?.state === state) return known;
-  const opened = { state, parts: await readParts(tx, target, known?.parts ?? []) };
+  const removals = await readRemovals(tx, target);
+  const opened = { state, parts: await readParts(tx, target, known?.parts ?? [], removals) };
   caches.scopes.set(
     scope,
     opened,
