@@ -58,7 +58,7 @@ export function daemonOptions(
     },
     sources: config.sources,
     sync: config.sync,
-    ...(config.sync.blockSecrets === true && { readFileText: openPdfTexts() }),
+    openFileTexts: () => openPdfTexts(),
     onActivity: (activity) => {
       metrics?.daemon.activity(activity);
       logActivity(log, activity, levelOfDone());

@@ -32,7 +32,7 @@ export const sourcesCheck: Check = {
 /** Says what the check for secrets does not see. */
 function secretWords({ sync }: Pick<Config, "sync">): string {
   return sync.blockSecrets
-    ? "; the check for secrets does not see text in pictures and scans, nor in PDFs attached to mails"
+    ? "; the check for secrets does not see text in pictures and scans, in form fields, annotations and attachments of PDFs, nor in PDFs attached to mails"
     : "";
 }
 

@@ -33,8 +33,8 @@ export interface ActionContext {
   readonly collections: Collections;
   readonly capabilities: Omit<Capabilities, "learn">;
   readonly reader: Pick<DocumentReader, "read">;
-  /** Returns why a document must not leave; undefined: files with secrets are sent. */
-  readonly secretReason: SecretCheck | undefined;
+  /** Checks a document before it leaves; undefined: files with secrets are sent. */
+  readonly secretCheck: SecretCheck | undefined;
   /** Runs creates that differ only in title and content one after another. */
   readonly twins: Turns;
   /**

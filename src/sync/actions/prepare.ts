@@ -100,14 +100,7 @@ export async function prepareFile(
   }
   if (action === "touch") throw new Error("a file without a resource needs no touch");
   const isTextSent = row?.state !== "agreed" || row.hash !== document.hash;
-  const secret = isTextSent
-    ? await context.secretReason?.(join(source.root, document.entry.path), document, source.rules, metadata)
-    : undefined;
-  if (secret !== undefined) {
-    const rest = hasResource(candidate) ? "; the service still has the version before" : "";
-    note(context, source, candidate, { state: "failed", code: "secret", message: `${secret}${rest}` });
-    return undefined;
-  }
+  if (isTextSent && !(await mayLeave(context, source, candidate, document, metadata))) return undefined;
   return {
     bytes: document.kind === "content" ? document.sizeBytes : 0,
     write: () => {
@@ -132,6 +125,33 @@ export async function prepareFile(
       return { ...departure, intent: fresh };
     },
   };
+}
+
+/** Checks a document for secrets. Records in the ledger why it must not be sent. */
+async function mayLeave(
+  context: ActionContext,
+  source: ActionSource,
+  candidate: Candidate,
+  document: SourceDocument,
+  metadata: UserMetadata | undefined,
+): Promise<boolean> {
+  const path = join(source.root, document.entry.path);
+  const objection = await context.secretCheck?.(path, document, source.rules, metadata);
+  if (objection === undefined) return true;
+  const { code, isPassing } = objection;
+  const rest = hasResource(candidate) ? "; the service still has the version before" : "";
+  const message = `${objection.message}${rest}`;
+  if (isPassing) park(context, source, candidate, { code, message });
+  else note(context, source, candidate, { state: "failed", code, message });
+  return false;
+}
+
+/** Records why a file cannot be sent for now, and schedules another check, later with each further failure. */
+function park(context: ActionContext, source: ActionSource, candidate: Candidate, why: Trouble): void {
+  const id = candidate.known?.id;
+  const retryAtMs = context.now() + parkMs(1 + (id === undefined ? 0 : context.ledger.files.tries(id)));
+  note(context, source, candidate, { state: "parked", ...why, retryAtMs });
+  source.checkAgain(candidate.entry.path, retryAtMs);
 }
 
 /**
@@ -178,11 +198,8 @@ async function readAgain(
       noteRefused(context, judged, candidate, outcome.reason);
       return undefined;
     case "unreadable": {
-      const id = candidate.known?.id;
-      const retryAtMs = context.now() + parkMs(1 + (id === undefined ? 0 : context.ledger.files.tries(id)));
       const message = `cannot be read: ${codeWords(outcome.code)}`;
-      note(context, source, candidate, { state: "parked", code: outcome.code, message, retryAtMs });
-      source.checkAgain(entry.path, retryAtMs);
+      park(context, source, candidate, { code: outcome.code, message });
       return undefined;
     }
   }

@@ -11,7 +11,8 @@ import { ledgerFile, openLedger, type Ledger } from "../ledger/ledger.ts";
 import { isLedgerFailure, ledgerFailure } from "../ledger/database/open.ts";
 import { type Limits, openLimits } from "../remote/limits.ts";
 import { openPacer, type Pacer, type PacerOptions } from "../remote/pacer.ts";
-import { openSecretCheck } from "../read/secret-check.ts";
+import type { DocumentReader } from "../read/reader.ts";
+import { openStoppableCheck } from "../read/secret-check.ts";
 import { openRemote, type Remote } from "../remote/remote.ts";
 import { TIMING } from "../plan/timing.ts";
 import { openTrash } from "../trash/trash.ts";
@@ -115,16 +116,13 @@ function assemble(
     onMoved: () => void (steps.requests += 1),
   });
   lifecycle.onFatal(closeGate);
-  const reader = world.openReader();
+  const onRead = (): void => void (steps.reads += 1);
+  const reader = countReads(world.openReader(), onRead);
+  const secrets = openStoppableCheck(sync.blockSecrets === true, options.openFileTexts, onRead);
   const context: ActionContext = {
     ...openService(options, ledger, { pacer, limits }, steps, (signal) => held.get(signal)?.() === true),
-    reader: {
-      read: async (...args) => {
-        const read = await reader.read(...args);
-        steps.reads += 1;
-        return read;
-      },
-    },
+    secretCheck: secrets.check,
+    reader,
     signal: hard.signal,
     moved: () => void (steps.scans += 1),
     report: (activity) => {
@@ -176,9 +174,11 @@ function assemble(
         () => hard.abort(new Error("the daemon stopped")),
         fatal === undefined ? STOP_MS : 0,
       );
+      secrets.stop();
       await Promise.all([work.stop(), ...alsoClose]);
       clearTimeout(cut);
       await Promise.all([context.remote.close(), reader.close()]);
+      secrets.close();
       try {
         if (!failure.ledger) last();
         closed = true;
@@ -188,6 +188,18 @@ function assemble(
         unlock();
       }
     },
+  };
+}
+
+/** Calls `onRead` after each file that was read. */
+function countReads(reader: DocumentReader, onRead: () => void): DocumentReader {
+  return {
+    read: async (...args) => {
+      const read = await reader.read(...args);
+      onRead();
+      return read;
+    },
+    close: () => reader.close(),
   };
 }
 
@@ -217,7 +229,7 @@ function openService(
   { pacer, limits }: Pick<Parts, "pacer" | "limits">,
   steps: { requests: number },
   isHeld: (signal: AbortSignal) => boolean,
-): Omit<ActionContext, "reader" | "signal" | "moved" | "report"> {
+): Omit<ActionContext, "reader" | "secretCheck" | "signal" | "moved" | "report"> {
   const { stateDir, service, sync, sources: watched } = options;
   const now = steadyClock();
   const timing = { ...TIMING, ...options.timing };
@@ -257,7 +269,6 @@ function openService(
   return {
     ledger,
     remote,
-    secretReason: sync.blockSecrets === true ? openSecretCheck(options.readFileText) : undefined,
     pacer,
     collections,
     capabilities,

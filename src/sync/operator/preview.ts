@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import type { ActionContext } from "../actions/context.ts";
 import { metadataOf, observe } from "../actions/observe.ts";
 import { readDocument } from "../read/read.ts";
 import type { SourceDocument } from "../read/outcome.ts";
+import type { SecretCheck } from "../read/secret-check.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import { decide, uploadedHash } from "../plan/decide.ts";
@@ -33,7 +33,7 @@ export async function previewOf(
   row: SourceRow,
   source: SourceSync,
   signal?: AbortSignal,
-  check?: ActionContext["secretReason"],
+  check?: SecretCheck,
 ): Promise<PlannedAction[]> {
   signal?.throwIfAborted();
   const stop = (): void => source.stop();
@@ -66,7 +66,7 @@ async function plan(
   row: SourceRow,
   source: SourceSync,
   signal: AbortSignal | undefined,
-  check: ActionContext["secretReason"],
+  check: SecretCheck | undefined,
 ): Promise<PlannedAction[]> {
   if (row.lost !== null) return [{ source: row.path, path: "", action: "halt", reason: row.lost }];
   const { candidates, refused, skipped, braked } = await source.preview(row);
@@ -119,7 +119,7 @@ async function plan(
       : undefined;
     const sends = isTextSent ? { sends: sizeOf(read.document) } : {};
     if (secret === undefined) add(action, entry.path, { from, docId: file?.docId, ...sends });
-    else add("refuse", entry.path, { reason: secret });
+    else add("refuse", entry.path, { reason: secret.message });
   }
   // A path to which another file was moved still has a file: its former resource is superfluous.
   const movedTo = new Set(candidates.filter(({ from }) => from !== undefined).map(({ entry }) => entry.path));

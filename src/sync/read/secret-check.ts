@@ -6,40 +6,87 @@ import { findSecret } from "../document/secrets.ts";
 import type { Rules } from "../rules/rules.ts";
 import type { SourceDocument } from "./outcome.ts";
 
-/**
- * Returns the text inside a file that is sent as it is. Undefined: it takes no text from files of this type. Throws if it cannot read the
- * file within its bounds.
- */
-export type FileTextReader = (path: string, mediaType: string) => Promise<string | undefined>;
+/** Reads the text inside files that are sent as they are. */
+export interface FileTexts {
+  /**
+   * Undefined: it takes no text from files of this type. Waits for its turn, however many files wait. Throws the signal's reason, and a
+   * KbsyncError if it cannot read the file within its bounds; a retryable one if it may be able to later.
+   */
+  read(path: string, mediaType: string, signal: AbortSignal): Promise<string | undefined>;
+  /** Ends what it has started. */
+  close(): void;
+}
+
+/** Why a document must not be sent. */
+export interface Objection {
+  /** `secret`: it seems to have one. `not_checked`: its text cannot be read, so nobody knows. */
+  readonly code: "secret" | "not_checked";
+  /** For a person, without the secret. */
+  readonly message: string;
+  /** The same check may succeed later. */
+  readonly isPassing: boolean;
+}
 
 /** Bytes that are checked of a file that is sent as it is, such as a PDF. */
 const RAW_BYTES_MAX = 8 * 1024 * 1024;
 
-/** Returns why a document must not be sent, for a person, without the secret; undefined: nothing speaks against it. */
+/** Returns why a document must not be sent; undefined: nothing speaks against it. */
 export type SecretCheck = (
   absolutePath: string,
   document: SourceDocument,
   rules: Rules,
   metadata: UserMetadata | undefined,
-) => Promise<string | undefined>;
+) => Promise<Objection | undefined>;
 
-/** Opens the check; without a reader it checks no text inside files that are sent as they are. */
-export function openSecretCheck(readFileText: FileTextReader | undefined): SecretCheck {
-  return (...document) => secretReason(readFileText, ...document);
+/** Opens the check. Without `readInside` it checks no text inside files that are sent as they are. */
+export function openSecretCheck(
+  readInside?: (path: string, mediaType: string) => Promise<string | undefined>,
+): SecretCheck {
+  return (...document) => objectionTo(readInside, ...document);
+}
+
+/** The check of a daemon, which can be stopped. */
+export interface StoppableCheck {
+  /** Undefined: files with secrets are sent. */
+  readonly check: SecretCheck | undefined;
+  /** Makes checks of text inside files throw, now and later. Nothing depends on them: the next start repeats them. */
+  stop(): void;
+  /** Ends the reader of text inside files. */
+  close(): void;
+}
+
+/** Opens the check of a daemon, if it is on. Calls `onChecked` after each document, which may take a minute. */
+export function openStoppableCheck(
+  isOn: boolean,
+  openTexts: (() => FileTexts) | undefined,
+  onChecked: () => void,
+): StoppableCheck {
+  if (!isOn) return { check: undefined, stop: () => undefined, close: () => undefined };
+  const stopping = new AbortController();
+  const texts = openTexts?.();
+  const check = openSecretCheck(texts && ((path, type) => texts.read(path, type, stopping.signal)));
+  return {
+    check: async (...document) => {
+      const objection = await check(...document);
+      onChecked();
+      return objection;
+    },
+    stop: () => stopping.abort(new Error("the daemon is stopping")),
+    close: () => texts?.close(),
+  };
 }
 
 /**
- * Returns why a document must not be sent, for a person, without the secret; undefined: nothing speaks against it. Checks its text,
- * title, description and metadata. Of a file that is uploaded as it is, it checks the first bytes, and the text that `readFileText`
- * finds in it. A file whose text cannot be read must not be sent: nobody knows what is in it.
+ * Checks the text of a document, its title, description and metadata. Of a file that is uploaded as it is, it checks the first bytes, and
+ * the text that `readInside` finds in it. A file whose text cannot be read must not be sent: nobody knows what is in it.
  */
-async function secretReason(
-  readFileText: FileTextReader | undefined,
+async function objectionTo(
+  readInside: Parameters<typeof openSecretCheck>[0],
   absolutePath: string,
   document: SourceDocument,
   rules: Rules,
   metadata: UserMetadata | undefined,
-): Promise<string | undefined> {
+): Promise<Objection | undefined> {
   const { path } = document.entry;
   if (rules.allowsSecrets(path)) return undefined;
   const { title, description } = document.recipe;
@@ -47,18 +94,22 @@ async function secretReason(
   const found = await findSecret(await textOf(absolutePath, document));
   const inNames = found === undefined ? await findSecret(names) : undefined;
   const allow = `allow the file in its source of the configuration: "allowSecrets": ${JSON.stringify([`/${path}`])}`;
-  const refused = (where: string, rule: string): string =>
-    `${where} looks like a secret (${rule}), so it is not sent; remove it, or ${allow}`;
+  const refused = (where: string, rule: string): Objection => ({
+    code: "secret",
+    message: `${where} looks like a secret (${rule}), so it is not sent; remove it, or ${allow}`,
+    isPassing: false,
+  });
   if (found !== undefined) return refused(`line ${found.line}`, found.rule);
   if (inNames !== undefined) return refused("its title, description or metadata", inNames.rule);
-  if (document.kind !== "file" || readFileText === undefined) return undefined;
+  if (document.kind !== "file" || readInside === undefined) return undefined;
   try {
-    const inside = await readFileText(document.entry.link?.real ?? absolutePath, document.mediaType);
+    const inside = await readInside(document.entry.link?.real ?? absolutePath, document.mediaType);
     const hidden = inside === undefined ? undefined : await findSecret(inside);
     return hidden === undefined ? undefined : refused("the text inside it", hidden.rule);
   } catch (error) {
     if (!(error instanceof KbsyncError)) throw error;
-    return `the text inside it cannot be checked for secrets (${error.message}), so it is not sent; ${allow}`;
+    const message = `the text inside it cannot be checked for secrets (${error.message}), so it is not sent; ${allow}`;
+    return { code: "not_checked", message, isPassing: error.retryable };
   }
 }
 

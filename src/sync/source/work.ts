@@ -75,7 +75,12 @@ export function openWork({ ledger, width, isLimited, onError, isBroken }: WorkOp
     lineOf: (job) => ({ owner: job.source, kind: lineKindOf(job), isReserved: job.kind === "delete" }),
     bytesOf: (job) => (job.kind === "file" ? job.candidate.entry.sizeBytes : 0),
     prepare: async (jobs) => {
-      const prepared = await Promise.all(jobs.map(prepareOf));
+      // None may use the ledger after the batch has ended, even if another one failed.
+      const settled = await Promise.allSettled(jobs.map(prepareOf));
+      const prepared = settled.map((each) => {
+        if (each.status === "rejected") throw each.reason;
+        return each.value;
+      });
       const sends: Send[] = [];
       const ready: { readonly job: FileJob; readonly work: Prepared }[] = [];
       for (const [index, job] of jobs.entries()) {

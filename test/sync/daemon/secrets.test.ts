@@ -5,7 +5,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openPdfTexts } from "../../../src/cli/compose/pdf-texts.ts";
 import type { TroubledFile } from "../../../src/wire/daemon-files.ts";
 import { buildPdf, type PageContent, textPage } from "../../kb/ingest/extract/pdf-fixture.ts";
-import { openWorld, type World } from "./harness.ts";
+import { KbsyncError } from "../../../src/lib/failure.ts";
+import type { FileTexts } from "../../../src/sync/read/secret-check.ts";
+import { openWorld, until, type World } from "./harness.ts";
 
 const TOKEN = ["ghp", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].join("_");
 const ON = { settings: { blockSecrets: true } };
@@ -20,6 +22,16 @@ const troubled = (): readonly TroubledFile[] => {
   return daemon.troubled({ limit: 10 });
 };
 const everything = (): string => JSON.stringify([world.activity, world.service.requests]);
+
+/** A reader that gives every file the result of `read`. */
+function textsOf(read: (signal: AbortSignal) => Promise<string>): FileTexts & { closed(): boolean } {
+  let closed = false;
+  return {
+    read: async (_path, _type, signal) => await read(signal),
+    close: () => void (closed = true),
+    closed: () => closed,
+  };
+}
 
 describe("a file with a secret", () => {
   it("a file with a secret is not sent, and is listed with rule and line, never with the secret", async () => {
@@ -90,27 +102,102 @@ describe("a file with a secret", () => {
     world.write("secret.pdf", buildPdf([page(textPage(["first"])), page(textPage([`token ${TOKEN}`]))]));
     world.write("broken.pdf", "%PDF-1.4 broken");
     world.write("locked.pdf", buildPdf([textPage(["text"])], { isEncrypted: true }));
-    const readFileText = openPdfTexts();
-    await world.sync({ ...ON, readFileText });
+    await world.sync({ ...ON, openFileTexts: () => openPdfTexts() });
     expect(world.service.live().map(({ title }) => title)).toEqual(["good.pdf"]);
     const daemon = world.daemon();
-    const held = new Map(daemon.troubled({ limit: 10 }).map(({ path, message }) => [path, message]));
+    const held = new Map(daemon.troubled({ limit: 10 }).map((file) => [file.path, file]));
     await daemon.close();
-    expect(held.get("secret.pdf")).toMatch(
-      /^the text inside it looks like a secret \(github: GITHUB_TOKEN\)/,
-    );
+    expect(held.get("secret.pdf")).toMatchObject({
+      state: "failed",
+      code: "secret",
+      message: expect.stringMatching(/^the text inside it looks like a secret \(github: GITHUB_TOKEN\)/),
+    });
     for (const path of ["broken.pdf", "locked.pdf"])
-      expect(held.get(path)).toMatch(
-        /^the text inside it cannot be checked for secrets .*"allowSecrets": \["\/\w+\.pdf"\]/,
-      );
+      expect(held.get(path)).toMatchObject({
+        state: "failed",
+        code: "not_checked",
+        message: expect.stringMatching(
+          /^the text inside it cannot be checked for secrets .*"allowSecrets": \["\/\w+\.pdf"\]/,
+        ),
+      });
     expect(everything()).not.toContain(TOKEN);
-    await world.sync({ ...ON, readFileText, sources: [world.source({ allowSecrets: ["broken.pdf"] })] });
+    const sources = [world.source({ allowSecrets: ["broken.pdf"] })];
+    await world.sync({ ...ON, openFileTexts: () => openPdfTexts(), sources });
     expect(
       world.service
         .live()
         .map(({ title }) => title)
         .toSorted(),
     ).toEqual(["broken.pdf", "good.pdf"]);
+  });
+
+  it("a PDF whose text cannot be read at present is parked, and a later check sends it", async () => {
+    world.write("a.pdf", buildPdf([textPage(["Tide tables"])]));
+    const busy = new KbsyncError("reading is not possible at present", { code: "any", retryable: true });
+    let fails = true;
+    const texts = textsOf(async () => await (fails ? Promise.reject(busy) : Promise.resolve("")));
+    const daemon = world.daemon({ ...ON, openFileTexts: () => texts });
+    const stopping = new AbortController();
+    const running = daemon.run({ signal: stopping.signal });
+    await until(() => daemon.troubled({ limit: 10 }).length > 0);
+    expect(world.service.live()).toEqual([]);
+    expect(daemon.troubled({ limit: 10 })).toMatchObject([
+      {
+        path: "a.pdf",
+        state: "parked",
+        code: "not_checked",
+        message: expect.stringContaining(
+          "cannot be checked for secrets (reading is not possible at present)",
+        ),
+      },
+    ]);
+    fails = false;
+    await daemon.retry();
+    await until(() => world.service.live().length === 1);
+    stopping.abort();
+    await running;
+    await daemon.close();
+    expect(texts.closed()).toBe(true);
+  });
+
+  it("counts each check of a PDF as a move of the pulse, and ends the rest when the daemon stops", async () => {
+    world.write("first.md", "the collection becomes known");
+    await world.sync(ON);
+    for (const name of ["a", "b", "c"]) world.write(`${name}.pdf`, buildPdf([textPage([name])]));
+    const waiting: { readonly signal: AbortSignal; readonly end: (text: string) => void }[] = [];
+    const texts = textsOf(async (signal) => {
+      const { promise, resolve, reject } = Promise.withResolvers<string>();
+      signal.addEventListener("abort", () => reject(signal.reason));
+      waiting.push({ signal, end: resolve });
+      return promise;
+    });
+    const daemon = world.daemon({ ...ON, openFileTexts: () => texts });
+    const stopping = new AbortController();
+    const running = daemon.run({ signal: stopping.signal });
+    await until(() => waiting.length === 3);
+    // No answer of the service moves the pulse.
+    const answered = Promise.withResolvers<void>();
+    world.service.fault = () => ({ kind: "wait", until: answered.promise });
+    const before = daemon.pulse().queue.moves;
+    waiting[0]?.end("");
+    await until(() => daemon.pulse().queue.moves > before);
+    answered.resolve();
+    stopping.abort();
+    await running;
+    await daemon.close();
+    expect(waiting.map(({ signal }) => signal.aborted)).toEqual([true, true, true]);
+    expect(texts.closed()).toBe(true);
+    world.service.fault = () => undefined;
+    await world.sync({ ...ON, openFileTexts: () => openPdfTexts() });
+    expect(world.service.live()).toHaveLength(4);
+  });
+
+  it("a dry run does not read the text inside PDFs", async () => {
+    world.write("a.pdf", buildPdf([textPage(["Tide tables"])]));
+    const texts = textsOf(async () => await Promise.reject(new Error("it was read")));
+    const daemon = world.daemon({ ...ON, openFileTexts: () => texts });
+    const { planned } = await daemon.syncOnce({ dryRun: true });
+    expect(planned).toMatchObject([{ path: "a.pdf", action: "create" }]);
   });
 
   it("a file with a secret is refused by a dry run with the same words", async () => {
