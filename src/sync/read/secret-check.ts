@@ -1,7 +1,8 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import type { UserMetadata } from "../../wire/metadata.ts";
-import { KbsyncError } from "../../lib/failure.ts";
+import { codeOf, KbsyncError } from "../../lib/failure.ts";
+import { codeWords } from "../../lib/system-error.ts";
 import { findSecret } from "../document/secrets.ts";
 import type { Rules } from "../rules/rules.ts";
 import type { SourceDocument } from "./outcome.ts";
@@ -91,7 +92,9 @@ async function objectionTo(
   if (rules.allowsSecrets(path)) return undefined;
   const { title, description } = document.recipe;
   const names = [title, description, JSON.stringify(metadata ?? {})].join("\n");
-  const found = await findSecret(await textOf(absolutePath, document));
+  const text = await textOf(absolutePath, document).catch(unreadable);
+  if (typeof text !== "string") return text;
+  const found = await findSecret(text);
   const inNames = found === undefined ? await findSecret(names) : undefined;
   const allow = `allow the file in its source of the configuration: "allowSecrets": ${JSON.stringify([`/${path}`])}`;
   const refused = (where: string, rule: string): Objection => ({
@@ -111,6 +114,14 @@ async function objectionTo(
     const message = `the text inside it cannot be checked for secrets (${error.message}), so it is not sent; ${allow}`;
     return { code: "not_checked", message, isPassing: error.retryable };
   }
+}
+
+/** A file that was read a moment ago, and may be gone or replaced by now: the next check of its path finds out. */
+function unreadable(error: unknown): Objection {
+  const code = codeOf(error);
+  if (code === undefined) throw error;
+  const message = `it cannot be read again to be checked for secrets (${codeWords(code)}), so it is not sent`;
+  return { code: "not_checked", message, isPassing: true };
 }
 
 async function textOf(absolutePath: string, document: SourceDocument): Promise<string> {

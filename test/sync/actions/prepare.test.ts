@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { labelOf } from "../../../src/sync/actions/observe.ts";
 import { type Prepared, prepareFile } from "../../../src/sync/actions/prepare.ts";
 import type { ReadOutcome, SourceDocument } from "../../../src/sync/read/outcome.ts";
-import type { Objection } from "../../../src/sync/read/secret-check.ts";
+import { openSecretCheck, type Objection } from "../../../src/sync/read/secret-check.ts";
 import type { FileState, Candidate } from "../../../src/sync/plan/model.ts";
 import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";
 
@@ -13,12 +13,14 @@ beforeEach(() => {
 afterEach(() => shop.close());
 
 /** What is read of `a.md`. The title is its path, so that names are equal only where the label is. */
-function document(more: { sizeBytes?: number; hash?: string; title?: string } = {}): ReadOutcome {
-  const { sizeBytes = 4, hash = "hash", title = "a.md" } = more;
+function document(
+  more: { kind?: "content" | "file"; sizeBytes?: number; hash?: string; title?: string } = {},
+): ReadOutcome {
+  const { kind = "content", sizeBytes = 4, hash = "hash", title = "a.md" } = more;
   const { entry, shape, extractorVersion, digest } = observedAt("a.md");
   const recipe = { title, description: "d", extractorVersion, ...shape };
   const read = { ...entry, sizeBytes };
-  const facts = { kind: "content", content: "text", digest, hash, sizeBytes, entry: read, recipe };
+  const facts = { kind, content: "text", digest, hash, sizeBytes, entry: read, recipe };
   return { kind: "document", document: facts as unknown as SourceDocument };
 }
 const prepare = async (
@@ -97,6 +99,16 @@ describe("files that must not leave", () => {
     ]);
     await prepareWith(passing);
     expect(shop.checks).toEqual([`a.md at ${shop.nowMs + 60_000}`, `a.md at ${shop.nowMs + 120_000}`]);
+  });
+
+  it("a file that disappears before it is checked is parked, and stops nothing", async () => {
+    const read = async (): Promise<ReadOutcome> => await Promise.resolve(document({ kind: "file" }));
+    const context = shop.context({ reader: { read }, secretCheck: openSecretCheck() });
+    expect(await prepareFile(context, shop.source, shop.candidate("a.md"))).toBeUndefined();
+    expect(shop.state("a.md")).toBe("parked");
+    expect(troubles()).toMatchObject([
+      { code: "not_checked", message: expect.stringContaining("ENOENT") as string },
+    ]);
   });
 
   it("a file that can never be checked fails, under a code of its own", async () => {
