@@ -6,6 +6,7 @@ import { countTokens } from "../lib/tokens.ts";
 import { ANSWER_TOKENS, cutText, fitting } from "./budget.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
+import { SearchInput } from "./search-schema.ts";
 import { findSources } from "./sources.ts";
 import type { ToolOutput } from "./tool-result.ts";
 
@@ -24,12 +25,7 @@ export const EvaluateInput = z.object({
     .describe(
       "Questions with what answers them: question, expect (path, folder/ or document_id), answer (text).",
     ),
-  source: z
-    .string()
-    .min(1)
-    .max(4096)
-    .optional()
-    .describe("Search only this source: a folder or owner_id from list_sources. Default: all."),
+  source: SearchInput.shape.source,
   collection: z
     .string()
     .min(1)

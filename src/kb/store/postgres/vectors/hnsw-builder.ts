@@ -18,7 +18,7 @@ const CLAIM = "hnsw";
 export interface HnswOptions {
   /** Chunks of a scope from which it gets an index. */
   readonly chunksMin?: number;
-  /** Pause between looks, in milliseconds. */
+  /** Pause between checks, in milliseconds. */
   readonly pauseMs?: number;
 }
 
@@ -60,15 +60,15 @@ export function openHnswBuilder(
   };
   let timer: NodeJS.Timeout | undefined;
   let working = Promise.resolve();
-  const look = async (): Promise<void> => {
+  const check = async (): Promise<void> => {
     // What fails is due again after the pause. `kbsync doctor` shows an index that is not complete.
     await turns.runIfFree(CLAIM, buildAll).catch(() => undefined);
-    lookAfter();
+    checkAfter();
   };
-  const lookAfter = (): void => {
-    if (!stop.signal.aborted) timer = setTimeout(() => void (working = look()), pauseMs).unref();
+  const checkAfter = (): void => {
+    if (!stop.signal.aborted) timer = setTimeout(() => void (working = check()), pauseMs).unref();
   };
-  lookAfter();
+  checkAfter();
   return {
     close: async () => {
       stop.abort();
