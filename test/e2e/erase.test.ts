@@ -90,7 +90,7 @@ describe("kbsync erase", () => {
     expect(stdout).toMatch(/10 files, 0 changes|10 files/);
   });
 
-  it("erases all below a folder by a running daemon, and names the backups", async () => {
+  it("erases all below a folder by a running daemon, removes the copies of killed plans, and names the backups", async () => {
     const files = Array.from({ length: 5 }, () => writeCanary("private"));
     writeOthers();
     // The copy of a plan whose process was killed, which the daemon removes at its start.
@@ -102,6 +102,8 @@ describe("kbsync erase", () => {
       const backup = join(base, "backup");
       expect(await run("backup", backup)).toMatchObject({ code: 0 });
       rmSync(docs("private"), { recursive: true });
+      mkdirSync(join(state(), "plan-99999999-b"));
+      writeFileSync(join(state(), "plan-99999999-b", "ledger.db"), files[0]?.path ?? "");
       const erased = await run("erase", "docs/private", "--json");
       expect(erased).toMatchObject({ code: 0 });
       const report = JSON.parse(erased.stdout) as { service: { remains: { kind: string; name: string }[] } };

@@ -12,8 +12,8 @@ import { openLog } from "../terminal/log.ts";
 import type { CommonOptions } from "../output/options.ts";
 import { counted } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
-import { withRemains } from "../state/remains.ts";
-import { makeStateFolder } from "../state/state-folder.ts";
+import { completeErasure } from "../state/remains.ts";
+import { makeStateFolder, type StateFolder } from "../state/state-folder.ts";
 
 interface EraseOptions extends CommonOptions {
   readonly document?: string;
@@ -52,20 +52,29 @@ async function run(context: Context, path: string | undefined, options: EraseOpt
       hint: "`kbsync erase --help` shows examples of each.",
     });
   }
-  const done = (await operator.ask("erase", request)) ?? (await eraseAlone(context, operator, request));
-  const report = withRemains(done, makeStateFolder(operator.config.stateDir));
+  const report = (await operator.ask("erase", request)) ?? (await eraseAlone(context, operator, request));
   if (options.json === true) printJson(context, report);
   else context.stdout.write(reportText(report, report.service.remains));
 }
 
-/** Erases while no daemon runs. Starts the embedded service for this time unless it runs. */
+/** Erases while no daemon runs, and reports as a daemon does. */
 async function eraseAlone(
   context: Context,
   operator: Operator,
   request: RequestOf<"erase">,
 ): Promise<Erased> {
+  const state = makeStateFolder(operator.config.stateDir);
+  return completeErasure(await eraseWithService(context, operator, request, state), state);
+}
+
+/** Erases with the ledger and the service. Starts the embedded service for this time unless it runs. */
+async function eraseWithService(
+  context: Context,
+  operator: Operator,
+  request: RequestOf<"erase">,
+  state: StateFolder,
+): Promise<Erased> {
   const { config } = operator;
-  const state = makeStateFolder(config.stateDir);
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY, context.invocation);
   const service = await reachService(config, state, context.env, log);
   try {

@@ -14,7 +14,6 @@ import { openKnownFiles } from "../state/known-files.ts";
 import { openLog } from "../terminal/log.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
 import { ledgerOf } from "../state/receipt.ts";
-import { withRemains } from "../state/remains.ts";
 import {
   ensureTokenSecret,
   makeStateFolder,
@@ -143,10 +142,7 @@ function callerWith(
 function daemonFor(state: StateFolder): CallerDaemon {
   return {
     plan: (limit, signal) => askDaemon(state.path, "plan", { limit }, { signal }),
-    erase: async (document, signal) => {
-      const done = await askDaemon(state.path, "erase", { document }, { signal });
-      return done && withRemains(done, state);
-    },
+    erase: (document, signal) => askDaemon(state.path, "erase", { document }, { signal }),
   };
 }
 

@@ -19,6 +19,7 @@ import type { ConfigChange } from "../state/config-change.ts";
 import { type FolderChangesOptions, openFolderChanges } from "../state/folder-changes.ts";
 import { type InstanceFacts, registerInstance } from "../state/instances.ts";
 import { removePlanCopies } from "../state/plan-copies.ts";
+import { completeErasure } from "../state/remains.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import type { Supervised, Supervisor } from "../systemd/supervise.ts";
 import { sourcesInUnit, watchUnit } from "../systemd/unit-sources.ts";
@@ -139,7 +140,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
 
 /** Plans passes of the running daemon. Removes first what plans of killed processes left. */
 function openPlans({ state, log }: DaemonRun, ground: () => Ground): DaemonProgram["plan"] {
-  for (const problem of removePlanCopies(state)) log.warn(problem);
+  for (const problem of removePlanCopies(state, { own: true })) log.warn(problem);
   return openPlanning(
     state,
     () => ground().config,
@@ -185,7 +186,7 @@ interface RunProgram extends DaemonProgram {
 }
 
 function programOf(
-  { edits }: DaemonRun,
+  { edits, state }: DaemonRun,
   reloads: Reloads,
   config: () => Config,
   plan: DaemonProgram["plan"],
@@ -195,6 +196,7 @@ function programOf(
   return {
     reload,
     plan,
+    completeErasure: (done) => completeErasure(done, state),
     ...openFolderChanges({ ...edits, config, reload, onDelete: (folder) => removed.push(folder) }),
     takeRemoved: () => {
       const taken = removed;

@@ -20,7 +20,7 @@ export async function openOnCopy(
   open: (state: StateFolder) => Daemon,
 ): Promise<{ readonly daemon: Daemon; readonly close: () => Promise<void> }> {
   // The start of the daemon reports copies that cannot be removed; a plan does not need that.
-  removePlanCopies(state);
+  removePlanCopies(state, { own: true });
   const copy = makePlanCopy(state);
   const discard = (): void => rmSync(copy, { recursive: true, force: true });
   try {

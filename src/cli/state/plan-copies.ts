@@ -18,14 +18,14 @@ export function makePlanCopy({ path }: StateFolder): string {
 }
 
 /**
- * Removes the copies that processes left when they were killed, and those of this process, which must have none in use. Returns
- * what could not be removed, with the reason.
+ * Removes the copies that processes left when they were killed, and with `own` those of this process, which must then have none in
+ * use. Returns what could not be removed, with the reason.
  */
-export function removePlanCopies({ path }: StateFolder): readonly string[] {
+export function removePlanCopies({ path }: StateFolder, { own }: { own: boolean }): readonly string[] {
   const problems: string[] = [];
   for (const name of readdirSync(path)) {
     const pid = Number(NAME.exec(name)?.[1] ?? Number.NaN);
-    if (Number.isNaN(pid) || (pid !== process.pid && isAlive(pid))) continue;
+    if (Number.isNaN(pid) || (pid === process.pid ? !own : isAlive(pid))) continue;
     const copy = join(path, name);
     try {
       rmSync(copy, { recursive: true, force: true });

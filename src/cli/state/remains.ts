@@ -4,14 +4,17 @@ import { knownBackups } from "../../backup/known-backups.ts";
 import { shellWord } from "../../lib/shell-word.ts";
 import type { Erased } from "../../wire/daemon.ts";
 import type { Remainder } from "../../wire/erasure.ts";
+import { removePlanCopies } from "./plan-copies.ts";
 import type { StateFolder } from "./state-folder.ts";
 
 /** Copies of ledger and store that kbsync made before an upgrade, a recovery or a restore, or for a plan, by their names. */
 const COPIES =
   /\.version-\d+(?:\.partial.*)?$|^before-restore-|^restore$|^plan-\d+-|^ledger\.db\.(?!version-).+/;
 
-/** Adds what an erasure leaves in a state folder and its backups to its report. */
-export function withRemains(done: Erased, state: StateFolder): Erased {
+/** Removes the copies of plans that were killed, and adds what is left in a state folder and its backups to the report of an erasure. */
+export function completeErasure(done: Erased, state: StateFolder): Erased {
+  // A copy that cannot be removed is named below.
+  removePlanCopies(state, { own: false });
   const remains = [...done.service.remains, ...remainsOf(state)];
   return { ...done, service: { ...done.service, remains } };
 }

@@ -11,4 +11,5 @@ export const FIXED_PROGRAM: DaemonProgram = {
   add: noFolders,
   remove: noFolders,
   plan: noFolders,
+  completeErasure: (done) => done,
 };
