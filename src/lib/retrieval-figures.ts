@@ -1,3 +1,5 @@
+import { byRank } from "./by-rank.ts";
+
 /** Figures of a set of questions; each but `medianMs` is from 0 to 1. */
 export interface Figures {
   readonly questions: number;
@@ -46,12 +48,6 @@ export function figuresOf(outcomes: readonly (Scored & { readonly ms: number | n
   };
 }
 
-/** A passage that a search returned. */
-export interface FoundPassage {
-  readonly content: string;
-  readonly isExpected: boolean;
-}
-
 /** Result of a question. */
 export interface Scored {
   /** Rank of the first passage from an expected file, from 1; null: none among them. */
@@ -60,13 +56,46 @@ export interface Scored {
   readonly answered: boolean | null;
 }
 
-/** Scores the passages of a question, best first. */
-export function scoreOf(passages: readonly FoundPassage[], answer: string | undefined): Scored {
-  const at = passages.findIndex(({ isExpected }) => isExpected);
-  const first = passages.slice(0, ANSWER_DEPTH);
-  return {
-    rank: at === -1 ? null : at + 1,
-    answered: answer === undefined ? null : first.some(({ content }) => containsAnswer(content, answer)),
+/** A result of a search. */
+interface FoundResult {
+  readonly id: string;
+  readonly score: number;
+  readonly payload: { readonly content: string };
+}
+
+/** Scores the results of a question, of one search or of several together, and returns the first of them. */
+export function scoreResults<R extends FoundResult>(
+  results: readonly R[],
+  isExpected: (result: R) => boolean,
+  answer: string | undefined,
+): Scored & { readonly first: readonly R[] } {
+  const best = results.toSorted(byRank).slice(0, DEPTH);
+  const first = best.slice(0, ANSWER_DEPTH);
+  const at = best.findIndex(isExpected);
+  const isIn = ({ payload }: R): boolean => containsAnswer(payload.content, answer ?? "");
+  return { rank: at === -1 ? null : at + 1, answered: answer === undefined ? null : first.some(isIn), first };
+}
+
+/**
+ * Returns whether a document is expected: by its id, by its path below the synced folder, by a folder above it (with a slash at the
+ * end) or by a glob. `globOf` compiles what may match several paths, and returns undefined for a plain path.
+ */
+export function expectedDocuments(
+  expect: readonly string[],
+  globOf: (expected: string) => ((path: string) => boolean) | undefined,
+): (path: string | undefined, id?: string) => boolean {
+  const names = new Set(expect.map(comparablePath));
+  const folders = [...names].filter((name) => name.endsWith("/"));
+  const globs = [...names].flatMap((name) => globOf(name) ?? []);
+  return (path, id) => {
+    if (id !== undefined && names.has(id)) return true;
+    if (path === undefined) return false;
+    const own = comparablePath(path);
+    return (
+      names.has(own) ||
+      folders.some((folder) => own.startsWith(folder)) ||
+      globs.some((matches) => matches(own))
+    );
   };
 }
 
@@ -76,7 +105,7 @@ export function isMissed({ rank, answered }: Scored): boolean {
 }
 
 /** Returns a path as it is compared: some systems store names decomposed, and keyboards type them composed. */
-export function comparablePath(path: string): string {
+function comparablePath(path: string): string {
   return path.replace(/^\.\//, "").normalize("NFC");
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { byRank } from "../lib/by-rank.ts";
 import { codeOf } from "../lib/failure.ts";
 import { QUERY_CHARS_MAX } from "../wire/search.ts";
 import { cutText, fitting } from "./budget.ts";
@@ -8,7 +9,7 @@ import { duplicatesAmong } from "./duplicates.ts";
 import type { KnownFiles } from "./known-files.ts";
 import { readDocument, type ReadOutput } from "./read-tool.ts";
 import { answerReceipt, AnswerReceipt } from "./receipt.ts";
-import { askTargets, byRank, targetOf } from "./search-tool.ts";
+import { askTargets, targetOf } from "./search-tool.ts";
 import { findSources } from "./sources.ts";
 import type { ToolOutput } from "./tool-result.ts";
 

@@ -1,3 +1,4 @@
+import { byRank } from "../lib/by-rank.ts";
 import { firstOfEach } from "../lib/near-duplicates.ts";
 import { DUPLICATE_DOCUMENTS_MAX } from "../wire/context.ts";
 import type { SearchAnswer, SearchResult } from "../wire/search.ts";
@@ -51,9 +52,7 @@ export function withDuplicates<T extends Counted>(result: T, found: readonly Sea
  * Expects each answer's results best first.
  */
 export function collapseAnswers(answers: readonly SearchAnswer[]): SearchAnswer[] {
-  const ranked = answers
-    .flatMap(({ results }) => results)
-    .toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
+  const ranked = answers.flatMap(({ results }) => results).toSorted(byRank);
   const duplicates = duplicatesAmong(ranked);
   return answers.map((answer) => ({
     ...answer,

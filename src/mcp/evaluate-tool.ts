@@ -101,11 +101,19 @@ export async function evaluateSearches(
       came: came.map(({ resourceId, ...rest }) => ({ document_id: resourceId, ...rest })),
     })),
   );
-  const results = report.results.map(({ misses: own, medianMs, ...row }) => ({
-    ...row,
-    median_ms: medianMs,
-    missed: own.length,
-  }));
+  const results = report.results.map(
+    ({ tier, setting, hit1, hit3, mrr, answer, medianMs, fallbacks, misses: own }) => ({
+      tier,
+      setting,
+      hit1,
+      hit3,
+      mrr,
+      answer,
+      median_ms: medianMs,
+      fallbacks,
+      missed: own.length,
+    }),
+  );
   const left = ANSWER_TOKENS - countTokens(JSON.stringify(results));
   const data = { asked: report.asked, results, misses: [...fitting(misses, left)] };
   return { data, text: reportText(data, report, questions) };

@@ -1,3 +1,4 @@
+import { byRank } from "../lib/by-rank.ts";
 import { KbsyncError } from "../lib/failure.ts";
 import { TOKENIZER } from "../lib/tokens.ts";
 import { ANSWER_TOKENS_MIN } from "../wire/context.ts";
@@ -168,11 +169,6 @@ function pageOf<F extends Found>(
   const own = best && found.find((each) => hitIds(each).includes(best.id));
   if (own === undefined || results.includes(own)) return results;
   return [...fitting([own, ...found.filter((each) => each !== own)], tokensMax)];
-}
-
-/** Orders results of several answers as each of them is ordered. */
-export function byRank(a: SearchResult, b: SearchResult): number {
-  return b.score - a.score || (a.id < b.id ? -1 : 1);
 }
 
 /** The range of one search. */

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { answerOf } from "./answers.ts";
 import { ContextFields } from "./context.ts";
 import { readFilter } from "./filter.ts";
+import { hasWildcard } from "../lib/path-glob.ts";
 import { Count, Id, Tier, WireInteger } from "./primitives.ts";
 import { QUERY_CHARS_MAX } from "./search.ts";
 
@@ -9,6 +10,8 @@ import { QUERY_CHARS_MAX } from "./search.ts";
 export const EVAL_QUESTIONS_MAX = 200;
 export const EVAL_PARTS_MAX = 32;
 export const EVAL_SETTINGS_MAX = 8;
+/** Most earlier results to compare with: those of 32 answers in three tiers. */
+const EVAL_EARLIER_MAX = 96;
 /** Longest time for which a request asks questions, and its default. */
 export const EVAL_SECONDS_MAX = 300;
 export const EVAL_SECONDS_DEFAULT = 60;
@@ -32,14 +35,26 @@ export const QuestionFields = {
   answer: z.string().trim().min(1).max(4000).optional(),
 };
 
-/** A question of a request. Its expected files are paths, folders with a slash at the end, or ids of documents. */
+/** Most globs of a question, and their length: each is compared with each passage. */
+export const EVAL_GLOBS_MAX = 10;
+export const EVAL_GLOB_CHARS_MAX = 200;
+
+/** A question of a request. Its expected files are paths, folders with a slash at the end, globs, or ids of documents. */
 export const EvalQuestion = z
   .object({
     ...QuestionFields,
-    expect: QuestionFields.expect.meta({
-      description:
-        "What answers the question, one or several: the string path of a document's metadata, a folder with a slash at the end, or a document's id.",
-    }),
+    expect: QuestionFields.expect
+      .superRefine((all, context) => {
+        const globs = all.filter(hasWildcard);
+        const isLong = globs.some(({ length }) => length > EVAL_GLOB_CHARS_MAX);
+        if (!isLong && globs.length <= EVAL_GLOBS_MAX) return;
+        const message = `at most ${EVAL_GLOBS_MAX} globs of at most ${EVAL_GLOB_CHARS_MAX} characters`;
+        context.addIssue({ code: "custom", message });
+      })
+      .meta({
+        description:
+          "What answers the question, one or several: the string path of a document's metadata, a folder with a slash at the end, a glob (`*`, `?`, `**`), or a document's id.",
+      }),
   })
   .meta({ id: "EvalQuestion" });
 export type EvalQuestion = z.infer<typeof EvalQuestion>;
@@ -57,6 +72,31 @@ const EvalSetting = z.object({
     .optional(),
 });
 
+/** How a question was answered. */
+const Scored = {
+  rank: z
+    .int()
+    .min(1)
+    .nullable()
+    .describe("Of the first passage that was expected; null: none of the first 10."),
+  answered: z.boolean().nullable().describe("Null: the question has no answer."),
+};
+
+/** The result of a question. */
+export const EvalOutcome = z
+  .object({
+    id: z.string().min(1).max(32).describe("Changes with the question, what is expected and the answer."),
+    ...Scored,
+  })
+  .meta({ id: "EvalOutcome" });
+
+/** A result of an earlier answer; its other fields are ignored. */
+const EvalEarlier = z.object({
+  tier: Tier,
+  setting: z.int().min(0),
+  outcomes: z.array(EvalOutcome).max(EVAL_QUESTIONS_MAX),
+});
+
 /** Body of `POST /v1/eval` (an addition). */
 export const EvalBody = z
   .object({
@@ -72,6 +112,13 @@ export const EvalBody = z
       .max(EVAL_SETTINGS_MAX)
       .default([{}])
       .describe("Fields of a search to compare. Default: none."),
+    before: z
+      .array(EvalEarlier)
+      .max(EVAL_EARLIER_MAX)
+      .optional()
+      .describe(
+        "`results` of earlier answers, to compare with: those of the same tier and index of the setting.",
+      ),
     timeout_seconds: WireInteger.pipe(z.int().min(1).max(EVAL_SECONDS_MAX))
       .default(EVAL_SECONDS_DEFAULT)
       .describe("Time after which no further question is asked."),
@@ -85,34 +132,54 @@ const Share = z.number().min(0).max(1);
 export const EvalMiss = z
   .object({
     question: Count.describe("Its index in the request, from 0."),
-    rank: z
-      .int()
-      .min(1)
-      .nullable()
-      .describe("Of the first passage that was expected; null: none of the first 10."),
-    answered: z.boolean().nullable().describe("Null: the question has no answer."),
+    ...Scored,
     came: z
       .array(z.object({ resourceId: Id, path: z.string().nullable(), score: Share }))
       .describe("The first three passages."),
   })
   .meta({ id: "EvalMiss" });
 
+const Figures = {
+  hit1: Share.describe("Share of the questions with an expected file as the first passage."),
+  hit3: Share.describe("Share of those with one among the first three."),
+  mrr: Share.describe("Mean of 1/rank, to rank 10."),
+  answer: Share.nullable().describe(
+    "Share of the answers in the first three passages; null without answers.",
+  ),
+};
+
+const EvalChange = z
+  .object({
+    question: Count.describe("Its index in the request, from 0."),
+    before: z.object(Scored),
+    now: z.object(Scored),
+  })
+  .meta({ id: "EvalChange" });
+
+/** A result compared with an earlier one. */
+export const EvalComparison = z
+  .object({
+    questions: Count.describe("In both, with all that is asked unchanged. The others do not count here."),
+    before: z.object(Figures),
+    now: z.object(Figures),
+    worse: z.array(EvalChange).describe("An expected file ranks lower, or the answer is gone."),
+    better: z.array(EvalChange),
+  })
+  .meta({ id: "EvalComparison" });
+
 /** The figures of the questions in one tier and setting. */
 export const EvalResult = z
   .object({
     tier: Tier,
     setting: Count.describe("Its index in the request, from 0."),
-    hit1: Share.describe("Share of the questions with an expected file as the first passage."),
-    hit3: Share.describe("Share of those with one among the first three."),
-    mrr: Share.describe("Mean of 1/rank, to rank 10."),
-    answer: Share.nullable().describe(
-      "Share of the answers in the first three passages; null without answers.",
-    ),
+    ...Figures,
     medianMs: z.number().min(0),
     fallbacks: Count.describe(
       "Questions that were searched with less than the tier promises, as of a missing model.",
     ),
     misses: z.array(EvalMiss),
+    outcomes: z.array(EvalOutcome).describe("Of the questions that were asked, in their order."),
+    comparison: EvalComparison.nullable().describe("With `before`; null if that has no such result."),
   })
   .meta({ id: "EvalResult" });
 export type EvalResult = z.infer<typeof EvalResult>;

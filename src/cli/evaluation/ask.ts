@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import { codeOf, messageOf } from "../../lib/failure.ts";
-import { ANSWER_DEPTH, DEPTH, scoreOf } from "../../lib/retrieval-figures.ts";
+import { DEPTH, scoreResults } from "../../lib/retrieval-figures.ts";
 import type { ResourceLookup, SourceScope } from "../../sync/operator/resource-lookup.ts";
-import { bestResults, type SearchClient, searchScopes } from "../../sync/operator/search.ts";
+import { type SearchClient, searchScopes } from "../../sync/operator/search.ts";
 import type { Tier } from "../../wire/primitives.ts";
+import type { SearchResult } from "../../wire/search.ts";
 import type { Outcome } from "./outcome.ts";
 import { expectedFiles, isGlob, type Question } from "./questions.ts";
 import { PLAIN, type Setting } from "./setting.ts";
@@ -122,22 +123,21 @@ async function askOne(
     context,
   }));
   const startMs = performance.now();
-  const results = bestResults(await client.search(queries, signal), DEPTH);
+  const answers = await client.search(queries, signal);
   const ms = performance.now() - startMs;
   const matches = expectedFiles(question);
-  const files = results.map(({ payload }) => lookup.fileOf(payload.resourceId));
-  const passages = results.map(({ payload }, at) => {
-    const file = files[at];
-    const isAsked = file !== undefined && (question.source ?? file.source) === file.source;
-    return { content: payload.content, isExpected: isAsked && matches(file.path) };
-  });
+  const fileOf = ({ payload }: SearchResult) => lookup.fileOf(payload.resourceId);
+  const isExpected = (result: SearchResult): boolean => {
+    const file = fileOf(result);
+    return file !== undefined && (question.source ?? file.source) === file.source && matches(file.path);
+  };
+  const results = answers.flatMap((answer) => answer.results);
+  const { first, ...scored } = scoreResults(results, isExpected, question.answer);
   return {
     question,
-    ...scoreOf(passages, question.answer),
+    ...scored,
     ms,
-    came: results
-      .slice(0, ANSWER_DEPTH)
-      .map(({ score }, index) => ({ path: files[index]?.path ?? null, score })),
+    came: first.map((result) => ({ path: fileOf(result)?.path ?? null, score: result.score })),
     problem: isSynced ? null : "no synced file matches what is expected",
   };
 }

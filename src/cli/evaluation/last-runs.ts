@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
-import { type Figures, figuresOf } from "../../lib/retrieval-figures.ts";
+import { compareResults, type Comparison, questionId } from "../../lib/compare-results.ts";
 import { Tier } from "../../wire/primitives.ts";
 import { writeStateFile } from "../state/state-folder.ts";
 import type { Outcome } from "./outcome.ts";
-import { type Question, questionId } from "./questions.ts";
+import type { Question } from "./questions.ts";
 
 const Result = z.object({ id: z.string(), rank: z.int().nullable(), answered: z.boolean().nullable() });
 const LastRun = z.object({
@@ -22,24 +22,11 @@ const LastRuns = z.object({ runs: z.array(LastRun) });
 
 /** The last run of a file of questions in a tier. */
 export type LastRun = z.infer<typeof LastRun>;
-/** A question's result, then or now. */
-export type Result = Pick<z.infer<typeof Result>, "rank" | "answered">;
-
-/** A question whose result changed. */
-export interface Change {
-  readonly question: Question;
-  readonly before: Result;
-  readonly now: Result;
-}
 
 /** A run compared with the last one, over the questions that are in both unchanged. */
-export interface Comparison {
+export interface RunComparison extends Comparison<Question> {
   /** Time of the last run. */
   readonly at: string;
-  readonly before: Figures;
-  readonly now: Figures;
-  readonly worse: readonly Change[];
-  readonly better: readonly Change[];
 }
 
 /** Maximum number of stored runs; the oldest are removed. With 2,000 questions each, they take 3 MB. */
@@ -88,32 +75,10 @@ export function runOf(asked: Asked, at: string, outcomes: readonly Outcome[]): L
   return { ...asked, at, results };
 }
 
-/**
- * Compares a run with the last one. A question got worse if an expected file ranks lower or its answer is no longer in the
- * passages, and better if neither got worse and one improved. Pure.
- */
-export function compareRuns(last: LastRun, outcomes: readonly Outcome[]): Comparison {
-  const byId = new Map(last.results.map((result) => [result.id, result]));
-  const changes = outcomes.flatMap(({ question, rank, answered }): Change[] => {
-    const before = byId.get(questionId(question));
-    return before === undefined ? [] : [{ question, before, now: { rank, answered } }];
-  });
-  const isWorse = ({ before, now }: Change): boolean => isBelow(now, before);
-  const isBetter = ({ before, now }: Change): boolean => isBelow(before, now);
-  const figures = (results: readonly Result[]): Figures =>
-    figuresOf(results.map((result) => ({ ...result, ms: null })));
-  return {
-    at: last.at,
-    before: figures(changes.map(({ before }) => before)),
-    now: figures(changes.map(({ now }) => now)),
-    worse: changes.filter(isWorse),
-    better: changes.filter((change) => !isWorse(change) && isBetter(change)),
-  };
-}
-
-/** Whether one result is below another in rank or answer. */
-function isBelow(one: Result, other: Result): boolean {
-  return (one.rank ?? Infinity) > (other.rank ?? Infinity) || Number(one.answered) < Number(other.answered);
+/** Compares a run with the last one. Pure. */
+export function compareRuns(last: LastRun, outcomes: readonly Outcome[]): RunComparison {
+  const results = outcomes.map((outcome) => ({ ...outcome, id: questionId(outcome.question) }));
+  return { at: last.at, ...compareResults(last.results, results) };
 }
 
 function runsFile(stateDir: string): string {

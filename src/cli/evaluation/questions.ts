@@ -1,11 +1,10 @@
-import { hash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import picomatch from "picomatch";
 import { z } from "zod";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { lazyModule } from "../../lib/lazy-module.ts";
-import { comparablePath } from "../../lib/retrieval-figures.ts";
+import { expectedDocuments } from "../../lib/retrieval-figures.ts";
 import { jsonPath, schemaProblems } from "../../lib/schema-issue.ts";
 import { compileGlob } from "../../sync/rules/globs.ts";
 import { QuestionFields } from "../../wire/evaluation.ts";
@@ -84,19 +83,12 @@ export function parseQuestions(text: string, file: string): readonly Question[] 
   }));
 }
 
-/** Names a question in the results of earlier runs: changes with everything but its line. */
-export function questionId({ question, expect, answer, source }: Question): string {
-  return hash("sha256", JSON.stringify([question, expect, answer ?? null, source ?? null])).slice(0, 16);
-}
-
 /** Returns whether a file, by its path below the source, is one of the expected ones. */
 export function expectedFiles({ expect }: Pick<Question, "expect">): (path: string) => boolean {
-  const paths = new Set(expect.map(comparablePath));
-  const globs = expect.filter(isGlob).map((glob) => compileGlob(comparablePath(glob)));
-  return (path) => {
-    const own = comparablePath(path);
-    return paths.has(own) || globs.some((glob) => glob.matchesFile(own));
-  };
+  return expectedDocuments(expect, (text) => {
+    const glob = isGlob(text) ? compileGlob(text) : undefined;
+    return glob && ((path) => glob.matchesFile(path));
+  });
 }
 
 /** Whether an expectation may match several files. */

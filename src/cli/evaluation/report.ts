@@ -1,10 +1,19 @@
 import { basename } from "node:path";
-import { ANSWER_DEPTH, DEPTH, type Figures, HIT_DEPTH, isMissed } from "../../lib/retrieval-figures.ts";
+import type { Change } from "../../lib/compare-results.ts";
+import {
+  ANSWER_DEPTH,
+  DEPTH,
+  type Figures,
+  HIT_DEPTH,
+  isMissed,
+  type Scored,
+} from "../../lib/retrieval-figures.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import { counted, localTime, thousands } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
 import type { Outcome } from "./outcome.ts";
-import type { Change, Comparison, Result } from "./last-runs.ts";
+import type { RunComparison } from "./last-runs.ts";
+import type { Question } from "./questions.ts";
 import { settingName } from "./setting.ts";
 
 /** A run in one tier. */
@@ -17,7 +26,7 @@ export interface TierReport {
   readonly figures: Figures;
   readonly outcomes: readonly Outcome[];
   /** Null: the questions were not asked in this tier before. */
-  readonly last: Comparison | null;
+  readonly last: RunComparison | null;
 }
 
 /** A figure that a threshold can be set for. */
@@ -169,13 +178,13 @@ function listText(lines: readonly string[], items: number): string {
     .join("");
 }
 
-function changeWords(name: string, { question, before, now }: Change): string {
+function changeWords(name: string, { question, before, now }: Change<Question>): string {
   const parts: string[] = [];
   if (before.rank !== now.rank) parts.push(`${rankWords(before)} → ${rankWords(now)}`);
   if (before.answered !== now.answered) parts.push(now.answered === true ? "answer found" : "answer lost");
   return `${name}:${question.line}  ${visibleLine(question.question)}: ${parts.join(", ")}`;
 }
 
-function rankWords({ rank }: Result): string {
+function rankWords({ rank }: Scored): string {
   return rank === null ? `not in ${DEPTH}` : `rank ${rank}`;
 }

@@ -1,3 +1,4 @@
+import { byRank } from "../../lib/by-rank.ts";
 import { firstOfEach } from "../../lib/near-duplicates.ts";
 import { countTokens } from "../../lib/tokens.ts";
 import type { KnowledgePart } from "../../wire/agent.ts";
@@ -61,9 +62,7 @@ export async function findPassages(
       passages.map((chunk, at) => Object.assign(chunk, { score: results[at]?.score ?? 0 })),
   );
   // Parts of an agent's knowledge may overlap.
-  const ranked = [...new Map(found.map((passage) => [passage.id, passage])).values()].toSorted(
-    (a, b) => b.score - a.score || (a.id < b.id ? -1 : 1),
-  );
+  const ranked = [...new Map(found.map((passage) => [passage.id, passage])).values()].toSorted(byRank);
   const firsts = firstOfEach(ranked.map(({ text }) => text));
   const unique = ranked.filter((_, at) => firsts[at] === at);
   const passages = withinTokens(unique, around.max_tokens ?? Infinity).map((passage, at) =>

@@ -1,13 +1,14 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
+import { compareResults, type IdentifiedResult, questionId } from "../../lib/compare-results.ts";
+import { hasWildcard, pathGlob } from "../../lib/path-glob.ts";
 import {
-  ANSWER_DEPTH,
-  comparablePath,
   DEPTH,
+  expectedDocuments,
+  type Figures,
   figuresOf,
   isMissed,
-  scoreOf,
-  type Scored,
+  scoreResults,
 } from "../../lib/retrieval-figures.ts";
 import type { FoundResult } from "../../wire/answers.ts";
 import type { EvalAnswer, EvalBody, EvalQuestion, EvalResult } from "../../wire/evaluation.ts";
@@ -15,6 +16,7 @@ import { Tier } from "../../wire/primitives.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { noCollection } from "./list.ts";
 import { queryResources } from "./query.ts";
+import { openQuestionVectors } from "./question-vectors.ts";
 import type { Searched } from "./receipt.ts";
 
 /** Longest wait for the rate without a look at whether the service ends. */
@@ -26,13 +28,14 @@ export interface EvalTurns {
   readonly signal: AbortSignal;
   /** Counts a search against the rate of the caller's key. Throws `rate_limited`, and what a key that has ended is refused with. */
   readonly take: () => Promise<void>;
+  /** Runs a search when it is the account's turn. */
   readonly during: <T>(search: () => Promise<T>) => Promise<T>;
   /** Monotonic. */
   readonly nowMs: () => number;
 }
 
 /** What a question gave in one tier and setting. */
-interface Outcome extends Scored {
+interface Outcome extends IdentifiedResult {
   readonly ms: number;
   readonly isFallback: boolean;
   /** Without texts, which may be long. */
@@ -58,7 +61,7 @@ interface Row {
 export async function evaluate(
   kb: KnowledgeBase,
   accountId: string,
-  { questions, parts, settings, timeout_seconds: seconds }: EvalBody,
+  { questions, parts, settings, before, timeout_seconds: seconds }: EvalBody,
   turns: EvalTurns,
 ): Promise<EvalAnswer["data"]> {
   const endMs = turns.nowMs() + seconds * 1000;
@@ -83,7 +86,8 @@ export async function evaluate(
     rows.forEach((row, at) => row.outcomes.push(...outcomes.slice(at, at + 1)));
     asked += 1;
   }
-  return { asked, questions: questions.length, results: asked === 0 ? [] : rows.map(resultOf) };
+  const results = asked === 0 ? [] : rows.map((row) => resultOf(row, before));
+  return { asked, questions: questions.length, results };
 }
 
 async function findParts(
@@ -111,33 +115,36 @@ async function askInAll(
   turns: EvalTurns,
 ): Promise<readonly Outcome[] | undefined> {
   const outcomes: Outcome[] = [];
-  const isExpected = expectedDocument(question.expect);
+  const { question: query, expect, answer } = question;
+  const names = expectedDocuments(expect, (text) => (hasWildcard(text) ? pathGlob(text) : undefined));
+  const isExpected = ({ payload }: FoundResult): boolean => names(payload.filePath, payload.resourceId);
+  const vectors = openQuestionVectors(turns.nowMs);
   for (const { parts, setting } of rows) {
     const results: FoundResult[] = [];
+    const savedMs = vectors.savedMs();
     let isFallback = false;
     let ms = 0;
     for (const part of parts) {
       if (!(await takeTurn(kb, turns, endMs))) return undefined;
-      const startMs = turns.nowMs();
-      const body = { query: question.question, top_k: DEPTH, ...setting };
-      const found = await turns.during(() => queryResources(kb, accountId, part, body));
-      const tookMs = turns.nowMs() - startMs;
+      const [found, tookMs] = await turns.during(async () => {
+        const startMs = turns.nowMs();
+        const body = { query, top_k: DEPTH, ...setting };
+        const outcome = await queryResources(kb, accountId, part, body, vectors.once);
+        return [outcome, turns.nowMs() - startMs] as const;
+      });
       kb.usage.noteSearch(accountId, tookMs / 1000);
       results.push(...found.results);
       isFallback ||= found.fallback !== undefined;
       ms += tookMs;
     }
-    const best = results.toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)).slice(0, DEPTH);
-    const passages = best.map(({ payload }) => ({
-      content: payload.content,
-      isExpected: isExpected(payload),
-    }));
-    const came = best.slice(0, ANSWER_DEPTH).map(({ score, payload: { resourceId, filePath } }) => ({
+    ms += vectors.savedMs() - savedMs;
+    const { first, ...scored } = scoreResults(results, isExpected, answer);
+    const came = first.map(({ score, payload: { resourceId, filePath } }) => ({
       resourceId,
       path: filePath ?? null,
       score,
     }));
-    outcomes.push({ ...scoreOf(passages, question.answer), ms, isFallback, came });
+    outcomes.push({ id: questionId(question), ...scored, ms, isFallback, came });
   }
   return outcomes;
 }
@@ -163,23 +170,47 @@ async function takeTurn(
   }
 }
 
-/** Returns whether a document is an expected one, by its path, a folder above it, or its id. */
-function expectedDocument(expect: readonly string[]): (payload: FoundResult["payload"]) => boolean {
-  const names = new Set(expect.map(comparablePath));
-  const folders = [...names].filter((name) => name.endsWith("/"));
-  return ({ resourceId, filePath }) => {
-    if (names.has(resourceId)) return true;
-    if (filePath === undefined) return false;
-    const path = comparablePath(filePath);
-    return names.has(path) || folders.some((folder) => path.startsWith(folder));
-  };
-}
-
-function resultOf({ tier, at: setting, outcomes }: Row): EvalResult {
-  const { hit1, hit3, mrr, answer, medianMs } = figuresOf(outcomes);
+/** The result of a row, compared with earlier results of the same tier and setting if there are any. */
+function resultOf({ tier, at: setting, outcomes }: Row, before: EvalBody["before"]): EvalResult {
+  const figures = figuresOf(outcomes);
   const misses = outcomes.flatMap(({ rank, answered, came }, question) =>
     isMissed({ rank, answered }) ? [{ question, rank, answered, came }] : [],
   );
   const fallbacks = outcomes.filter(({ isFallback }) => isFallback).length;
-  return { tier, setting, hit1, hit3, mrr, answer, medianMs: medianMs ?? 0, fallbacks, misses };
+  const earlier = before?.filter((result) => result.tier === tier && result.setting === setting) ?? [];
+  return {
+    tier,
+    setting,
+    ...sharesOf(figures),
+    medianMs: figures.medianMs ?? 0,
+    fallbacks,
+    misses,
+    outcomes: outcomes.map(({ id, rank, answered }) => ({ id, rank, answered })),
+    comparison:
+      earlier.length === 0
+        ? null
+        : compared(
+            earlier.flatMap((result) => result.outcomes),
+            outcomes,
+          ),
+  };
+}
+
+function compared(
+  earlier: readonly IdentifiedResult[],
+  outcomes: readonly Outcome[],
+): NonNullable<EvalResult["comparison"]> {
+  const numbered = outcomes.map((outcome, question) => ({ ...outcome, question }));
+  const { before, now, worse, better } = compareResults(earlier, numbered);
+  return {
+    questions: now.questions,
+    before: sharesOf(before),
+    now: sharesOf(now),
+    worse: [...worse],
+    better: [...better],
+  };
+}
+
+function sharesOf({ hit1, hit3, mrr, answer }: Figures): Pick<Figures, "hit1" | "hit3" | "mrr" | "answer"> {
+  return { hit1, hit3, mrr, answer };
 }

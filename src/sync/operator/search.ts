@@ -1,3 +1,4 @@
+import { byRank } from "../../lib/by-rank.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { countTokens } from "../../lib/tokens.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
@@ -88,7 +89,7 @@ export function bestResults(
 ): SearchResult[] {
   const best = answers
     .flatMap(({ results }) => results)
-    .toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
+    .toSorted(byRank)
     .slice(0, topK);
   if (answers.length === 1) return best;
   let text = "";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { expectedFiles, parseQuestions, questionId } from "../../../src/cli/evaluation/questions.ts";
+import { expectedFiles, parseQuestions, type Question } from "../../../src/cli/evaluation/questions.ts";
+import { questionId } from "../../../src/lib/compare-results.ts";
 import { codeOf, messageOf } from "../../../src/lib/failure.ts";
 
 const FILE = "/work/q.yaml";
@@ -105,9 +106,16 @@ describe("expected files", () => {
 });
 
 it("a question keeps its id when it moves to another line, and not when anything else of it changes", () => {
-  const question = { question: "who?", expect: ["a.md"], answer: undefined, source: undefined, line: 1 };
+  const question: Question = {
+    question: "who?",
+    expect: ["a.md"],
+    answer: undefined,
+    source: undefined,
+    line: 1,
+  };
   const id = questionId(question);
-  expect(questionId({ ...question, line: 9 })).toBe(id);
+  const moved: Question = { ...question, line: 9 };
+  expect(questionId(moved)).toBe(id);
   const others = [{ question: "what?" }, { expect: ["b.md"] }, { answer: "x" }, { source: "/docs" }];
   for (const change of others) expect(questionId({ ...question, ...change })).not.toBe(id);
 });

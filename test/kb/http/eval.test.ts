@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Refusal } from "../../../src/kb/resources/refusal.ts";
+import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 import { createBody, openRunning, type Answered, type Running } from "../service/running.ts";
 import { withMethods } from "../store/with-methods.ts";
 
@@ -78,10 +79,56 @@ it("takes a folder and a document's id as what is expected", async () => {
   expect(json.data.results[0]).toMatchObject({ hit1: 0, answer: 1 });
 });
 
+it("takes globs as what is expected", async () => {
+  const [first] = QUESTIONS;
+  for (const [glob, hit1] of [
+    ["hand*/d?me.md", 1],
+    ["**/dome.md", 1],
+    ["d*.md", 1],
+    ["kitchen/**", 0],
+  ]) {
+    const { json } = await evaluate({ questions: [{ ...first, expect: glob }] });
+    expect([glob, json.data.results[0].hit1]).toEqual([glob, hit1]);
+  }
+});
+
+it("compares with results of an earlier answer, question by question", async () => {
+  const earlier = (await evaluate({ questions: QUESTIONS })).json.data.results;
+  const outcomes = [
+    { rank: 1, answered: true },
+    { rank: 1, answered: null },
+    { rank: null, answered: false },
+  ];
+  expect(earlier[0]).toMatchObject({ outcomes, comparison: null });
+  const [dome, mirrors, bread] = QUESTIONS;
+  const changed = [bread, { ...mirrors, expect: "gone.md" }, dome];
+  const before = [
+    { ...earlier[0], outcomes: [{ ...earlier[0].outcomes[0], rank: 2 }, ...earlier[0].outcomes.slice(1)] },
+  ];
+  const { json } = await evaluate({ questions: changed, before });
+  expect(json.data.results[0].comparison).toEqual({
+    questions: 2,
+    before: { hit1: 0, hit3: 1 / 2, mrr: 1 / 4, answer: 1 / 2 },
+    now: { hit1: 1 / 2, hit3: 1 / 2, mrr: 1 / 2, answer: 1 / 2 },
+    worse: [],
+    better: [{ question: 2, before: { rank: 2, answered: true }, now: { rank: 1, answered: true } }],
+  });
+  const other = await evaluate({ questions: changed, before: [{ ...earlier[0], tier: "moderate" }] });
+  expect(other.json.data.results[0].comparison).toBeNull();
+});
+
 it.each([
   ["no questions", { questions: [] }, 400, "questions"],
   ["a question without what is expected", { questions: [{ question: "why" }] }, 400, "questions[0].expect"],
   ["too many questions", { questions: Array.from({ length: 201 }, () => QUESTIONS[0]) }, 400, "questions"],
+  ["a long glob", { questions: [{ question: "why", expect: "*".repeat(201) }] }, 400, "questions[0].expect"],
+  [
+    "many globs",
+    { questions: [{ question: "why", expect: Array.from({ length: 11 }, (_, at) => `*${at}`) }] },
+    400,
+    "questions[0].expect",
+  ],
+  ["an earlier result of no tier", { questions: QUESTIONS, before: [{}] }, 400, "before[0].tier"],
   [
     "a foreign collection",
     { questions: QUESTIONS, parts: [{ collection_id: "f".repeat(24), owner_id: "o" }] },
@@ -109,6 +156,55 @@ it("runs one evaluation of an account at a time", async () => {
   expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 503]);
   expect(both.find(({ status }) => status === 503)?.json.error.code).toBe("overloaded");
   expect((await evaluate({ questions: QUESTIONS })).status).toBe(200);
+});
+
+it("lets more accounts evaluate at a time than it searches for, and delays none until another ends", async () => {
+  const many = Array.from({ length: 100 }, () => QUESTIONS[0]);
+  const accounts = Array.from({ length: 8 }, (_, at) => `account-${at}`);
+  const answers = await Promise.all(
+    accounts.map(async (account) => {
+      const key = await running.issueKey(account, ["read", "write"]);
+      const { json } = await running.send("GET", "/api/rag/collections", { key });
+      const [{ _id: collectionId }] = json.data.collections;
+      const part = { collection_id: collectionId, owner_id: "observatory" };
+      const answered = await evaluate({ questions: many, parts: [part] }, key);
+      return [answered.status, answered.json.data?.asked];
+    }),
+  );
+  expect(answers).toEqual(accounts.map(() => [200, 100]));
+});
+
+it("embeds a question once for all settings and tiers, and once more when that failed", async () => {
+  const real = hashedEmbedder();
+  const asked: string[] = [];
+  let failures = 1;
+  const queries = {
+    ...real,
+    embed: async (texts: readonly string[]) => {
+      asked.push(...texts);
+      if (failures-- > 0) throw new Error("busy");
+      return real.embed(texts);
+    },
+  };
+  const embedding = await openRunning({ openEmbedder: async () => ({ ...real, queries }) });
+  try {
+    const create = async (details: string) => {
+      const body = createBody({ content: "The dome.", owner_id: "o", collection_details: details });
+      const { collectionId } = (await embedding.send("POST", "/api/rag/resource", { body })).json.data;
+      return { collection_id: collectionId, owner_id: "o" };
+    };
+    const { json } = await embedding.send("POST", "/v1/eval", {
+      body: {
+        questions: ["first", "second"].map((question) => ({ question, expect: "a.md" })),
+        parts: [await create("moderate"), await create("high_accuracy")],
+        settings: [{}, { collapse: true }],
+      },
+    });
+    expect(asked).toEqual(["first", "first", "second"]);
+    expect(json.data.results.map(({ fallbacks }: { fallbacks: number }) => fallbacks)).toEqual([1, 0, 0, 0]);
+  } finally {
+    await embedding.close();
+  }
 });
 
 it("counts each search against the rate of the key, and answers what was asked when the time ends", async () => {

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from "fastify";
+import { openGate } from "../../../lib/gate.ts";
 import { EvalAnswer, EvalBody } from "../../../wire/evaluation.ts";
 import { ROUTES } from "../../../wire/routes.ts";
 import { evaluate } from "../../resources/evaluate.ts";
@@ -9,14 +10,21 @@ import { readBody } from "../body/validate.ts";
 
 /** Two hundred questions of 100 expected paths, of usual lengths. */
 const EVAL_BODY_BYTES_MAX = 1024 * 1024;
-/** Evaluations at a time, of all accounts; each account has one. */
-const EVALS_MAX = 4;
+/** Searches of evaluations at a time. The accounts that evaluate take turns, and each runs one evaluation. */
+const SEARCHES_MAX = 4;
+/** Accounts whose searches may wait. */
+const ACCOUNTS_MAX = 10_000;
 /** Time after which a refused evaluation may be repeated. */
 const RETRY_SECONDS = 10;
 
 /** Adds the evaluation of searches (an addition). */
 export function addEvalRoutes(server: FastifyInstance, parts: HttpParts): void {
   const running = new Set<string>();
+  const gate = openGate({
+    width: SEARCHES_MAX,
+    lineMax: ACCOUNTS_MAX,
+    full: () => overloaded("More evaluations are running than the service takes."),
+  });
   addOperation(server, parts, {
     method: "POST",
     url: ROUTES.evaluate,
@@ -30,19 +38,15 @@ export function addEvalRoutes(server: FastifyInstance, parts: HttpParts): void {
     bodyBytesMax: EVAL_BODY_BYTES_MAX,
     handle: async (request, accountId, _context, _share, disconnected) => {
       const body = readBody(EvalBody, request.body);
-      if (running.has(accountId) || running.size >= EVALS_MAX) {
-        const whose = running.has(accountId) ? "of this account" : "of other accounts";
-        throw new Refusal("overloaded", `An evaluation ${whose} is running.`, {
-          retryAfterSeconds: RETRY_SECONDS,
-        });
-      }
+      if (running.has(accountId)) throw overloaded("An evaluation of this account is running.");
       const { sha256 } = callerOf(request);
+      const signal = disconnected();
       running.add(accountId);
       try {
         const report = await evaluate(parts.kb, accountId, body, {
-          signal: disconnected(),
+          signal,
           take: async () => void (await parts.keyring.checkHash(sha256, "read")),
-          during: parts.urgent.during,
+          during: (search) => gate.run(() => parts.urgent.during(search), { path: [accountId], signal }),
           nowMs: () => performance.now(),
         });
         return answer(200, "Searches evaluated successfully", report);
@@ -51,4 +55,8 @@ export function addEvalRoutes(server: FastifyInstance, parts: HttpParts): void {
       }
     },
   });
+}
+
+function overloaded(message: string): Refusal {
+  return new Refusal("overloaded", message, { retryAfterSeconds: RETRY_SECONDS });
 }
