@@ -29,6 +29,9 @@ export interface Reached {
 /** The operations of a daemon that tools need. They return undefined if none runs. */
 export interface CallerDaemon {
   plan(limit: number, signal: AbortSignal): Promise<PassPlan | undefined>;
-  /** Erases a document everywhere, and names what remains. */
-  erase(documentId: string, signal: AbortSignal): Promise<Erased | undefined>;
+  /** Erases a document, or all of an owner, everywhere, and names what remains. */
+  erase(
+    request: { readonly document: string } | { readonly owner: string },
+    signal: AbortSignal,
+  ): Promise<Erased | undefined>;
 }

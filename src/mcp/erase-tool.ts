@@ -2,8 +2,9 @@ import { z } from "zod";
 import { KbsyncError } from "../lib/failure.ts";
 import type { Erased } from "../wire/daemon.ts";
 import type { ErasureReport } from "../wire/erasure.ts";
-import { cutText, fitting } from "./budget.ts";
+import { cutText } from "./budget.ts";
 import type { Reached } from "./caller.ts";
+import { type Report, ReportCursor, ReportFields, reportAt, reportOf, reportOutput } from "./erase-report.ts";
 import type { KnownFiles } from "./known-files.ts";
 import { mayBeId } from "./named-document.ts";
 import { daemonOf, noDaemon } from "./plan-tool.ts";
@@ -25,31 +26,14 @@ export const EraseInput = z.object({
     .describe(
       "The document's title or path, exactly as read_document returns it. Take it from the person who wants the document erased.",
     ),
+  cursor: ReportCursor,
 });
 export type EraseInput = z.infer<typeof EraseInput>;
 
 /** Result of the tool `erase_document`. */
 export const EraseOutput = z.object({
   document_id: z.string(),
-  service: z
-    .object({
-      documents: z.number(),
-      chunks: z.number(),
-      files: z.number(),
-      requests: z.number(),
-      messages: z.number(),
-      turns: z.number(),
-      images: z.number(),
-    })
-    .describe("What was erased at the service."),
-  machine: z
-    .object({ files: z.number(), texts: z.number(), activities: z.number() })
-    .nullable()
-    .describe("What was erased in the ledger, trash and log of this machine; null: it was not asked."),
-  remains: z
-    .array(z.object({ kind: z.string(), name: z.string(), reason: z.string() }))
-    .describe("What still holds the text, or may hold it; as many as fit into an answer."),
-  remains_total: z.number(),
+  ...ReportFields,
 });
 export type EraseOutput = z.infer<typeof EraseOutput>;
 
@@ -61,9 +45,12 @@ export type EraseOutput = z.infer<typeof EraseOutput>;
 export async function eraseDocument(
   reached: Reached,
   files: KnownFiles,
-  { document: id, confirm }: EraseInput,
+  { document: id, confirm, cursor }: EraseInput,
   signal: AbortSignal,
 ): Promise<ToolOutput<EraseOutput>> {
+  const output = (report: Report): ToolOutput<EraseOutput> =>
+    reportOutput({ document_id: id }, "erase_document", report);
+  if (cursor !== undefined) return output(reportAt(cursor));
   if (!mayBeId(id)) {
     throw new KbsyncError(`${cutText(id, TITLE_CHARS_SHOWN)} is no document_id`, {
       code: "document_unknown",
@@ -77,18 +64,7 @@ export async function eraseDocument(
       hint: "Nothing was erased. Read the document with read_document first, and ask the person who wants it erased.",
     });
   }
-  const done = await eraseAt(reached, files, id, signal);
-  const { remains, ...service } = done.service;
-  const machine =
-    "texts" in done ? { files: done.files, texts: done.texts, activities: done.activities } : null;
-  const data = {
-    document_id: id,
-    service,
-    machine,
-    remains: [...fitting(remains)],
-    remains_total: remains.length,
-  };
-  return { data, text: reportText(data) };
+  return output(reportOf(await eraseAt(reached, files, id, signal)));
 }
 
 /** Returns what confirms the erasure. Throws `still_synced` for a live document of a folder that this machine does not sync. */
@@ -119,25 +95,11 @@ async function eraseAt(
   signal: AbortSignal,
 ): Promise<Erased | { readonly service: ErasureReport }> {
   if (reached.ownsLedger || files.fileOf(id) !== undefined) {
-    const done = await daemonOf(reached).erase(id, signal);
+    const done = await daemonOf(reached).erase({ document: id }, signal);
     if (done === undefined) throw noDaemon(`\`kbsync erase --document ${id}\` erases without one.`);
     return done;
   }
   const report = await reached.service.erase(id, signal);
   if (report !== undefined) return { service: report };
   throw new KbsyncError("the service cannot erase documents", { code: "erase_unsupported" });
-}
-
-function reportText({ document_id, service, machine, remains, remains_total }: EraseOutput): string {
-  const counts = Object.entries(service).map(([what, count]) => `${count} ${what}`);
-  const here = machine === null ? [] : Object.entries(machine).map(([what, count]) => `${count} ${what}`);
-  const more = remains_total - remains.length;
-  return [
-    `Erased document ${document_id}. At the service: ${counts.join(", ")}.`,
-    ...(here.length === 0 ? [] : [`On this machine: ${here.join(", ")}.`]),
-    ...remains.map(
-      ({ kind, name, reason }) => `Left: ${kind} ${cutText(name, TITLE_CHARS_SHOWN)}: ${reason}`,
-    ),
-    ...(more > 0 ? [`And ${more} more.`] : []),
-  ].join("\n");
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { KbsyncError } from "../lib/failure.ts";
-import type { PassPlan } from "../wire/daemon.ts";
-import { fitting } from "./budget.ts";
+import { FILES_MAX } from "../wire/daemon.ts";
+import { Cursor, fitting, NextCursor } from "./budget.ts";
 import type { CallerDaemon, Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
 import type { ToolOutput } from "./tool-result.ts";
@@ -12,6 +12,9 @@ const ACTIONS_MAX = 100;
 /** Arguments of the tool `plan_sync`. */
 export const PlanInput = z.object({
   limit: z.int().min(0).max(ACTIONS_MAX).default(20).describe("Maximum number of listed actions."),
+  cursor: Cursor.describe(
+    "next_cursor of the previous answer. Default: the first actions. Each call plans anew.",
+  ),
 });
 export type PlanInput = z.infer<typeof PlanInput>;
 
@@ -27,7 +30,8 @@ export const PlanOutput = z.object({
   }),
   planned: z
     .array(z.object({ folder: z.string(), path: z.string(), action: z.string() }))
-    .describe("The first ones, as many as fit into an answer."),
+    .describe("By path."),
+  next_cursor: NextCursor,
 });
 export type PlanOutput = z.infer<typeof PlanOutput>;
 
@@ -35,18 +39,34 @@ export type PlanOutput = z.infer<typeof PlanOutput>;
 export async function planSync(
   reached: Reached,
   _files: KnownFiles,
-  { limit }: PlanInput,
+  { limit, cursor }: PlanInput,
   signal: AbortSignal,
 ): Promise<ToolOutput<PlanOutput>> {
-  const plan = await daemonOf(reached).plan(limit, signal);
+  const offset = offsetOf(cursor);
+  const wanted = Math.min(offset + limit, FILES_MAX);
+  const plan = await daemonOf(reached).plan(wanted, signal);
   if (plan === undefined) throw noDaemon("`kbsync sync --dry-run` plans without one.");
   const { counts, estimate } = plan;
-  const planned = plan.planned.map(({ source, path, action }) => ({ folder: source, path, action }));
-  const data = { counts, estimate, planned: [...fitting(planned)] };
-  return { data, text: planText(plan, data.planned) };
+  const rest = plan.planned
+    .slice(offset)
+    .map(({ source, path, action }) => ({ folder: source, path, action }));
+  const planned = [...fitting(rest)];
+  const next = offset + planned.length;
+  const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  const isEnd = planned.length === 0 || next >= Math.min(total, FILES_MAX);
+  const data = { counts, estimate, planned, next_cursor: isEnd ? null : String(next) };
+  return { data, text: planText(data) };
 }
 
-function planText({ counts, estimate }: PassPlan, planned: PlanOutput["planned"]): string {
+function offsetOf(cursor = "0"): number {
+  if (/^\d{1,9}$/.test(cursor)) return Number(cursor);
+  throw new KbsyncError(`${cursor} is no cursor of a plan`, {
+    code: "cursor_invalid",
+    hint: "Send next_cursor of an earlier answer, or none.",
+  });
+}
+
+function planText({ counts, estimate, planned, next_cursor: cursor }: PlanOutput): string {
   const total = Object.entries(counts).map(([action, count]) => `${count} ${action}`);
   if (total.length === 0) return "Nothing would be sent.";
   const { documents, bytes, tokens, unknown, cost } = estimate;
@@ -57,6 +77,7 @@ function planText({ counts, estimate }: PassPlan, planned: PlanOutput["planned"]
     `Actions: ${total.join(", ")}.`,
     `Sends ${documents} documents, ${bytes} bytes, about ${tokens} tokens${unread}${price}.`,
     ...lines,
+    ...(cursor === null ? [] : [`[More actions: call plan_sync with cursor ${cursor}.]`]),
   ].join("\n");
 }
 

@@ -82,6 +82,8 @@ export interface KnowledgeService {
   evaluate(request: EvalRequest, signal: AbortSignal): Promise<EvalAnswer["data"] | undefined>;
   /** Erases a document, live or deleted. Undefined if the service lacks this. */
   erase(id: string, signal: AbortSignal): Promise<ErasureReport | undefined>;
+  /** Erases all documents of an owner, and the name. Undefined if the service lacks this. */
+  eraseOwner(ownerId: string, signal: AbortSignal): Promise<ErasureReport | undefined>;
   /** Returns a page of changes of documents; by default from the oldest one. Undefined if the service lacks this. */
   changes(page: Partial<PageRequest>, signal: AbortSignal): Promise<ChangesAnswer["data"] | undefined>;
   /**
@@ -175,6 +177,14 @@ function serviceAt(
     if (!lacksOperation(answer)) return accepted(answer, GrantAnswer).data;
     throw new KbsyncError("the service cannot derive keys for clients", { code: "grants_unsupported" });
   };
+  const erase = async (
+    path: string,
+    body: object,
+    signal: AbortSignal,
+  ): Promise<ErasureReport | undefined> => {
+    const answer = await post(dbUrl, path, body, signal);
+    return lacksOperation(answer) ? undefined : accepted(answer, ErasureAnswer).data;
+  };
   const one = async (id: string, query: string, signal: AbortSignal): Promise<ResourceRecord | undefined> => {
     const answer = await get(`${ROUTES.resource}/${encodeURIComponent(id)}${query}`, signal);
     return lacksOperation(answer) ? undefined : accepted(answer, ResourceAnswer).data;
@@ -212,10 +222,8 @@ function serviceAt(
       const answer = await get(`${ROUTES.facets}?${query.toString()}`, signal);
       return lacksOperation(answer) ? undefined : accepted(answer, FacetsAnswer).data;
     },
-    erase: async (id, signal) => {
-      const answer = await post(dbUrl, ROUTES.eraseResources, { resource_ids: [id] }, signal);
-      return lacksOperation(answer) ? undefined : accepted(answer, ErasureAnswer).data;
-    },
+    erase: (id, signal) => erase(ROUTES.eraseResources, { resource_ids: [id] }, signal),
+    eraseOwner: (ownerId, signal) => erase(ROUTES.eraseOwner, { owner_id: ownerId }, signal),
     changes: async (page, signal) => {
       const answer = await get(`${ROUTES.changes}?${pageQuery(page)}`, signal);
       return lacksOperation(answer) ? undefined : accepted(answer, ChangesAnswer).data;

@@ -33,6 +33,7 @@ beforeAll(async () => {
     files: {
       ...NO_FILES,
       fileOf: (id) => (id === ids["tides"] ? { folder: "/srv/sea", path: "moon & tides.md" } : undefined),
+      formerOwners: [],
       documentsOf: (path) => (path === "moon & tides.md" ? [ids["tides"] ?? ""] : []),
     },
   });

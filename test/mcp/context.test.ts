@@ -28,7 +28,13 @@ beforeAll(async () => {
     },
   ])
     await service.send("POST", "/api/rag/resource", { body: createBody(fields) });
-  const files = { sources: [], fileOf: () => undefined, documentsOf: () => [], close: () => undefined };
+  const files = {
+    sources: [],
+    formerOwners: [],
+    fileOf: () => undefined,
+    documentsOf: () => [],
+    close: () => undefined,
+  };
   mcp = await openMcpGround({ service: service.url, files });
   ({ call } = await mcp.connect(service.key));
 }, 60_000);

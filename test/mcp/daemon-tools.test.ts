@@ -22,17 +22,21 @@ let readKey: string;
 let otherKey: string;
 let fileId: string;
 /** What the daemon was asked to erase; `runs`: whether there is one. */
-let erased: string[] = [];
+let erased: object[] = [];
+/** The names of further backups that a daemon reports. */
+let backups: string[] = [];
 let runs = true;
 let stillSynced = false;
 const daemon: CallerDaemon = {
   plan: async (limit) => (runs ? { ...PLAN, planned: PLAN.planned.slice(0, limit) } : undefined),
-  erase: async (id) => {
+  erase: async (request) => {
     if (stillSynced)
       throw new KbsyncError("sea.md is in the folder", { code: "still_synced", hint: "Delete it." });
     if (!runs) return undefined;
-    erased.push(id);
-    const remains = [{ kind: "backup" as const, name: "/srv/backup-1", reason: "a backup from May" }];
+    erased.push(request);
+    const remains = ["/srv/backup-1", ...backups].map((name) => {
+      return { kind: "backup" as const, name, reason: "a backup from May" };
+    });
     return { files: 1, texts: 2, activities: 3, service: { ...NONE, documents: 1, remains } };
   },
 };
@@ -45,14 +49,18 @@ beforeAll(async () => {
   readKey = await service.issueKey("local", ["read"]);
   otherKey = await service.issueKey("local", ["read", "write"]);
   fileId = await create({ title: "The sea", metadata: { path: "sea.md" } });
+  const synced = { owner_id: "synced", title: "Synced" };
+  const body = createBody(synced);
+  const { collectionId } = (await service.send("POST", "/api/rag/resource", { body })).json.data;
   mcp = await openMcpGround({
     service: service.url,
     ownKey: service.key,
     erases: true,
     daemon,
     files: {
-      sources: [],
+      sources: [{ folder: "/srv/sea", ownerId: "synced", collectionId: collectionId }],
       fileOf: (id) => (id === fileId ? { folder: "/srv/sea", path: "sea.md" } : undefined),
+      formerOwners: ["former"],
       documentsOf: (path) => (path === "sea.md" ? [fileId] : []),
       close: () => undefined,
     },
@@ -71,10 +79,23 @@ describe("the tool plan_sync", () => {
       counts: PLAN.counts,
       estimate: PLAN.estimate,
       planned: [{ folder: "/srv/sea", path: "0.md", action: "create" }],
+      next_cursor: "1",
     });
     expect(text).toBe(
-      "Actions: 3 create.\nSends 3 documents, 120 bytes, about 30 tokens, not counting 1 that the service reads; embedding them costs about 0.5000.\ncreate /srv/sea/0.md",
+      "Actions: 3 create.\nSends 3 documents, 120 bytes, about 30 tokens, not counting 1 that the service reads; embedding them costs about 0.5000.\ncreate /srv/sea/0.md\n[More actions: call plan_sync with cursor 1.]",
     );
+  });
+
+  it("pages through the actions, to the last one", async () => {
+    const { call } = await mcp.connect(service.key);
+    const paths: string[] = [];
+    for (let cursor: string | null = "0"; cursor !== null;) {
+      const { data } = await call("plan_sync", { limit: 2, cursor });
+      paths.push(...data.planned.map(({ path }: { path: string }) => path));
+      cursor = data.next_cursor;
+    }
+    expect(paths).toEqual(["0.md", "1.md", "2.md"]);
+    expect((await call("plan_sync", { cursor: "x" })).text).toContain("(cursor_invalid)");
   });
 
   it("answers only the key that the folders are synced with, and says when no daemon runs", async () => {
@@ -92,7 +113,10 @@ describe("the tool erase_document", () => {
     const { client } = await mcp.connect(service.key);
     const { tools } = await client.listTools();
     const destructive = tools.filter(({ annotations }) => annotations?.readOnlyHint !== true);
-    expect(destructive).toMatchObject([{ name: "erase_document", annotations: { destructiveHint: true } }]);
+    expect(destructive).toMatchObject([
+      { name: "erase_document", annotations: { destructiveHint: true } },
+      { name: "erase_owner", annotations: { destructiveHint: true } },
+    ]);
   });
 
   it.each([["another title"], ["the sea"], ["true"], ["sea"]])(
@@ -135,7 +159,7 @@ describe("the tool erase_document", () => {
     expect(erased).toEqual([]);
     await service.send("DELETE", `/api/rag/resource/${id}`);
     expect((await call("erase_document", request)).isError).toBe(false);
-    expect(erased).toEqual([id]);
+    expect(erased).toEqual([{ document: id }]);
   });
 
   it.each([["The sea"], ["sea.md"], ["/srv/sea/sea.md"]])(
@@ -144,17 +168,37 @@ describe("the tool erase_document", () => {
       erased = [];
       const { call } = await mcp.connect(service.key);
       const { data, text } = await call("erase_document", { document: fileId, confirm });
-      expect(erased).toEqual([fileId]);
+      expect(erased).toEqual([{ document: fileId }]);
       expect(data).toEqual({
         document_id: fileId,
         service: { ...NONE, documents: 1 },
         machine: { files: 1, texts: 2, activities: 3 },
         remains: [{ kind: "backup", name: "/srv/backup-1", reason: "a backup from May" }],
         remains_total: 1,
+        next_cursor: null,
       });
       expect(text).toContain("Left: backup /srv/backup-1: a backup from May");
     },
   );
+
+  it("pages through what remains, and erases only once", async () => {
+    backups = Array.from({ length: 400 }, (_, at) => `/srv/backup-of-the-sea-${at}`);
+    erased = [];
+    const { call } = await mcp.connect(service.key);
+    const names: string[] = [];
+    const request = { document: fileId, confirm: "The sea" };
+    for (let cursor: string | null | undefined; cursor !== null;) {
+      const { data } = await call("erase_document", { ...request, ...(cursor && { cursor }) });
+      names.push(...data.remains.map(({ name }: { name: string }) => name));
+      cursor = data.next_cursor;
+    }
+    expect(names).toEqual(["/srv/backup-1", ...backups]);
+    expect(erased).toHaveLength(1);
+    backups = [];
+    const cursor = "00000000-0000-4000-8000-000000000000.0";
+    expect((await call("erase_document", { ...request, cursor })).text).toContain("(cursor_invalid)");
+    expect(erased).toHaveLength(1);
+  });
 
   it("passes on that a file is still synced, and that no daemon runs", async () => {
     const { call } = await mcp.connect(service.key);
@@ -187,5 +231,70 @@ describe("the tool erase_document", () => {
     expect((await service.send("GET", `/api/rag/resource/${live}`)).status).toBe(404);
     const files = await call("erase_document", { document: fileId, confirm: "The sea" });
     expect(files.text).toContain("(daemon_private)");
+  });
+});
+
+describe("the tool erase_owner", () => {
+  const count = async (owner: string, documents: number, change: object = {}): Promise<string> => {
+    const ids = await Promise.all(
+      Array.from({ length: documents }, () => create({ owner_id: owner, ...change })),
+    );
+    return ids[0] ?? "";
+  };
+  const isThere = async (id: string): Promise<boolean> =>
+    (await service.send("GET", `/api/rag/resource/${id}`)).status === 200;
+
+  it("erases nothing unless the number of documents is repeated", async () => {
+    const id = await count("harbour", 2);
+    const { call } = await mcp.connect(await service.issueKey("local", ["read", "write", "admin"]));
+    for (const confirm of [0, 1, 3]) {
+      const { isError, text } = await call("erase_owner", { owner: "harbour", confirm });
+      expect([isError, text]).toEqual([true, expect.stringContaining("(erase_unconfirmed)")]);
+    }
+    expect(await isThere(id)).toBe(true);
+    const done = await call("erase_owner", { owner: "harbour", confirm: 2 });
+    expect(done.data).toMatchObject({ owner: "harbour", service: { documents: 2 }, machine: null });
+    expect(await isThere(id)).toBe(false);
+    expect((await call("erase_owner", { owner: "harbour", confirm: 0 })).isError).toBe(false);
+  });
+
+  it("erases nothing of another account, and nothing with a key that may not", async () => {
+    const id = await count("quay", 1);
+    const stranger = await mcp.connect(await service.issueKey("stranger", ["read", "write", "admin"]));
+    const unseen = await stranger.call("erase_owner", { owner: "quay", confirm: 1 });
+    expect(unseen.text).toContain("(erase_unconfirmed)");
+    const none = await stranger.call("erase_owner", { owner: "quay", confirm: 0 });
+    expect(none.data).toMatchObject({ service: { documents: 0 } });
+    const writer = await mcp.connect(otherKey);
+    const refused = await writer.call("erase_owner", { owner: "quay", confirm: 1 });
+    expect(refused.text).toContain("(scope_missing)");
+    expect(await isThere(id)).toBe(true);
+  });
+
+  it("refuses an owner whose folder is synced, here or maybe elsewhere", async () => {
+    erased = [];
+    const { call } = await mcp.connect(service.key);
+    const here = await call("erase_owner", { owner: "synced", confirm: 1 });
+    expect(here.text).toContain("/srv/sea, which is synced (still_synced)");
+    await count("far", 1, { metadata: { path: "far.md" } });
+    const far = await call("erase_owner", { owner: "far", confirm: 1 });
+    expect(far.text).toMatch(/of no folder that this machine syncs \(still_synced\)/);
+    expect(erased).toEqual([]);
+  });
+
+  it("has the daemon erase the owner of a folder that is no longer synced", async () => {
+    await count("former", 1, { metadata: { path: "old.md" } });
+    const request = { owner: "former", confirm: 1 };
+    const other = await mcp.connect(await service.issueKey("local", ["read", "write", "admin"]));
+    expect((await other.call("erase_owner", request)).text).toContain("(still_synced)");
+    erased = [];
+    const { call } = await mcp.connect(service.key);
+    const { data, text } = await call("erase_owner", request);
+    expect(erased).toEqual([{ owner: "former" }]);
+    expect(data).toMatchObject({ machine: { files: 1 }, remains_total: 1, next_cursor: null });
+    expect(text).toMatch(/^Erased former\. At the service: 1 documents/);
+    runs = false;
+    expect((await call("erase_owner", request)).text).toContain("(daemon_missing)");
+    runs = true;
   });
 });

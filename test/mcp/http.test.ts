@@ -62,6 +62,7 @@ beforeAll(async () => {
     ...NO_FILES,
     sources: [{ folder: "/srv/sea", ownerId: "sea", collectionId }],
     fileOf: () => ({ folder: "/srv/sea", path: "tides.md" }),
+    formerOwners: [],
     documentsOf: (path) => {
       if (path === "both.md") return [documentId, otherId];
       return path === "tides.md" || path === "Makefile-of-tides" ? [documentId] : [];

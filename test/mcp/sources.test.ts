@@ -30,6 +30,7 @@ function tellingOf(fastest: number, moderate: number): { reached: Reached; asked
     facets: unused,
     evaluate: unused,
     erase: unused,
+    eraseOwner: unused,
     createGrant: unused,
     refreshGrant: unused,
     endGrant: unused,

@@ -42,6 +42,7 @@ beforeAll(async () => {
   const files: KnownFiles = {
     sources: [{ folder: "/srv/sea", ownerId: "sea", collectionId }],
     fileOf: (id) => (id === tidesId ? { folder: "/srv/sea", path: "tides.md" } : undefined),
+    formerOwners: [],
     documentsOf: (path) => {
       if (path === "both.md") return [tidesId, breadId];
       return path === "tides.md" || path === "/srv/sea/tides.md" ? [tidesId] : [];
@@ -151,6 +152,46 @@ describe("the tool evaluate", () => {
       source: "nowhere",
     });
     expect([unknown.isError, unknown.text.includes("source_unknown")]).toEqual([true, true]);
+  });
+});
+
+describe("the tool evaluate pages", () => {
+  const questions = Array.from({ length: 40 }, (_, at) => ({
+    question: `flour and water ${at}`,
+    expect: "gone.md",
+    answer: "nowhere to be found",
+  }));
+
+  it("evaluate asks the rest with a cursor, and returns each miss once", async () => {
+    const { call } = await mcp.connect(service.key);
+    const seen: string[] = [];
+    let asked = 0;
+    for (let cursor: string | null | undefined; cursor !== null;) {
+      const input = { questions, settings: [{}, { collapse: true }], ...(cursor && { cursor }) };
+      const { data } = await call("evaluate", input);
+      seen.push(
+        ...data.misses.map(({ question, tier, setting }: Record<string, unknown>) =>
+          [question, tier, setting].join(),
+        ),
+      );
+      cursor = data.next_cursor;
+      asked += 1;
+    }
+    expect(asked).toBeGreaterThan(1);
+    expect([seen.length, new Set(seen).size]).toEqual([questions.length * 4, questions.length * 4]);
+    const invalid = await call("evaluate", { questions, cursor: "40.0" });
+    expect(invalid.text).toContain("(cursor_invalid)");
+  });
+
+  it("evaluate compares with the results of an earlier call", async () => {
+    const { call } = await mcp.connect(service.key);
+    const input = { questions: [{ question: "why do tides rise", expect: tidesId }], collection: "fastest" };
+    const { results } = (await call("evaluate", input)).data;
+    expect(results).toMatchObject([{ first: 0, ranks: [1], answers: [null], worse: null, better: null }]);
+    const before = [{ ...results[0], ranks: [null] }];
+    const { data, text } = await call("evaluate", { ...input, before });
+    expect(data.results).toMatchObject([{ worse: [], better: [0] }]);
+    expect(text).toContain("0 got worse, 1 better");
   });
 });
 
@@ -411,6 +452,7 @@ describe("the tool read_document", () => {
     const files: KnownFiles = {
       sources: [],
       fileOf: () => undefined,
+      formerOwners: [],
       documentsOf: () => [],
       close: () => undefined,
     };
@@ -445,6 +487,7 @@ describe("a hosted service without our additions", () => {
     const files: KnownFiles = {
       sources: [{ folder: "/srv/sea", ownerId: "sea", collectionId: data.collectionId }],
       fileOf: () => ({ folder: "/srv/sea", path: "tides.md" }),
+      formerOwners: [],
       documentsOf: (path) => (path === "tides.md" ? [data._id] : []),
       close: () => undefined,
     };

@@ -52,7 +52,7 @@ export function addMcp(program: Command, context: Context): void {
     )
     .option(
       "--allow-erase",
-      "add the tool erase_document, which removes a document for good (default: all tools only read)",
+      "add the tools erase_document and erase_owner, which remove documents for good (default: all tools only read)",
     )
     .action(async (options: McpOptions) => mcp(context, options));
 }
@@ -142,7 +142,7 @@ function callerWith(
 function daemonFor(state: StateFolder): CallerDaemon {
   return {
     plan: (limit, signal) => askDaemon(state.path, "plan", { limit }, { signal }),
-    erase: (document, signal) => askDaemon(state.path, "erase", { document }, { signal }),
+    erase: (request, signal) => askDaemon(state.path, "erase", request, { signal }),
   };
 }
 

@@ -67,7 +67,8 @@ export function openPlanning(
         const { planned = [] } = await daemon.syncOnce({ dryRun: true, signal });
         const counts: Record<string, number> = {};
         for (const { action } of planned) counts[action] = (counts[action] ?? 0) + 1;
-        const sorted = planned.toSorted((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path)));
+        const key = ({ path, source }: Planned[number]): string => `${path}\0${source}`;
+        const sorted = planned.toSorted((a, b) => (key(a) < key(b) ? -1 : Number(key(a) > key(b))));
         return { planned: sorted.slice(0, limit), counts, estimate: planEstimate(config(), planned) };
       } finally {
         await close();
