@@ -23,6 +23,7 @@ export const LONG_TESTS = [
   "test/kb/jobs/job-{fairness,runner}.test.ts",
   "test/kb/service/{model,model-change,kill,kill-batches,kill-erase,kill-model,kill-queues,stop}.test.ts",
   "test/kb/store/sqlite/bounds.test.ts",
+  "test/kb/uploads/ceph/ceph.test.ts",
   "test/lib/{capped/pool,folder-lock}.test.ts",
   "test/long/{citations,image-recall}.test.ts",
   "test/mcp/{conformance,subscriptions}.test.ts",

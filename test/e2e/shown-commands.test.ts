@@ -25,7 +25,7 @@ const NOT_RUN: readonly (readonly [lines: RegExp, reason: string])[] = [
   [/^docker /, "needs Docker: test/containers.test.ts checks what the image is made of"],
   [/^claude /, "a program of somebody else: test/e2e/mcp.test.ts runs what it starts"],
   [/^npm (?:ci|pack|run package:\w+)\b/, "installs, or builds packages: test/package"],
-  [/^npm run unpack:pgvector\b/, "needs the mirror of a distribution: .ci/run"],
+  [/^npm run unpack:servers\b/, "needs the mirror of a distribution: .ci/run"],
   [
     /^npm (?:start|run -s kbsync)\b/,
     "syncs the clone itself into its own state folder: the same as kbsync up and search",

@@ -38,6 +38,11 @@ export function isNoKey(error: unknown): boolean {
   return nameOf(error) === "NoSuchKey";
 }
 
+/** Reports whether the object exists, but has no byte in the range that was asked for. */
+export function isNoRange(error: unknown): boolean {
+  return nameOf(error) === "InvalidRange" || statusOf(error) === 416;
+}
+
 export function isNoUpload(error: unknown): boolean {
   return nameOf(error) === "NoSuchUpload";
 }

@@ -10,6 +10,7 @@ import {
   gone,
   isLocal,
   isNoKey,
+  isNoRange,
   isNoUpload,
   late,
   TransferBroken,
@@ -192,6 +193,8 @@ function smallOperations(reached: Reached): Omit<Bucket, "putFile" | "get" | "cl
           return true;
         } catch (error) {
           if (isNoKey(error)) return false;
+          // No range fits an empty object.
+          if (isNoRange(error)) return true;
           throw error;
         }
       }),

@@ -97,6 +97,12 @@ export function fileStoreContract(name: string, openStorage: () => Promise<Stora
         expect([await other.holds("one"), await other.holds("two")]).toEqual([true, false]);
       });
 
+      it("a published file may be empty", async () => {
+        const file = await put(store, "one", "");
+        const other = await storage.open();
+        expect([await other.holds("one"), await readText(other, file)]).toEqual([true, ""]);
+      });
+
       it("a published file may be published again, by any process", async () => {
         const file = await put(store, "one");
         await store.publish("one");

@@ -118,6 +118,7 @@ export async function openS3Server(): Promise<S3Server> {
     const last = /^bytes=0-(\d+)$/.exec(range ?? "")?.[1];
     const headers = { etag: object.etag, "last-modified": new Date(object.modifiedMs).toUTCString() };
     if (last === undefined) return { status: 200, headers, body: object.bytes };
+    if (object.bytes.length === 0) throw new S3Error(416, "InvalidRange");
     return { status: 206, headers, body: object.bytes.subarray(0, Number(last) + 1) };
   };
 

@@ -1,8 +1,7 @@
-import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { Socket } from "node:net";
+import { spawnSync } from "node:child_process";
 import { chownSync, existsSync, mkdtempSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { endWithThisProcess } from "../../../servers/end-with-process.ts";
 
 /** Where Debian puts the programs of each version. */
 const DEBIAN = "/usr/lib/postgresql";
@@ -38,7 +37,7 @@ export function findPgvector(): Programs {
   return {
     missing:
       "A server with pgvector is missing: set KBSYNC_TEST_PGVECTOR to the folder of its programs, which " +
-      "`npm run --silent unpack:pgvector -- FOLDER` unpacks and prints",
+      "`npm run --silent unpack:servers -- FOLDER` unpacks and prints",
   };
 }
 
@@ -154,30 +153,6 @@ function openCluster(programs: string, parent: string, make: (run: Run, data: st
     start,
     promote: () => void run("pg_ctl", ["promote", "-w", "-s", "-D", data]),
     remove: end,
-  };
-}
-
-/**
- * Runs a script when this process ends, or when the returned function is called, which resolves after the script. A shell of its own
- * waits for the end of its input, which the kernel closes also after kill -9. In this process the script would keep the runner from
- * hearing that its workers have ended: the files of a server are tens of thousands.
- */
-function endWithThisProcess(script: string, user: { uid?: number; gid?: number }): () => Promise<void> {
-  const shell = spawn("/bin/sh", ["-c", `cat; ${script}`], {
-    ...user,
-    cwd: "/",
-    // A signal to the group of this process does not end the shell before its script.
-    detached: true,
-    stdio: ["pipe", "ignore", "ignore"],
-  });
-  shell.unref();
-  // A pipe is a socket, which would keep this process alive.
-  if (shell.stdin instanceof Socket) shell.stdin.unref();
-  const exited = once(shell, "exit");
-  return async () => {
-    shell.ref();
-    shell.stdin.end();
-    await exited;
   };
 }
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Unpacks PostgreSQL 17 with pgvector, of Debian 13, into FOLDER, and prints the folder of its programs. It installs nothing: packages come
-# from the mirror that this machine's apt uses, with lists and a cache of their own, and need no root. The programs run with the C library
-# that they were built for, through the loader that was unpacked with them.
+# Unpacks servers of Debian 13 for the tests into FOLDER: PostgreSQL 17 with pgvector, and Ceph's object gateway. Prints the variables
+# that name their programs to the tests. It installs nothing: packages come from the mirror that this machine's apt uses, with lists and a
+# cache of their own, and need no root. The programs run with the C library that they were built for, through the loader that was unpacked
+# with them.
 set -euo pipefail
 suite=trixie
-packages=(postgresql-17 postgresql-17-pgvector)
+packages=(postgresql-17 postgresql-17-pgvector radosgw)
 # Their dependencies that servers of tests do not use, and which are most of the download.
 unused='^(libllvm|perl|libperl|locales|ssl-cert|postgresql-common|postgresql-client-common|sysvinit|systemd)'
+unused+='|^(python3|libpython|librgw|librbd|libcephfs|libradosstriper|libglib|cryptsetup|libcryptsetup|dpkg|tar|passwd|openssl$|tzdata)'
 
 [ $# = 1 ] || { echo "usage: $0 FOLDER" >&2; exit 2; }
 root=$(mkdir -p "$1" && cd "$1" && pwd)
@@ -33,18 +35,20 @@ for package in *.deb; do
   dpkg-deb --fsys-tarfile "$package" | tar -x -C "$root" --exclude=./usr/share/{doc,man,locale} --no-same-owner
 done
 
-programs=$root/usr/lib/postgresql/17/bin
+postgres=$root/usr/lib/postgresql/17/bin
+ceph=$root/usr/bin
 libraries=$(find "$root" -name libc.so.6 -printf '%h\n' -quit)
 loader=$(find "$libraries" -maxdepth 1 -name 'ld-linux*.so.*' -print -quit)
 [ -n "$loader" ] || { echo "the packages have no loader" >&2; exit 1; }
 # Without its library of compiled expressions a server interprets them.
 rm -f "$root"/usr/lib/postgresql/17/lib/llvmjit.so
-for program in "$programs"/*; do
+for program in "$postgres"/* "$ceph"/radosgw{,-admin}; do
   [ "$(head -c 4 "$program" | tail -c 3)" = ELF ] || continue
   mv "$program" "$program.elf"
   # The servers find each other, and their files, by the path that they were called with.
-  printf '#!/bin/sh\nexec %s --argv0 "$0" --library-path %s "$0.elf" "$@"\n' "$loader" "$libraries" >"$program"
+  printf '#!/bin/sh\nexec %s --argv0 "$0" --library-path %s "$0.elf" "$@"\n' "$loader" "$libraries:$libraries/ceph" >"$program"
   chmod 755 "$program"
 done
 chmod -R a+rX "$root"
-echo "$programs"
+echo "KBSYNC_TEST_PGVECTOR=$postgres"
+echo "KBSYNC_TEST_CEPH=$ceph"
