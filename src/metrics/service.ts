@@ -100,6 +100,14 @@ function measureState(registry: Registry): Pick<ServiceMeasures, "set" | "forget
     "Resources whose last text failed to be ingested after the answer.",
   );
 
+  const damage = gauge(
+    "kbsync_service_store_damage",
+    "Damage that the check of a database has found; only with service.database.",
+  );
+  const checked = gauge(
+    "kbsync_service_store_check_age_seconds",
+    "Age of the last complete check of a database for damage; only with service.database, and after the first.",
+  );
   const cost = gauge(
     "kbsync_service_model_cost",
     "What models of other services have cost in this day or month (UTC), in the currency of the prices; only with a budget.",
@@ -112,6 +120,8 @@ function measureState(registry: Registry): Pick<ServiceMeasures, "set" | "forget
         cost.set({ period: "day" }, figures.spent.day);
         cost.set({ period: "month" }, figures.spent.month);
       }
+      if (figures.check !== undefined) damage.set(figures.check.damage);
+      if (figures.check?.ageSeconds !== undefined) checked.set(figures.check.ageSeconds);
       setOneOf(state, {}, STATES, figures.state);
       for (const [model, now] of Object.entries(figures.models))
         setOneOf(modelState, { model }, MODEL_STATES, now);
@@ -125,7 +135,8 @@ function measureState(registry: Registry): Pick<ServiceMeasures, "set" | "forget
       messages.set({ state: "dead" }, figures.messages.dead);
     },
     forget: () => {
-      for (const each of [underWay, jobs, oldest, failed, questions, oldestQuestion]) each.remove();
+      for (const each of [underWay, jobs, oldest, failed, questions, oldestQuestion, damage, checked])
+        each.remove();
       for (const each of [state, modelState, messages, cost]) each.reset();
     },
   };

@@ -15,7 +15,12 @@ export function quantize(vector: Float32Array): Buffer {
 
 /** Returns the number of dimensions of a stored vector. */
 export function dimensionsOf(bytes: Buffer): number {
-  return bytes.length - 4;
+  return dimensionsIn(bytes.length);
+}
+
+/** Returns the number of dimensions of a vector that is stored in so many bytes. */
+export function dimensionsIn(storedBytes: number): number {
+  return storedBytes - 4;
 }
 
 /** Returns the dot product of a vector and a stored one of the same dimensions: their cosine, as both have unit length. */

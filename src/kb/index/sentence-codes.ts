@@ -10,7 +10,7 @@ const NIBBLE_MAX = 7;
 
 /** Packs vectors of equal dimensions. */
 export function packSentences(vectors: readonly Float32Array[]): Buffer {
-  const size = sizeOf(vectors[0]?.length ?? 0);
+  const size = packedBytes(vectors[0]?.length ?? 0);
   const bytes = Buffer.alloc(vectors.length * size);
   for (const [at, vector] of vectors.entries()) pack(vector, bytes.subarray(at * size, (at + 1) * size));
   return bytes;
@@ -30,7 +30,7 @@ function pack(vector: Float32Array, into: Buffer): void {
 
 /** Returns the largest cosine of a unit vector with the packed ones; undefined if there are none of its dimensions. */
 export function bestSentence(vector: Float32Array, packed: Buffer): number | undefined {
-  const size = sizeOf(vector.length);
+  const size = packedBytes(vector.length);
   if (packed.length === 0 || packed.length % size !== 0) return undefined;
   let best = -Infinity;
   for (let from = 0; from < packed.length; from += size) {
@@ -44,6 +44,7 @@ export function bestSentence(vector: Float32Array, packed: Buffer): number | und
   return Math.max(-1, Math.min(1, best));
 }
 
-function sizeOf(dimensions: number): number {
+/** Returns the bytes of one packed vector. */
+export function packedBytes(dimensions: number): number {
   return SCALE_BYTES + Math.ceil(dimensions / 2);
 }

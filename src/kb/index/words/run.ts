@@ -17,6 +17,11 @@ const PAGES_AT_ONCE = 16;
 /** Maximum bytes of a term before its list: the hash and three varints. */
 const HEAD_BYTES_MAX = HASH_BYTES + 3 * 5;
 
+/** Returns the number of pages of a run whose directory has so many bytes with its checksum. */
+export function pagesListed(directoryBytes: number): number {
+  return Math.floor(directoryBytes / ENTRY_BYTES);
+}
+
 /** The parts of a run that are read before a search: all but its pages. Each has a checksum at its end (seal.ts). */
 export interface RunHead {
   /** Sequences of the chunks, ascending, by ordinal; 4 bytes each, the low byte first. */

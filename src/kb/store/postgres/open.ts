@@ -8,6 +8,7 @@ import { migrate, readVersions, refuseUnfit, refuseUnknown, type Versions } from
 import { refuseUnfinished } from "./database/unfinished.ts";
 import { openClaims } from "./queue/claims.ts";
 import { openTokenBuckets } from "./queue/token-buckets.ts";
+import { openDamageCheck } from "./damage/walk.ts";
 import { operationsOn } from "./operations.ts";
 import { groupCreatesOn } from "./resources/group-creates.ts";
 import { makeIndexCaches } from "./search/caches.ts";
@@ -58,6 +59,7 @@ export async function openPostgresStore(
   return {
     ...methods,
     notices,
+    damageCheck: openDamageCheck(database),
     // The server overwrites removed rows after its own vacuum; its log and its copies are the business of its operator.
     scrub: (accountId) => purgeRemoved(database, accountId, closing.signal),
     claims,

@@ -4,6 +4,7 @@ import { hashOf } from "../../../index/words/term-hash.ts";
 import { rowOf, rowsOfScope } from "../../../index/rows.ts";
 import { analyze, type Terms } from "../../../lexical/analyzer.ts";
 import type { Connection } from "../database/connection.ts";
+import { RULES } from "../../rules.ts";
 import { indexedText, NAMES } from "../../rows/parts.ts";
 import { prepareWordParts } from "../words/word-parts.ts";
 
@@ -39,10 +40,7 @@ export function checkPostings(db: Connection): string[] {
     }
     for (const row of lengths.keys()) unknown.push(row);
   }
-  return [
-    ...summary(wrong, "chunks are indexed under other words than they contain"),
-    ...summary(unknown, "entries of the index of words belong to no chunk"),
-  ];
+  return [...summary(wrong, RULES.wrongWords.words), ...summary(unknown, RULES.strayWords.words)];
 }
 
 /** Sums of the postings, and lengths in words, of the chunks that the index of a scope has, by row. */

@@ -2,6 +2,7 @@ import { KbsyncError } from "../../../../lib/failure.ts";
 import type { Finding } from "../../../../lib/finding.ts";
 import { isThere } from "../../../../lib/is-there.ts";
 import type { StoreCheckOptions, StoreReport } from "../../maintenance.ts";
+import { RULES, type Rule } from "../../rules.ts";
 import { type Connection, openForReading } from "../database/connection.ts";
 import { wrongMetadata } from "./check-metadata.ts";
 import { checkPostings } from "./check-postings.ts";
@@ -18,23 +19,19 @@ const RESTORE =
 const WRONG_METADATA = "documents are found by filters for other metadata than they have";
 
 /** A query that returns no row in a sound store. Each row has a `subject`; `words` explain what the rows mean. */
-interface Rule {
-  readonly check: string;
-  readonly words: string;
+interface Query extends Rule {
   readonly sql: string;
 }
 
 /** Consistency rules between tables that SQLite itself cannot check. */
-const RULES: readonly Rule[] = [
+const QUERIES: readonly Query[] = [
   {
-    check: "store-versions",
-    words: "chunks belong to no live version of a document, but searches still find them",
+    ...RULES.strayChunks,
     sql: `SELECT 'chunk ' || row AS subject FROM chunk LEFT JOIN resource ON resource.number = chunk.resource
       WHERE resource.number IS NULL OR is_deleted = 1 OR row NOT BETWEEN first_row AND first_row + resource.chunks - 1`,
   },
   {
-    check: "store-versions",
-    words: "documents lack chunks of their version",
+    ...RULES.missingChunks,
     sql: `SELECT 'document ' || id AS subject FROM resource
       WHERE chunks <> (SELECT count(*) FROM chunk WHERE row BETWEEN first_row AND first_row + resource.chunks - 1)`,
   },
@@ -52,19 +49,16 @@ const RULES: readonly Rule[] = [
         OR resources <> (SELECT count(*) FROM resource WHERE resource.scope = scope.number AND is_deleted = 0)`,
   },
   {
-    check: "store-words",
-    words: "pages of the index of words are missing or belong to no list",
+    ...RULES.wrongPages,
     sql: `SELECT 'run ' || number AS subject FROM word_run WHERE (length(directory) - 4) / 8 <> (
         SELECT count(*) FROM word_page WHERE word_page.number BETWEEN word_run.number << 24 AND (word_run.number << 24) + 16777215)`,
   },
   {
-    check: "store-vectors",
-    words: "vectors belong to no chunk",
+    ...RULES.strayVectors,
     sql: "SELECT 'row ' || row AS subject FROM vector WHERE row NOT IN (SELECT row FROM chunk)",
   },
   {
-    check: "store-vectors",
-    words: "vectors differ in length from the others of their model",
+    ...RULES.wrongVectors,
     sql: `SELECT 'row ' || row AS subject FROM vector AS one WHERE length(value) <> (
         SELECT length(value) FROM vector WHERE vector.number = (
           SELECT min(number) FROM vector WHERE vector.model = one.model))`,
@@ -91,8 +85,7 @@ const RULES: readonly Rule[] = [
       WHERE is_deleted = 1`,
   },
   {
-    check: "store-files",
-    words: "documents were made from an uploaded file that the store does not know",
+    ...RULES.unknownFiles,
     sql: `SELECT 'document ' || id AS subject FROM resource
       WHERE is_deleted = 0 AND file_token IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM stored_file WHERE token = file_token)`,
@@ -124,7 +117,7 @@ function reportOf(db: Connection, path: string, quick: boolean): StoreReport {
   const findings = [...structure(db, path, quick)];
   // The rules mean nothing if SQLite cannot read the tables.
   if (findings.length === 0) {
-    findings.push(...RULES.flatMap((rule) => violations(db, path, rule)));
+    findings.push(...QUERIES.flatMap((query) => violations(db, path, query)));
     findings.push(...summarise(path, "store-metadata", WRONG_METADATA, wrongMetadata(db)));
     if (!quick && findings.length === 0) {
       findings.push(...checkPostings(db).map((words) => wrongTerms(path, words)));
@@ -156,7 +149,7 @@ function structure(db: Connection, path: string, quick: boolean): Finding[] {
   return findings;
 }
 
-function violations(db: Connection, path: string, { check, words, sql }: Rule): Finding[] {
+function violations(db: Connection, path: string, { check, words, sql }: Query): Finding[] {
   return summarise(
     path,
     check,

@@ -1,0 +1,135 @@
+import { z } from "zod";
+import { messageOf } from "../../../../lib/failure.ts";
+import { isDamage } from "../../damage.ts";
+import { readRecord, type CheckRecord, type CheckStep, type DamageCheck } from "../../damage-check.ts";
+import type { Transaction } from "../database/connections.ts";
+import type { Database } from "../database/database.ts";
+import { checkChunks, makeChunkMemory, type ChunkMemory } from "./chunks.ts";
+import { checkDocuments } from "./documents.ts";
+import { checkPages } from "./pages.ts";
+import { damageIn, scopeFrom, type CheckedScope } from "./scope.ts";
+
+/**
+ * Where a check is: in a scope after a document, a row or a page, or after the token of a file. Each scope is checked table by table,
+ * so a position can be read again after any pause.
+ */
+type Place = z.infer<typeof PlaceWire>;
+type ScopePlace = Exclude<Place, { readonly at: "files" }>;
+
+const PlaceWire = z.discriminatedUnion("at", [
+  z.object({ at: z.enum(["documents", "chunks"]), scope: z.number(), after: z.number() }),
+  z.object({ at: z.literal("pages"), scope: z.number(), run: z.number(), page: z.number() }),
+  z.object({ at: z.literal("files"), after: z.string() }),
+]);
+
+/** Files of one step. */
+const FILES = 100;
+/** Age from which a recorded file must have its bytes: an upload that a crash interrupted is finished until then. */
+const FILE_HOURS = 24;
+
+/** Chunks of one step: some 20 ms of work. A step reads as many rows of other tables, and pages of the index in proportion. */
+const STEP_ROWS = 2000;
+
+/** The check of a database. */
+export function openDamageCheck(database: Pick<Database, "run">, stepRows = STEP_ROWS): DamageCheck {
+  let memory = makeChunkMemory(stepRows);
+  return {
+    step: async (position) => {
+      const place = position === "" ? atScope(0) : PlaceWire.parse(JSON.parse(position));
+      const step = await stepAt(database, place, memory);
+      if (step.next === undefined) memory = { ...memory, runs: new Map() };
+      return { ...step, next: step.next && JSON.stringify(step.next) };
+    },
+    record: () => database.run("single", "", storedRecord),
+    save: (record) =>
+      database.run("single", "", async (tx) => {
+        await tx.run(
+          `INSERT INTO claim (name, holder, ends_at)
+          VALUES (@name, @record, clock_timestamp() + interval '${RECORD_DAYS} days')
+          ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, ends_at = excluded.ends_at`,
+          { name: RECORD, record: JSON.stringify(record) },
+        );
+      }),
+  };
+}
+
+/**
+ * Name under which the claims hold the record: like them, it is about the work of processes, ends by time, and may be lost in a crash of
+ * the server, after which everything is checked again.
+ */
+const RECORD = "checked";
+const RECORD_DAYS = 90;
+
+/** Reads the record of the check of a database. */
+export async function storedRecord(tx: Transaction): Promise<CheckRecord | undefined> {
+  const found = await tx.get<{ record: string }>("SELECT holder AS record FROM claim WHERE name = @name", {
+    name: RECORD,
+  });
+  return readRecord(found?.record);
+}
+
+const atScope = (scope: number): ScopePlace => ({ at: "documents", scope, after: 0 });
+
+type Step = Omit<CheckStep, "next"> & { readonly next: Place | undefined };
+
+async function stepAt(database: Pick<Database, "run">, place: Place, memory: ChunkMemory): Promise<Step> {
+  if (place.at === "files") return checkFiles(database, place.after);
+  const of = await database.run("single", "", (tx) => scopeFrom(tx, place.scope));
+  if (of === undefined) return { damage: [], files: [], next: { at: "files", after: "" } };
+  const from = of.scope === place.scope ? place : atScope(of.scope);
+  try {
+    const step = await database.run("snapshot", of.accountId, (tx) => checkScope(tx, of, from, memory));
+    return { ...step, files: [] };
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    // PostgreSQL cannot read a table. The rest of the scope is left out, or the check would never get beyond it.
+    return {
+      damage: [damageIn(of, "unreadable", messageOf(error))],
+      files: [],
+      next: atScope(of.scope + 1),
+    };
+  }
+}
+
+async function checkScope(
+  tx: Transaction,
+  of: CheckedScope,
+  from: ScopePlace,
+  memory: ChunkMemory,
+): Promise<Omit<Step, "files">> {
+  const { scope } = of;
+  switch (from.at) {
+    case "documents": {
+      const { damage, next } = await checkDocuments(tx, of, from.after, memory.stepRows);
+      const then: Place = { at: "chunks", scope, after: 0 };
+      return { damage, next: next === undefined ? then : { ...from, after: next } };
+    }
+    case "chunks": {
+      const { damage, next } = await checkChunks(tx, of, from.after, memory);
+      const then: Place = { at: "pages", scope, run: 0, page: 0 };
+      return { damage, next: next === undefined ? then : { ...from, after: next } };
+    }
+    case "pages": {
+      const { damage, next } = await checkPages(tx, of, from, memory.stepRows);
+      return { damage, next: next === undefined ? atScope(scope + 1) : { ...from, ...next } };
+    }
+  }
+}
+
+/** Returns the recorded files after a token. */
+async function checkFiles(database: Pick<Database, "run">, after: string): Promise<Step> {
+  const before = new Date(Date.now() - FILE_HOURS * 3_600_000).toISOString();
+  const rows = await database.run("single", "", (tx) =>
+    tx.all<{ token: string; name: string; account: string; createdAt: string }>(
+      `SELECT token, stored_file.name, account.name AS account, created_at AS "createdAt"
+      FROM stored_file JOIN account ON account.id = account_id WHERE token > @after ORDER BY token LIMIT ${FILES}`,
+      { after },
+    ),
+  );
+  const last = rows.length < FILES ? undefined : rows.at(-1)?.token;
+  return {
+    damage: [],
+    files: rows.filter(({ createdAt }) => createdAt < before),
+    next: last === undefined ? undefined : { at: "files", after: last },
+  };
+}

@@ -1,0 +1,189 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { openSharedTurns } from "../../../../../src/kb/queue/shared-turns.ts";
+import {
+  openStoreCheck,
+  type CheckPace,
+  type StoreCheck,
+} from "../../../../../src/kb/resources/store-check.ts";
+import type { Damage } from "../../../../../src/kb/store/damage-check.ts";
+import { checkPostgres } from "../../../../../src/kb/store/postgres/check.ts";
+import { openPostgresStore } from "../../../../../src/kb/store/postgres/open.ts";
+import type { Store } from "../../../../../src/kb/store/store.ts";
+import { createBody, openRunning } from "../../../service/running.ts";
+import { NOW } from "../../store-fixture.ts";
+import { isSkipped, newDatabase, query, rowsOf } from "../databases.ts";
+import { openServices } from "../service/services.ts";
+
+const PACE: CheckPace = { workMs: 0, pauseTimes: 0, pauseMinMs: 1, passMs: 3_600_000, lookMs: 5 };
+
+describe.skipIf(isSkipped())("services that check their database", () => {
+  const closing: (() => Promise<unknown>)[] = [];
+  afterEach(async () => {
+    for (const close of closing.splice(0).toReversed()) await close();
+  });
+
+  /** Documents of owners of their own, so that a pass has many steps. */
+  const filled = async (owners: number): Promise<string> => {
+    const services = await openServices(1);
+    for (let at = 0; at < owners; at++)
+      await services.send(0, "POST", "/api/rag/resource", { body: createBody({ owner_id: `owner ${at}` }) });
+    await services.close();
+    await query(services.url, "DELETE FROM claim");
+    return services.url;
+  };
+
+  interface Process {
+    readonly store: Store;
+    readonly check: StoreCheck;
+    readonly damage: Damage[];
+    steps(this: void): number;
+    close(this: void): Promise<void>;
+  }
+  let nowMs = 0;
+  /** Opens a check as a process has it. */
+  const openProcess = async (url: string, name: string, pace = PACE): Promise<Process> => {
+    const store = await openPostgresStore(url);
+    const turns = openSharedTurns(store.claims, name, () => undefined);
+    const damage: Damage[] = [];
+    let steps = 0;
+    const { damageCheck } = store;
+    if (damageCheck === undefined) throw new Error("the store has no check");
+    const check = openStoreCheck({
+      check: {
+        ...damageCheck,
+        step: (position) => {
+          steps += 1;
+          return damageCheck.step(position);
+        },
+      },
+      files: undefined,
+      records: store.records,
+      turns,
+      nowMs: () => nowMs,
+      onDamage: (each) => damage.push(each),
+      onProblem: (error) => {
+        throw error;
+      },
+      pace,
+    });
+    let ended: Promise<void> | undefined;
+    const close = (): Promise<void> =>
+      (ended ??= check
+        .close()
+        .then(() => turns.close())
+        .then(() => store.close()));
+    closing.push(close);
+    return { store, check, damage, steps: () => steps, close };
+  };
+  const passes = async ({ store }: Process): Promise<number | undefined> =>
+    (await store.damageCheck?.record())?.last?.endedMs;
+
+  it("two processes check a database once, and report damage once", async () => {
+    const url = await filled(5);
+    await query(url, "DELETE FROM chunk WHERE row = (SELECT min(row) FROM chunk)");
+    nowMs = 1000;
+    const alone = await openProcess(url, "alone");
+    alone.check.start();
+    await vi.waitFor(async () => expect(await passes(alone)).toBe(1000));
+    await alone.close();
+    expect(alone.damage.map(({ rule }) => rule)).toEqual(["missingChunks", "strayWords"]);
+    await query(url, "DELETE FROM claim");
+
+    nowMs = 2000;
+    const both = [await openProcess(url, "a"), await openProcess(url, "b")];
+    for (const { check } of both) check.start();
+    const [first] = both;
+    if (first === undefined) throw new Error("unreachable");
+    await vi.waitFor(async () => expect(await passes(first)).toBe(2000));
+    expect(both.reduce((sum, { steps }) => sum + steps(), 0)).toBe(alone.steps());
+    expect(both.flatMap(({ damage }) => damage)).toEqual(alone.damage);
+
+    // The next pass, an hour later, finds the same, which is not reported again.
+    nowMs += PACE.passMs;
+    await vi.waitFor(async () => expect(await passes(first)).toBe(nowMs));
+    expect(both.flatMap(({ damage }) => damage)).toEqual(alone.damage);
+  });
+
+  it("a process goes on with the pass of one that ended", async () => {
+    const url = await filled(5);
+    nowMs = 5000;
+    const slow = await openProcess(url, "slow", { ...PACE, pauseMinMs: 3_600_000 });
+    slow.check.start();
+    await vi.waitFor(async () => expect(await slow.store.damageCheck?.record()).toBeDefined());
+    await slow.close();
+    expect(slow.steps()).toBe(1);
+    const next = await openProcess(url, "next");
+    next.check.start();
+    await vi.waitFor(async () => expect(await passes(next)).toBe(5000));
+    const whole = await openProcess(url, "whole");
+    nowMs += PACE.passMs;
+    await next.close();
+    whole.check.start();
+    await vi.waitFor(async () => expect(await passes(whole)).toBe(nowMs));
+    expect(slow.steps() + next.steps()).toBe(whole.steps());
+  });
+
+  it("damage is in the log, in the figures and in the check of the database, with its remedy", async () => {
+    const url = await filled(2);
+    await query(
+      url,
+      "UPDATE word_segment SET data = '\\x00' WHERE first_row = (SELECT min(first_row) FROM word_segment)",
+    );
+    const [document] = await rowsOf<{ id: string; owner: string }>(
+      url,
+      "SELECT resource.id, owner_id AS owner FROM resource JOIN scope ON scope.number = scope ORDER BY scope LIMIT 1",
+    );
+    const store = await openPostgresStore(url);
+    const running = await openRunning({ store, sharesStore: true, checkPace: PACE });
+    closing.push(() => running.close());
+    await vi.waitFor(async () =>
+      expect((await running.service.figures()).check).toEqual({
+        damage: 1,
+        ageSeconds: expect.any(Number) as number,
+      }),
+    );
+    expect(running.log()).toContain(`with document ${document?.id}`);
+    const { findings, checkedMs } = await checkPostgres(url);
+    expect(checkedMs).toBeGreaterThan(Date.now() - 600_000);
+    expect(findings[0]).toMatchObject({ check: "store-words", level: "damage" });
+    expect(findings[0]?.message).toContain(
+      `document ${document?.id}, account local, owner ${document?.owner}`,
+    );
+    expect(findings[0]?.remedy).toContain("Restore the database");
+  });
+
+  it("names a recorded file that is not in the common storage, and no file that is", async () => {
+    const url = await newDatabase();
+    const store = await openPostgresStore(url);
+    const path = await mkdtemp(join(tmpdir(), "kbsync-shared-"));
+    closing.push(() => rm(path, { recursive: true }));
+    const { id: accountId } = await store.records.ensureAccount("local");
+    const file = { accountId, mediaType: "text/plain", declaredType: null, sizeBytes: 5, sha256: "a" };
+    const add = (token: string, name: string, createdAt: string) =>
+      store.records.addFile({ ...file, token, name, createdAt });
+    await writeFile(join(path, "there"), "tides");
+    await add("there", "there.txt", NOW);
+    await add("lost-for-ever", "lost.txt", NOW);
+    await add("in-flight", "in-flight.txt", new Date().toISOString());
+    const running = await openRunning({
+      store,
+      sharesStore: true,
+      checkPace: PACE,
+      files: { kind: "folder", path },
+      retention: { unusedFileDays: 100_000 },
+    });
+    closing.push(() => running.close());
+    await vi.waitFor(async () =>
+      expect((await store.damageCheck?.record())?.last?.damage).toEqual([
+        {
+          rule: "missingFiles",
+          subject: "file lost.txt, whose token begins with lost-for",
+          account: "local",
+        },
+      ]),
+    );
+  });
+});
