@@ -247,8 +247,8 @@ describe.skipIf(isSkipped())("merges of the index of words during writes", () =>
 function databaseOf(
   scopes: readonly PartsOf[],
   merge: (accountId: string) => Promise<unknown>,
-): Pick<Database, "run" | "problem"> {
-  const due: Transaction = {
+): Pick<Database, "run" | "problem" | "due"> {
+  const read: Transaction = {
     all: async <Row>(_: string, parameters: { readonly except?: readonly number[] } = {}) =>
       scopes.filter(({ scope }) => parameters.except?.includes(scope) !== true) as Row[], // the rows of `scopesToMerge`
     get: () => expect.unreachable(),
@@ -257,7 +257,8 @@ function databaseOf(
   return {
     // The caller names the result of the work, which a merge does not run here.
     run: async <T>(mode: string, accountId: string, work: (tx: Transaction) => Promise<T>) =>
-      mode === "write" ? ((await merge(accountId)) as T) : work(due),
+      mode === "write" ? ((await merge(accountId)) as T) : work(read),
+    due: new Set(),
     problem: () => undefined,
   };
 }

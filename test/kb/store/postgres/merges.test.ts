@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openDatabase, type Database } from "../../../../src/kb/store/postgres/database/database.ts";
+import { changeScope } from "../../../../src/kb/store/postgres/scopes/scopes.ts";
 import { openPostgresStore } from "../../../../src/kb/store/postgres/open.ts";
 import { makeMerge } from "../../../../src/kb/store/postgres/words/merging.ts";
 import { mergeScope, scopesToMerge } from "../../../../src/kb/store/postgres/words/merges.ts";
@@ -147,6 +148,55 @@ describe.skipIf(isSkipped())("merges of the index of words in PostgreSQL", () =>
     });
     const merge = makeMerge(database, new AbortController().signal);
     expect([await merge(), await merge(), await merge()]).toEqual([true, false, false]);
+  });
+
+  it("looks for scopes that its own writes made due without a scan, and for the others every minute", async () => {
+    const address = await newDatabase();
+    const store = await openPostgresStore(address);
+    for (const name of ["own", "other"]) {
+      const { id } = await store.records.ensureAccount(name);
+      await store.records.createResource(fixture.resource("tide", { accountId: id }), wordsOnly("tide"));
+    }
+    await store.close();
+    const numbers = await rowsOf<{ number: string }>(address, "SELECT number FROM scope ORDER BY number");
+    const [own = 0, other = 0] = numbers.map((scope) => Number(scope.number));
+    const on = openDatabase(address);
+    let looks = 0;
+    let nowMs = 0;
+    const tried: string[] = [];
+    const merge = makeMerge(
+      {
+        ...on,
+        run: (mode, account, work) => {
+          if (mode === "snapshot") looks += 1;
+          else tried.push(account);
+          return on.run(mode, account, work);
+        },
+      },
+      new AbortController().signal,
+      () => nowMs,
+    );
+    await merge();
+    for (; nowMs < 50_000; nowMs += 1000) await merge();
+    expect({ looks, tried }).toEqual({ looks: 1, tried: [] });
+
+    await query(address, `UPDATE scope SET segments = ${SEGMENTS_MERGED} WHERE number = ${other}`);
+    await on.run("write", "", (tx) => changeScope(tx, own, { segments: SEGMENTS_MERGED }));
+    await merge();
+    await merge();
+    expect({ looks, tried: tried.length }).toEqual({ looks: 2, tried: 1 });
+    nowMs = 60_000;
+    await merge();
+    expect(looks).toBe(3);
+    expect(new Set(tried.slice(1)).size).toBe(2);
+    await expect(
+      on.run("write", "", async (tx) => {
+        await changeScope(tx, own, { segments: 1 });
+        throw new Error("rolled back");
+      }),
+    ).rejects.toThrow("rolled back");
+    expect(on.due.size).toBe(0);
+    await on.close();
   });
 
   it("scrub leaves nothing in the index of an account of what was removed", async () => {

@@ -27,6 +27,8 @@ export interface Transaction {
   get<Row>(statement: string, parameters?: Parameters): Promise<Row | undefined>;
   /** Returns how many rows the statement changed. */
   run(statement: string, parameters?: Parameters): Promise<number>;
+  /** Scopes whose merge becomes due with the commit. Undefined: nothing is written. */
+  readonly due?: Set<number>;
 }
 
 /** Connections to one database for one kind of work. */

@@ -16,6 +16,9 @@ const GUESTS = 2;
 /** Work that may wait: more than all requests in flight make together. */
 const LINE_MAX = 16_384;
 
+/** Scopes whose merge is due that are remembered. A scan finds the others. */
+const DUE_MAX = 10_000;
+
 /** Tries of a transaction that lost a race. Each winner has committed, so work goes on meanwhile. */
 const RACES_MAX = 8;
 /** Tries after the connection was lost: enough for the connections that a restart of the server leaves in the pool. */
@@ -26,6 +29,8 @@ const FIRST_PAUSE_MS = 20;
 export interface Database {
   /** Runs work for an account. It runs again after a lost race or connection, so it may have no other effects. Throws KbsyncErrors. */
   run<T>(mode: Mode, account: string, work: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** Scopes whose merge became due with a write of this process, until someone takes them out. */
+  readonly due: Set<number>;
   /** Why the database does not work at present; undefined: the last work succeeded. */
   problem(): KbsyncError | undefined;
   close(): Promise<void>;
@@ -47,6 +52,7 @@ export function openDatabase(url: string, listener?: DatabaseListener): Database
   // The pool opens no connection before it is used.
   const migrations = openConnections(url, 1, MIGRATION_MS);
   let problem: KbsyncError | undefined;
+  const due = new Set<number>();
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     await Promise.all([writers.close(), readers.close(), migrations.close()]);
@@ -57,8 +63,14 @@ export function openDatabase(url: string, listener?: DatabaseListener): Database
     if (mode === "migration") return migrations.transact(BEGIN.migration, work);
     const path = { path: [account] };
     return mode === "write"
-      ? writing.run(() => writers.transact(BEGIN.write, work), path)
+      ? writing.run(() => write(work), path)
       : reading.run(() => readers.transact(BEGIN[mode], work), path);
+  };
+  const write = async <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {
+    const dueThen = new Set<number>();
+    const result = await writers.transact(BEGIN.write, (tx) => work({ ...tx, due: dueThen }));
+    for (const scope of dueThen) if (due.size < DUE_MAX) due.add(scope);
+    return result;
   };
 
   return {
@@ -79,6 +91,7 @@ export function openDatabase(url: string, listener?: DatabaseListener): Database
         throw failure;
       }
     },
+    due,
     problem: () => problem,
     close: () => (closing ??= close()),
   };

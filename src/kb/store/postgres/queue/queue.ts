@@ -78,8 +78,9 @@ export async function refusals(
   const waiting = await tx.get<{ jobs: number; ownJobs: number; chars: number; ownChars: number }>(
     `SELECT count(*) AS jobs, count(*) FILTER (WHERE account_id = @accountId) AS "ownJobs",
       coalesce(sum(chars), 0) AS chars, coalesce(sum(chars) FILTER (WHERE account_id = @accountId), 0) AS "ownChars"
-    FROM job WHERE queue = @queue AND NOT is_dead`,
-    { queue, accountId },
+    FROM (SELECT account_id, chars FROM job WHERE queue = @queue AND NOT is_dead LIMIT @enough) AS waiting`,
+    // More than the bound refuse every job, so the rest need not be counted.
+    { queue, accountId, enough: 1 + Math.max(0, ...jobs.map(({ jobsMax }) => jobsMax)) },
   );
   assert(waiting !== undefined);
   let [added, addedChars] = [0, 0];

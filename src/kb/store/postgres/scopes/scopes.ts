@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { KbsyncError } from "../../../../lib/failure.ts";
 import { rowOf, SCOPE_NUMBER_MAX, SEQUENCE_MAX } from "../../../index/rows.ts";
 import type { NewResource, ResourceKey } from "../../resources.ts";
+import { isWorn, SEGMENTS_MERGED } from "../../search/merge-rules.ts";
 import type { Transaction } from "../database/connections.ts";
 import { lostRace } from "../database/failures.ts";
 
@@ -127,7 +128,7 @@ export async function changeScopes(
   const sums = (of: (change: ScopeChange) => number | undefined): number[] =>
     all.map((each) => of(each) ?? 0);
   const rows = sums((change) => change.rows);
-  const after = await tx.all<{ number: number; owner: string; next: number; rows: number }>(
+  const after = await tx.all<ChangedScope>(
     `WITH locked AS MATERIALIZED (
       SELECT number FROM scope WHERE number = ANY (@scopes::bigint[]) ORDER BY number FOR UPDATE)
     UPDATE scope SET next_sequence = next_sequence + change.rows, resources = scope.resources + change.resources,
@@ -137,7 +138,8 @@ export async function changeScopes(
     FROM locked JOIN unnest(@scopes::bigint[], @rows::bigint[], @resources::bigint[], @chunks::bigint[], @words::bigint[],
         @segments::bigint[], @removed::bigint[], @refilters::int[])
       AS change (scope, rows, resources, chunks, words, segments, removed, refilters) ON change.scope = locked.number
-    WHERE scope.number = locked.number RETURNING scope.number, scope.owner_id AS owner, next_sequence AS next, change.rows`,
+    WHERE scope.number = locked.number RETURNING scope.number, scope.owner_id AS owner, next_sequence AS next, change.rows,
+      scope.segments, scope.removed, scope.chunks`,
     {
       scopes: [...changes.keys()],
       rows,
@@ -154,7 +156,20 @@ export async function changeScopes(
     throw lostRace("the owner of a scope was erased");
   if (after.some(({ next }) => next > SEQUENCE_MAX))
     throw full(`${SEQUENCE_MAX} chunks written for one owner`);
+  for (const { number, segments, removed, chunks } of after)
+    if (segments >= SEGMENTS_MERGED || isWorn(removed, chunks)) tx.due?.add(number);
   return new Map(after.map(({ number, next, rows: reserved }) => [number, rowOf(number, next - reserved)]));
+}
+
+/** A scope after a change. */
+interface ChangedScope {
+  readonly number: number;
+  readonly owner: string;
+  readonly next: number;
+  readonly rows: number;
+  readonly segments: number;
+  readonly removed: number;
+  readonly chunks: number;
 }
 
 function full(what: string): KbsyncError {

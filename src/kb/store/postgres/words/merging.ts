@@ -4,8 +4,13 @@ import type { Database } from "../database/database.ts";
 import { mergeScope, scopesToMerge, scopesToPurge } from "./merges.ts";
 import type { PartsOf } from "./word-parts.ts";
 
-/** Pause between looks for scopes whose merge is due, unless the last one found as many as it may. Each scans the scopes. */
+/** Pause between looks for scopes whose merge is due, unless the last one found as many as it may. */
 const PAUSE_MS = 3000;
+/**
+ * Pause between scans of all scopes, which find those that other processes left: a process looks for the ones that its own writes made
+ * due without a scan.
+ */
+const SCAN_MS = 60_000;
 /** Scopes that one look finds. */
 const SCOPES_MAX = 100;
 /** Merges of a scope in one look, so that one to which much is written does not hold up the others. */
@@ -20,13 +25,15 @@ const FAILED_MAX = 1000;
 const BUSY_PAUSE_MS = 100;
 const BUSY_MAX_MS = 5 * 60_000;
 
+type MergedDatabase = Pick<Database, "run" | "problem" | "due">;
+
 /** Merges of the index of words, which every process of a database makes as they become due. */
 export interface Merging {
   /** Begins no further merge, and waits for the one that runs. */
   close(): Promise<void>;
 }
 
-export function openMerging(database: Pick<Database, "run" | "problem">): Merging {
+export function openMerging(database: MergedDatabase): Merging {
   const stop = new AbortController();
   const { signal } = stop;
   const merge = makeMerge(database, signal);
@@ -51,24 +58,45 @@ export function openMerging(database: Pick<Database, "run" | "problem">): Mergin
  * the work, and what one look finds must not bound what they merge together.
  */
 export function makeMerge(
-  database: Pick<Database, "run" | "problem">,
+  database: MergedDatabase,
   signal: AbortSignal,
   nowMs: () => number = () => performance.now(),
 ): () => Promise<boolean> {
   /** When each failed scope is tried again. */
   const failed = new Map<number, number>();
-  return async () => {
-    for (const [scope, atMs] of failed) if (atMs <= nowMs()) failed.delete(scope);
+  let scansFromMs = -Infinity;
+  const find = async (): Promise<PartsOf[]> => {
+    for (const [scope, atMs] of failed) {
+      if (atMs > nowMs()) continue;
+      failed.delete(scope);
+      database.due.add(scope);
+    }
+    const isScan = nowMs() >= scansFromMs;
+    const due = [...database.due];
+    if (!isScan && due.length === 0) return [];
+    database.due.clear();
+    const nextScanMs = isScan ? nowMs() + SCAN_MS : scansFromMs;
+    // The next look scans if this one fails, or finds as many scopes as it may.
+    scansFromMs = -Infinity;
     const except = [...failed.keys()];
-    const scopes = await database.run("snapshot", "", (tx) => scopesToMerge(tx, SCOPES_MAX, except));
+    const scopes = await database.run("snapshot", "", (tx) =>
+      scopesToMerge(tx, SCOPES_MAX, except, isScan ? undefined : due),
+    );
+    if (scopes.length < SCOPES_MAX) scansFromMs = nextScanMs;
+    return scopes;
+  };
+  return async () => {
+    const scopes = await find();
     let merged = 0;
     for (const of of scopes) {
       try {
-        for (let passes = 0; passes < PASSES_MAX && !signal.aborted; passes += 1) {
+        let passes = 0;
+        for (; passes < PASSES_MAX && !signal.aborted; passes += 1) {
           const outcome = await database.run("write", of.accountId, (tx) => mergeScope(tx, of));
           if (outcome !== "merged") break;
           merged += 1;
         }
+        if (passes === PASSES_MAX) database.due.add(of.scope);
       } catch (error) {
         if (database.problem() !== undefined || failed.size >= FAILED_MAX) throw error;
         const mayRetry = error instanceof KbsyncError && error.retryable;
