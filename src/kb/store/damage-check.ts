@@ -22,9 +22,14 @@ const CHECKED = {
   damagedParts: {
     check: "store-words",
     words: "parts of the index of words differ from what was written, so that searches of the owner fail",
-    remedy: RESTORE,
+    remedy: `They have too many chunks to be made anew while others write. ${RESTORE}`,
   },
   wrongPages: { ...RULES.wrongPages, remedy: RESTORE },
+  rebuilt: {
+    check: "store-words",
+    words: "parts of the index of words were wrong, and were made anew from the documents",
+    remedy: "Searches find everything again. Look for the cause: a disk, memory, or a change by hand.",
+  },
   strayVectors: { ...RULES.strayVectors, remedy: HARMLESS },
   wrongVectors: { ...RULES.wrongVectors, remedy: INDEX_AGAIN },
   unknownFiles: {
@@ -62,7 +67,7 @@ export function describeDamage({ rule, subject }: Damage): {
   readonly remedy: string;
 } {
   const { words, remedy } = CHECKED[rule];
-  return { message: `the store is damaged: ${words}: ${subject}`, remedy };
+  return { message: `the store ${rule === "rebuilt" ? "was" : "is"} damaged: ${words}: ${subject}`, remedy };
 }
 
 /** Damage that a record names; more is only counted. */
@@ -134,7 +139,7 @@ export function findingsIn({ now, last }: CheckRecord, subject: string): Finding
         [of, `account ${account}`, ...(owner === undefined ? [] : [`owner ${owner}, ${tier}`])].join(", "),
       );
     const message = `${words}: ${shown.join("; ")}${damage.length > SHOWN_MAX ? "; …" : ""}`;
-    return { check, level: "damage", subject, message, remedy };
+    return { check, level: rule === "rebuilt" ? "warning" : "damage", subject, message, remedy };
   });
 }
 
@@ -153,7 +158,7 @@ export interface CheckStep {
 
 /** A check of a store that other work goes on in, in small steps. */
 export interface DamageCheck {
-  /** Checks the part of the store from a position on, in one snapshot. The first position is empty. Changes nothing. */
+  /** Checks the part of the store from a position on, in one snapshot. The first position is empty. Changes nothing but what it can rebuild. */
   step(position: string): Promise<CheckStep>;
   record(): Promise<CheckRecord | undefined>;
   save(record: CheckRecord): Promise<void>;

@@ -2,10 +2,9 @@ import { rowOf, SEQUENCE_MAX, type RowRange } from "../../../index/rows.ts";
 import { packedBytes } from "../../../index/sentence-codes.ts";
 import { dimensionsIn } from "../../../index/quantized.ts";
 import { LENGTH_MAX } from "../../../index/words/part.ts";
-import type { Damage } from "../../damage-check.ts";
 import type { Transaction } from "../database/connections.ts";
 import { readIndexed, type RunCache } from "./indexed.ts";
-import { damageIn, type Checked, type CheckedScope } from "./scope.ts";
+import { damageIn, type Checked, type CheckedScope, type FoundDamage } from "./scope.ts";
 
 /** Vectors that a step reads for each of its chunks at most, so that many that belong to no chunk cannot fill the memory. */
 const VECTORS_MAX = 4;
@@ -85,13 +84,17 @@ async function checkWords(
   live: readonly LiveChunk[],
   range: RowRange,
   runs: RunCache,
-): Promise<Damage[]> {
+): Promise<FoundDamage[]> {
   const { lengths, damaged } = await readIndexed(tx, of, range, runs);
   const begun = damaged.filter(({ first }) => first >= range.first);
-  const damage = begun.map(({ name, first, last }) => {
+  const damage = begun.map(({ kind, number, first, last }) => {
+    const name = kind === "run" ? `run ${number}` : `the segment of row ${number}`;
     const ids = documentsOf(live.filter(({ row }) => row >= first && row <= last));
     const shown = [...ids.slice(0, 3), ...(ids.length > 3 ? ["…"] : [])].join(", ");
-    return damageIn(of, "damagedParts", shown === "" ? name : `${name}, with document ${shown}`);
+    return damageIn(of, "damagedParts", shown === "" ? name : `${name}, with document ${shown}`, {
+      kind,
+      number,
+    });
   });
   const isDamaged = (row: number): boolean => damaged.some(({ first, last }) => row >= first && row <= last);
   const checked = live.filter(({ row }) => !isDamaged(row));
@@ -104,8 +107,10 @@ async function checkWords(
   const stray = [...lengths.keys()].filter((row) => !rows.has(row));
   return [
     ...damage,
-    ...documentsOf(missing).map((id) => damageIn(of, "missingWords", `document ${id}`)),
-    ...documentsOf(wrong).map((id) => damageIn(of, "wrongWords", `document ${id}`)),
+    ...documentsOf(missing).map((id) =>
+      damageIn(of, "missingWords", `document ${id}`, { kind: "document", id }),
+    ),
+    ...documentsOf(wrong).map((id) => damageIn(of, "wrongWords", `document ${id}`, { kind: "document", id })),
     ...stray.map((row) => damageIn(of, "strayWords", `chunk ${row}`)),
   ];
 }
@@ -121,7 +126,7 @@ async function checkVectors(
   live: readonly LiveChunk[],
   range: RowRange,
   { lengths: known, stepRows }: ChunkMemory,
-): Promise<Damage[]> {
+): Promise<FoundDamage[]> {
   // The length of a value is stored beside it, so the value itself is not read.
   const vectors = await tx.all<{ row: number; model: number; bytes: number; sentenceBytes: number | null }>(
     `SELECT row, model, octet_length(value) AS bytes, octet_length(vectors) AS "sentenceBytes"

@@ -5,18 +5,18 @@ import { openRun, type RunHead } from "../../../index/words/run.ts";
 import { openSegment, SEGMENT_ROWS_MAX } from "../../../index/words/segment.ts";
 import type { Transaction } from "../database/connections.ts";
 import type { PartsOf } from "../words/word-parts.ts";
+import type { PartName } from "./rebuild.ts";
 
 /** What the index of words has of a range of rows. */
 export interface Indexed {
   /** Length in words of each chunk that was not removed, by its row. */
   readonly lengths: ReadonlyMap<number, number>;
   /** Parts that differ from what was written, with the rows that they may have. */
-  readonly damaged: readonly (RowRange & { readonly name: string })[];
+  readonly damaged: readonly (RowRange & PartName)[];
 }
 
 /** A part of the index; without `part`: it differs from what was written. */
-interface FoundPart {
-  readonly name: string;
+interface FoundPart extends PartName {
   /** Row of its first chunk. */
   readonly first: number;
   readonly part: Part | undefined;
@@ -36,11 +36,11 @@ export async function readIndexed(
   const parts = [...runs, ...(await readSegments(tx, of, range))].toSorted((a, b) => a.first - b.first);
   const base = rowOf(of.scope, 0);
   const lengths = new Map<number, number>();
-  const damaged: (RowRange & { name: string })[] = [];
-  for (const [at, { name, first, part }] of parts.entries()) {
+  const damaged: (RowRange & PartName)[] = [];
+  for (const [at, { kind, number, first, part }] of parts.entries()) {
     if (part === undefined) {
       const last = Math.min(range.last, (parts[at + 1]?.first ?? Infinity) - 1);
-      damaged.push({ name, first, last });
+      damaged.push({ kind, number, first, last });
       continue;
     }
     for (let ordinal = part.ordinalFrom(range.first - base); ordinal < part.rows; ordinal++) {
@@ -72,7 +72,8 @@ async function readSegments(
     { accountId, first: Math.max(base, range.first - SEGMENT_ROWS_MAX + 1), last: range.last },
   );
   return rows.map(({ row, data }) => ({
-    name: `the segment of row ${row}`,
+    kind: "segment",
+    number: row,
     first: row,
     part: opened(() => openSegment(data, row - base)),
   }));
@@ -102,7 +103,8 @@ async function readRuns(
     );
     for (const row of rows)
       cache.set(row.number, {
-        name: `run ${row.number}`,
+        kind: "run",
+        number: row.number,
         first: base + row.first,
         part: opened(() => openRun(row, () => [])),
       });

@@ -39,7 +39,7 @@ export async function checkPages(
   for (let page = first; page < end; page++) {
     if (sound.has(page)) continue;
     const rule = found.has(page) ? "damagedParts" : "wrongPages";
-    damage.push(damageIn(of, rule, `page ${page} of run ${run.number}`));
+    damage.push(damageIn(of, rule, `page ${page} of run ${run.number}`, { kind: "run", number: run.number }));
   }
   return { damage, next: end < total ? { run: run.number, page: end } : { run: run.number + 1, page: 0 } };
 }

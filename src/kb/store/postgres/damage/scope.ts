@@ -1,5 +1,6 @@
 import type { Damage } from "../../damage-check.ts";
 import type { Transaction } from "../database/connections.ts";
+import type { PartName } from "./rebuild.ts";
 
 /** A scope that is checked, with what people know it by. */
 export interface CheckedScope {
@@ -10,9 +11,15 @@ export interface CheckedScope {
   readonly owner: string;
 }
 
+/** Damage with what can be rebuilt to end it: a part of the index of words, or the entries of a document. */
+export interface FoundDamage {
+  readonly damage: Damage;
+  readonly rebuild?: PartName | { readonly kind: "document"; readonly id: string };
+}
+
 /** What a step found in a scope. `next`: the key after which the next step goes on; undefined: this was the last one. */
 export interface Checked {
-  readonly damage: readonly Damage[];
+  readonly damage: readonly FoundDamage[];
   readonly next: number | undefined;
 }
 
@@ -31,6 +38,7 @@ export function damageIn(
   { account, tier, owner }: CheckedScope,
   rule: Damage["rule"],
   subject: string,
-): Damage {
-  return { rule, subject, account, tier, owner };
+  rebuild?: FoundDamage["rebuild"],
+): FoundDamage {
+  return { damage: { rule, subject, account, tier, owner }, ...(rebuild && { rebuild }) };
 }

@@ -1,13 +1,20 @@
 import { z } from "zod";
 import { messageOf } from "../../../../lib/failure.ts";
 import { isDamage } from "../../damage.ts";
-import { readRecord, type CheckRecord, type CheckStep, type DamageCheck } from "../../damage-check.ts";
+import {
+  readRecord,
+  type CheckRecord,
+  type CheckStep,
+  type Damage,
+  type DamageCheck,
+} from "../../damage-check.ts";
 import type { Transaction } from "../database/connections.ts";
 import type { Database } from "../database/database.ts";
 import { checkChunks, makeChunkMemory, type ChunkMemory } from "./chunks.ts";
 import { checkDocuments } from "./documents.ts";
 import { checkPages } from "./pages.ts";
-import { damageIn, scopeFrom, type CheckedScope } from "./scope.ts";
+import { indexAgain, rebuildPart } from "./rebuild.ts";
+import { damageIn, scopeFrom, type CheckedScope, type FoundDamage } from "./scope.ts";
 
 /**
  * Where a check is: in a scope after a document, a row or a page, or after the token of a file. Each scope is checked table by table,
@@ -79,12 +86,12 @@ async function stepAt(database: Pick<Database, "run">, place: Place, memory: Chu
   const from = of.scope === place.scope ? place : atScope(of.scope);
   try {
     const step = await database.run("snapshot", of.accountId, (tx) => checkScope(tx, of, from, memory));
-    return { ...step, files: [] };
+    return { damage: await rebuilt(database, of, step.damage), files: [], next: step.next };
   } catch (error) {
     if (!isDamage(error)) throw error;
     // PostgreSQL cannot read a table. The rest of the scope is left out, or the check would never get beyond it.
     return {
-      damage: [damageIn(of, "unreadable", messageOf(error))],
+      damage: [damageIn(of, "unreadable", messageOf(error)).damage],
       files: [],
       next: atScope(of.scope + 1),
     };
@@ -96,7 +103,7 @@ async function checkScope(
   of: CheckedScope,
   from: ScopePlace,
   memory: ChunkMemory,
-): Promise<Omit<Step, "files">> {
+): Promise<{ readonly damage: readonly FoundDamage[]; readonly next: Place | undefined }> {
   const { scope } = of;
   switch (from.at) {
     case "documents": {
@@ -114,6 +121,31 @@ async function checkScope(
       return { damage, next: next === undefined ? atScope(scope + 1) : { ...from, ...next } };
     }
   }
+}
+
+/** Rebuilds what can be rebuilt from the chunks, and returns the damage with what became of it. */
+async function rebuilt(
+  database: Pick<Database, "run">,
+  of: CheckedScope,
+  found: readonly FoundDamage[],
+): Promise<Damage[]> {
+  const { accountId, scope } = of;
+  /** What was rebuilt: several pages of a run are damage each. */
+  const done = new Set<string>();
+  const damage: Damage[] = [];
+  for (const { damage: each, rebuild } of found) {
+    const key = JSON.stringify(rebuild);
+    if (rebuild !== undefined && !done.has(key)) {
+      const isDone = await database.run("write", accountId, async (tx) => {
+        if (rebuild.kind !== "document") return rebuildPart(tx, { accountId, scope }, rebuild);
+        await indexAgain(tx, accountId, rebuild.id);
+        return true;
+      });
+      if (isDone) done.add(key);
+    }
+    damage.push(done.has(key) ? { ...each, rule: "rebuilt" } : each);
+  }
+  return damage;
 }
 
 /** Returns the recorded files after a token. */

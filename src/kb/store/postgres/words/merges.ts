@@ -70,11 +70,7 @@ export type MergeOutcome = "merged" | "none" | "busy";
  */
 export async function mergeScope(tx: Transaction, of: PartsOf, purged = 0): Promise<MergeOutcome> {
   const { scope } = of;
-  const lock = await tx.get<{ readonly isMine: boolean }>(
-    `SELECT pg_try_advisory_xact_lock(${MERGE}, @scope::int) AS "isMine"`,
-    { scope },
-  );
-  if (lock?.isMine !== true) return "busy";
+  if (!(await lockMerges(tx, scope))) return "busy";
   const counts = await tx.get<{ removed: number; chunks: number }>(
     "SELECT removed, chunks FROM scope WHERE number = @scope",
     { scope },
@@ -92,6 +88,15 @@ export async function mergeScope(tx: Transaction, of: PartsOf, purged = 0): Prom
   const run = parts.length === 0 ? undefined : await writeMerged(tx, of, parts);
   await exchange(tx, of, parts, dropped, run);
   return "merged";
+}
+
+/** Excludes other merges of a scope until this transaction ends. Returns false if one runs. */
+export async function lockMerges(tx: Transaction, scope: number): Promise<boolean> {
+  const lock = await tx.get<{ readonly isMine: boolean }>(
+    `SELECT pg_try_advisory_xact_lock(${MERGE}, @scope::int) AS "isMine"`,
+    { scope },
+  );
+  return lock?.isMine === true;
 }
 
 /** Returns the removals that a merge of some of all parts drops: those that lie in one of them, or in no part. */

@@ -3,6 +3,7 @@ import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Chunking } from "../../../../../src/kb/store/chunks.ts";
 import type { Damage, DamageCheck } from "../../../../../src/kb/store/damage-check.ts";
 import { openDatabase, type Database } from "../../../../../src/kb/store/postgres/database/database.ts";
+import { rebuildPart } from "../../../../../src/kb/store/postgres/damage/rebuild.ts";
 import { openDamageCheck } from "../../../../../src/kb/store/postgres/damage/walk.ts";
 import { openPostgresStore } from "../../../../../src/kb/store/postgres/open.ts";
 import { mergeScope, scopesToMerge } from "../../../../../src/kb/store/postgres/words/merges.ts";
@@ -10,7 +11,7 @@ import { SEGMENTS_MERGED } from "../../../../../src/kb/store/search/merge-rules.
 import type { Store } from "../../../../../src/kb/store/store.ts";
 import { DEFAULT_SETTINGS } from "../../../../../src/wire/primitives.ts";
 import { openChance } from "../../../../crash/chance.ts";
-import { LATER, NOW, unit } from "../../store-fixture.ts";
+import { byWords, LATER, NOW, unit } from "../../store-fixture.ts";
 import { isSkipped, newDatabase, query } from "../databases.ts";
 
 const idOf = (at: number): string => at.toString(16).padStart(24, "0");
@@ -137,42 +138,42 @@ describe.skipIf(isSkipped())("the check of a database for damage", () => {
     [
       "a chunk whose segment is missing",
       `DELETE FROM word_segment WHERE first_row = ${ROW}`,
-      "missingWords",
+      "rebuilt",
       `document ${idOf(1002)}`,
     ],
     [
       "a chunk that its run lacks",
       `INSERT INTO word_removal (account_id, scope, first, last)
         SELECT account_id, scope, first_row & 4294967295, first_row & 4294967295 FROM resource WHERE id = '${idOf(7)}'`,
-      "missingWords",
+      "rebuilt",
       `document ${idOf(7)}`,
     ],
-    ["a missing run", "DELETE FROM word_run", "missingWords", `document ${idOf(0)}`],
+    ["a missing run", "DELETE FROM word_run", "rebuilt", `document ${idOf(0)}`],
     [
       "a segment with a byte that changed",
       `UPDATE word_segment SET data = set_byte(data, 9, 255 - get_byte(data, 9)) WHERE first_row = ${ROW}`,
-      "damagedParts",
+      "rebuilt",
       `the segment of row `,
     ],
     [
       "a segment that names its document",
       `UPDATE word_segment SET data = '\\x00' WHERE first_row = ${ROW}`,
-      "damagedParts",
+      "rebuilt",
       `, with document ${idOf(1002)}`,
     ],
     [
       "a run whose lengths changed",
       "UPDATE word_run SET lengths = set_byte(lengths, 9, 255 - get_byte(lengths, 9))",
-      "damagedParts",
+      "rebuilt",
       `with document ${idOf(0)}, ${idOf(1)}, ${idOf(2)}, …`,
     ],
     [
       "a page with a byte that changed",
       "UPDATE word_page SET data = set_byte(data, 50, 255 - get_byte(data, 50)) WHERE page = 0",
-      "damagedParts",
+      "rebuilt",
       "page 0 of run ",
     ],
-    ["a missing page", "DELETE FROM word_page WHERE page = 0", "wrongPages", "page 0 of run "],
+    ["a missing page", "DELETE FROM word_page WHERE page = 0", "rebuilt", "page 0 of run "],
     [
       "an entry of the index without its chunk",
       `INSERT INTO word_segment SELECT account_id, first_row + 500, data FROM word_segment WHERE first_row = ${ROW}`,
@@ -182,7 +183,7 @@ describe.skipIf(isSkipped())("the check of a database for damage", () => {
     [
       "a chunk of another length than its entry",
       `UPDATE chunk SET words = words + 1 WHERE row = ${ROW}`,
-      "wrongWords",
+      "rebuilt",
       `document ${idOf(1002)}`,
     ],
     [
@@ -205,14 +206,65 @@ describe.skipIf(isSkipped())("the check of a database for damage", () => {
     ],
     ["a file without its record", "DELETE FROM stored_file", "unknownFiles", `document ${idOf(3)}`],
   ])("finds %s", async (_name, statement, rule, subject) => {
-    const { damage } = await found(await damagedBy(statement));
+    const check = await damagedBy(statement);
+    const { damage } = await found(check);
     const first = damage.find((each) => each.rule === rule);
     expect(first).toMatchObject({ account: "local", tier: "high_accuracy", owner: "ann" });
     expect(first?.subject).toContain(subject);
+    const left = (await found(check)).damage;
+    expect(left.some((each) => each.rule === rule)).toBe(rule !== "rebuilt");
     // However small the steps are.
     const small = await found(await damagedBy(statement, 7));
     expect(small.damage.find((each) => each.rule === rule)?.subject).toContain(subject.split(",")[0]);
     expect(small.steps).toBeGreaterThan(50);
+  });
+
+  it.each([
+    ["a segment", `UPDATE word_segment SET data = '\\x00' WHERE first_row = ${ROW}`],
+    ["the head of a run", "UPDATE word_run SET filter = '\\x00'"],
+    ["a page of a run", "UPDATE word_page SET data = '\\x00' WHERE page = 0"],
+  ])("searches find what they found before after %s was damaged and made anew", async (_name, statement) => {
+    const url = await newDatabase(new URL(sound).pathname.slice(1));
+    const store = await openPostgresStore(url);
+    const { id: accountId } = await store.records.ensureAccount("local");
+    const collections = await store.records.collections(accountId);
+    const collectionId = collections.find(({ tier }) => tier === "high_accuracy")?.id ?? "";
+    const scope = { accountId, collectionId, ownerId: "ann" };
+    const search = async (words: string): Promise<number[]> => {
+      const { hits } = await byWords(store, { scope, query: words, limit: 1000 });
+      return hits.map(({ bm25 }) => bm25);
+    };
+    const before = [await search("tide 1002"), await search("moon wave"), await search("tide 7")];
+    await query(url, statement);
+    // Nothing of the index is in the memory of this one.
+    const other = await openPostgresStore(url);
+    const failing = byWords(other, { scope, query: "tide", limit: 1000 });
+    await expect(failing).rejects.toMatchObject({ code: "store_damaged" });
+    await other.close();
+    await found(openDamageCheck(open(url)));
+    expect([await search("tide 1002"), await search("moon wave"), await search("tide 7")]).toEqual(before);
+    await mergeAll(open(url));
+    expect((await found(openDamageCheck(open(url)))).damage).toEqual([]);
+    await store.close();
+  });
+
+  it("leaves a damaged part that has too many chunks, and one that is sound", async () => {
+    const url = await newDatabase(new URL(sound).pathname.slice(1));
+    const database = open(url);
+    const run = await database.run("single", "", (tx) =>
+      tx.get<{ accountId: string; scope: number; number: number }>(
+        `SELECT account_id AS "accountId", scope, number FROM word_run`,
+      ),
+    );
+    if (run === undefined) throw new Error("no run");
+    const part = { kind: "run", number: run.number } as const;
+    const rebuild = (chunksMax?: number) =>
+      database.run("write", "", (tx) => rebuildPart(tx, run, part, chunksMax));
+    expect(await rebuild()).toBe(false);
+    await query(url, "UPDATE word_run SET filter = '\\x00'");
+    expect(await rebuild(100)).toBe(false);
+    expect(await rebuild()).toBe(true);
+    expect(await rebuild()).toBe(false);
   });
 
   it("returns the recorded files, whose bytes it cannot see", async () => {
