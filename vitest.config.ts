@@ -25,7 +25,7 @@ export const LONG_TESTS = [
   "test/kb/store/sqlite/bounds.test.ts",
   "test/kb/uploads/ceph/ceph.test.ts",
   "test/lib/{capped/pool,folder-lock}.test.ts",
-  "test/long/{citations,image-recall}.test.ts",
+  "test/long/{citations,image-recall,ordinary-documents}.test.ts",
   "test/mcp/{conformance,subscriptions}.test.ts",
   "test/simulate/{histories,simulate}.test.ts",
   "test/sync/document/{foreign-words,formats}.test.ts",

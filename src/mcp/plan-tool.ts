@@ -24,8 +24,11 @@ export const PlanOutput = z.object({
   estimate: z.object({
     documents: z.number(),
     bytes: z.number(),
-    tokens: z.number().describe("Of the texts that are sent as text, at four characters each."),
-    unknown: z.number().describe("Documents whose text only the service reads, such as PDFs."),
+    tokens: z.number().describe("Of the texts that are known, at four characters each."),
+    unknown: z
+      .number()
+      .describe("Documents whose text is not known: pictures, and files not read here, or not in time."),
+    pictures: z.number().describe("How many of these are pictures or scans."),
     cost: z.number().optional().describe("Of embedding; absent without a price in the configuration."),
   }),
   planned: z
@@ -69,8 +72,9 @@ function offsetOf(cursor = "0"): number {
 function planText({ counts, estimate, planned, next_cursor: cursor }: PlanOutput): string {
   const total = Object.entries(counts).map(([action, count]) => `${count} ${action}`);
   if (total.length === 0) return "Nothing would be sent.";
-  const { documents, bytes, tokens, unknown, cost } = estimate;
-  const unread = unknown === 0 ? "" : `, not counting ${unknown} that the service reads`;
+  const { documents, bytes, tokens, unknown, pictures, cost } = estimate;
+  const unread =
+    unknown === 0 ? "" : `, not counting ${unknown} whose text is not known (${pictures} pictures or scans)`;
   const price = cost === undefined ? "" : `; embedding them costs about ${cost.toFixed(4)}`;
   const lines = planned.map(({ folder, path, action }) => `${action} ${folder}/${path}`);
   return [

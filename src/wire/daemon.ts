@@ -131,8 +131,15 @@ const PlannedAction = record({
     "halt",
   ]),
   reason: z.string().optional(),
-  /** The size of a text or file to send: bytes of the file, and characters of its text unless the service reads it. */
-  sends: record({ bytes: z.number(), chars: z.number().optional() }).optional(),
+  /**
+   * The text or file to send: bytes of the file, and characters of its text if they are known here. `isPicture`: the text is
+   * in pictures, as in a scan.
+   */
+  sends: record({
+    bytes: z.number(),
+    chars: z.number().optional(),
+    isPicture: z.literal(true).optional(),
+  }).optional(),
 });
 
 /** The work that a pass would send. */
@@ -140,10 +147,12 @@ const PlanEstimate = record({
   documents: z.number(),
   /** Bytes of their files. */
   bytes: z.number(),
-  /** Tokens of the texts that are sent as text, at four characters each. */
+  /** Tokens of the texts that are known, at four characters each. */
   tokens: z.number(),
-  /** Documents whose text only the service will know, such as PDFs. */
+  /** Documents whose text is not known: pictures, and files that could not be read here, or not in time. */
   unknown: z.number(),
+  /** How many of these are pictures or scans. */
+  pictures: z.number(),
   /** Price of embedding these tokens; absent without a price in the configuration. */
   cost: z.number().optional(),
 });

@@ -15,7 +15,7 @@ const ALMANAC = "🌒 almanac ".repeat(12_000);
 /** A plan whose actions do not fit into an answer. */
 const PLAN = {
   counts: { create: 5000 },
-  estimate: { documents: 5000, bytes: 1, tokens: 1, unknown: 0 },
+  estimate: { documents: 5000, bytes: 1, tokens: 1, unknown: 0, pictures: 0 },
   planned: Array.from({ length: 100 }, (_, at) => ({
     source: "/srv/almanac",
     path: `${"deep/".repeat(40)}${at}.md`,

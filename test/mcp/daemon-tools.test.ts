@@ -12,7 +12,7 @@ const PLAN = {
     sends: { bytes: 40, chars: 40 },
   })),
   counts: { create: 3 },
-  estimate: { documents: 3, bytes: 120, tokens: 30, unknown: 1, cost: 0.5 },
+  estimate: { documents: 3, bytes: 120, tokens: 30, unknown: 1, pictures: 0, cost: 0.5 },
 };
 const NONE = { documents: 0, chunks: 0, files: 0, requests: 0, messages: 0, turns: 0, images: 0 };
 
@@ -82,7 +82,7 @@ describe("the tool plan_sync", () => {
       next_cursor: "1",
     });
     expect(text).toBe(
-      "Actions: 3 create.\nSends 3 documents, 120 bytes, about 30 tokens, not counting 1 that the service reads; embedding them costs about 0.5000.\ncreate /srv/sea/0.md\n[More actions: call plan_sync with cursor 1.]",
+      "Actions: 3 create.\nSends 3 documents, 120 bytes, about 30 tokens, not counting 1 whose text is not known (0 pictures or scans); embedding them costs about 0.5000.\ncreate /srv/sea/0.md\n[More actions: call plan_sync with cursor 1.]",
     );
   });
 

@@ -31,9 +31,7 @@ export const sourcesCheck: Check = {
 
 /** Says what the check for secrets does not see. */
 function secretWords({ sync }: Pick<Config, "sync">): string {
-  return sync.blockSecrets
-    ? "; the check for secrets does not see text in pictures and scans, in form fields, annotations and attachments of PDFs, nor in PDFs attached to mails"
-    : "";
+  return sync.blockSecrets ? "; the check for secrets does not see text in pictures and scans" : "";
 }
 
 /** Names the user of the check: a daemon under another user may see less. */

@@ -96,7 +96,7 @@ async function unpack(
   budget: Budget,
   tokens: string[],
 ): Promise<{ readonly markdown: string; readonly attachments: readonly Unpacked[] }> {
-  const read = (): ReturnType<typeof kb.mails.read> => kb.mails.read(path, tenant);
+  const read = (): ReturnType<typeof kb.mails.read> => kb.mails.read({ path }, { tenant });
   const { markdown, attachments } = await (whileWaiting?.(read, 0) ?? read());
   const unpacked: Unpacked[] = [];
   for (const [at, { name, mediaType, bytes }] of attachments.entries()) {

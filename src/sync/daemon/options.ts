@@ -24,8 +24,8 @@ export interface DaemonOptions {
   };
   readonly sources: readonly WatchedSource[];
   readonly sync: SyncConfig;
-  /** Opens the reader of text inside files that are sent as they are, to check it for secrets. Default: it is not checked. */
-  readonly openFileTexts?: () => FileTexts;
+  /** Reads text inside files that are sent as they are, for the check for secrets and for plans. Default: it is not read. */
+  readonly fileTexts?: FileTexts;
   /** Called for each action that was done or postponed. */
   readonly onActivity?: (activity: DaemonActivity) => void;
   /** Called for a problem that the daemon survives, such as an unwatchable folder or an unreachable service. */

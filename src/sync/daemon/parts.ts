@@ -118,7 +118,7 @@ function assemble(
   lifecycle.onFatal(closeGate);
   const onRead = (): void => void (steps.reads += 1);
   const reader = countReads(world.openReader(), onRead);
-  const secrets = openStoppableCheck(sync.blockSecrets === true, options.openFileTexts, onRead);
+  const secrets = openStoppableCheck(sync.blockSecrets === true, options.fileTexts, onRead);
   const context: ActionContext = {
     ...openService(options, ledger, { pacer, limits }, steps, (signal) => held.get(signal)?.() === true),
     secretCheck: secrets.check,
@@ -178,7 +178,6 @@ function assemble(
       await Promise.all([work.stop(), ...alsoClose]);
       clearTimeout(cut);
       await Promise.all([context.remote.close(), reader.close()]);
-      secrets.close();
       try {
         if (!failure.ledger) last();
         closed = true;

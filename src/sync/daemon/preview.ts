@@ -3,6 +3,7 @@ import { freshRow } from "../ledger/sources/rows.ts";
 import { movedSources } from "../source/moved-sources.ts";
 import { previewOf, removalsOf, type PlannedAction } from "../operator/preview.ts";
 import { statusOf, type StatusSource } from "../operator/status.ts";
+import { openPlanTexts } from "../operator/plan-texts.ts";
 import { openSecretCheck } from "../read/secret-check.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
@@ -24,18 +25,22 @@ export async function previewSources(
   const moves = new Map(
     movedSources(ledger, options.sources).map(({ id, path }) => [path, { ...ledger.sources.get(id), path }]),
   );
-  // To read every PDF would take minutes.
   const check = context.secretCheck && openSecretCheck();
-  for (const [index, source] of options.sources.entries()) {
-    const { absolutePath, ownerId, collection } = source;
-    // Rows of the ledger have no negative numbers.
-    const row =
-      moves.get(absolutePath) ??
-      ledger.sources.peek(absolutePath, ownerId, collection) ??
-      freshRow(-1 - index, absolutePath, ownerId, collection);
-    const opened = sources.openOn(row, source, true);
-    planned.push(...(await previewOf(ledger, row, opened, signal, check)));
-    statusSources.push({ id: row.id, row, activity: () => opened.activity() });
+  const texts = openPlanTexts(options.fileTexts, signal);
+  try {
+    for (const [index, source] of options.sources.entries()) {
+      const { absolutePath, ownerId, collection } = source;
+      // Rows of the ledger have no negative numbers.
+      const row =
+        moves.get(absolutePath) ??
+        ledger.sources.peek(absolutePath, ownerId, collection) ??
+        freshRow(-1 - index, absolutePath, ownerId, collection);
+      const opened = sources.openOn(row, source, true);
+      planned.push(...(await previewOf(ledger, row, opened, { signal, check, texts })));
+      statusSources.push({ id: row.id, row, activity: () => opened.activity() });
+    }
+  } finally {
+    texts.close();
   }
   planned.push(...removalsOf(ledger, new Set(options.sources.map(({ absolutePath }) => absolutePath))));
   return { planned, sources: statusOf(ledger, statusSources, () => undefined) };

@@ -49,12 +49,22 @@ async function openLinter(): Promise<Lint> {
       source: { filePath: "/text.txt", ext: ".txt", contentType: "text", content },
       options: { config, maskSecrets: true, noPhysicFilePath: true },
     });
-    const [first] = messages.toSorted((a, b) => a.range[0] - b.range[0]);
+    const [first] = messages
+      .filter(({ messageId, range }) => messageId !== "BasicAuth" || !isExample(content.slice(...range)))
+      .toSorted((a, b) => a.range[0] - b.range[0]);
     if (first === undefined) return undefined;
     const { ruleId, messageId, loc } = first;
     const name = ruleId.startsWith(RULE_NAMES) ? ruleId.slice(RULE_NAMES.length) : ruleId;
     return { rule: `${name}: ${messageId}`, line: loc.start.line };
   };
+}
+
+/**
+ * Decides whether an address with a password is one that manuals use, such as `https://public:koala@example.org`: the password
+ * is of words of up to seven lower-case letters.
+ */
+function isExample(address: string): boolean {
+  return /:[a-z]{1,7}(?:[-_][a-z]{1,7})*@[^@]*$/.test(address);
 }
 
 function countLines(text: string): number {

@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import { metadataOf, observe } from "../actions/observe.ts";
 import { readDocument } from "../read/read.ts";
-import type { SourceDocument } from "../read/outcome.ts";
 import type { SecretCheck } from "../read/secret-check.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import { decide, uploadedHash } from "../plan/decide.ts";
-import { type ActionKind, EMPTY_FILE, type RelativePath } from "../plan/model.ts";
+import { type ActionKind, type Candidate, EMPTY_FILE, type RelativePath } from "../plan/model.ts";
 import { isBlank } from "../plan/reconcile.ts";
+import type { PlannedSize, PlanTexts } from "./plan-texts.ts";
 import type { SourceSync } from "../source/source.ts";
 import { codeWords } from "../../lib/system-error.ts";
 
@@ -20,8 +20,15 @@ export interface PlannedAction {
   readonly docId?: string;
   readonly action: Exclude<ActionKind, "touch"> | "discard" | "refuse" | "skip" | "hold" | "halt";
   readonly reason?: string;
-  /** The size of a text or file to send: bytes of the file, and characters of its text unless the service reads it. */
-  readonly sends?: { readonly bytes: number; readonly chars?: number };
+  /** The text or file to send. */
+  readonly sends?: PlannedSize;
+}
+
+export interface PreviewOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Default: files with secrets would be sent. */
+  readonly check?: SecretCheck | undefined;
+  readonly texts: PlanTexts;
 }
 
 /**
@@ -32,14 +39,14 @@ export async function previewOf(
   ledger: Ledger,
   row: SourceRow,
   source: SourceSync,
-  signal?: AbortSignal,
-  check?: SecretCheck,
+  options: PreviewOptions,
 ): Promise<PlannedAction[]> {
+  const { signal } = options;
   signal?.throwIfAborted();
   const stop = (): void => source.stop();
   signal?.addEventListener("abort", stop, { once: true });
   try {
-    return await plan(ledger, row, source, signal, check);
+    return await plan(ledger, row, source, options);
   } catch (error) {
     signal?.throwIfAborted();
     throw error;
@@ -61,12 +68,23 @@ export function removalsOf(ledger: Ledger, configured: ReadonlySet<string>): Pla
     });
 }
 
+type Add = (
+  action: PlannedAction["action"],
+  path: RelativePath,
+  more?: Pick<PlannedAction, "reason" | "sends"> & {
+    from?: RelativePath | undefined;
+    docId?: string | null | undefined;
+  },
+) => void;
+
+/** Files that are planned at a time: as many as processes read PDFs. */
+const FILES_AT_ONCE = 2;
+
 async function plan(
   ledger: Ledger,
   row: SourceRow,
   source: SourceSync,
-  signal: AbortSignal | undefined,
-  check: SecretCheck | undefined,
+  options: PreviewOptions,
 ): Promise<PlannedAction[]> {
   if (row.lost !== null) return [{ source: row.path, path: "", action: "halt", reason: row.lost }];
   const { candidates, refused, skipped, braked } = await source.preview(row);
@@ -75,52 +93,20 @@ async function plan(
   if (braked.halted) return [{ source: row.path, path: "", action: "halt", ...why }];
 
   const planned: PlannedAction[] = [];
-  const add = (
-    action: PlannedAction["action"],
-    path: RelativePath,
-    more: Pick<PlannedAction, "reason" | "sends"> & {
-      from?: RelativePath | undefined;
-      docId?: string | null | undefined;
-    } = {},
-  ): void => {
-    const { from, docId, ...words } = more;
+  const add: Add = (action, path, { from, docId, ...words } = {}) => {
     const origin = from === undefined ? {} : { from };
     const resource = typeof docId === "string" ? { docId } : {};
     planned.push({ source: row.path, path, action, ...origin, ...resource, ...words });
   };
   for (const each of refused) add("refuse", each.path, { reason: each.reason });
   for (const { entry, reason: words } of skipped) add("skip", entry.path, { reason: words });
-  for (const candidate of candidates) {
-    signal?.throwIfAborted();
-    const { entry, known, from } = candidate;
-    const file = known === undefined ? undefined : ledger.files.get(known.id);
-    const read = await readDocument(join(row.path, entry.path), entry, source.rules, {
-      uploadsMails: ledger.sources.readsMails(),
-      uploadedHash: uploadedHash(file),
-    });
-    if (read.kind === "skipped") {
-      const action = known !== undefined && known.docId !== null ? "refuse" : "skip";
-      add(action, entry.path, { reason: read.reason });
-    }
-    if (read.kind === "refused") add("refuse", entry.path, { reason: read.reason });
-    if (read.kind === "unreadable")
-      add("refuse", entry.path, { reason: `cannot be read: ${codeWords(read.code)}` });
-    if (read.kind !== "document") continue;
-    if (isBlank(read.document.entry, file)) {
-      add("skip", entry.path, { reason: EMPTY_FILE });
-      continue;
-    }
-    const sent = ledger.sources.takesMetadata() ? metadataOf(read.document, source.rules) : undefined;
-    const action = decide(observe(read.document, 0, 0, sent), file, from !== undefined);
-    if (action === "touch") continue;
-    const isTextSent = file?.state !== "agreed" || file.hash !== read.document.hash;
-    const secret = isTextSent
-      ? await check?.(join(row.path, entry.path), read.document, source.rules, sent)
-      : undefined;
-    const sends = isTextSent ? { sends: sizeOf(read.document) } : {};
-    if (secret === undefined) add(action, entry.path, { from, docId: file?.docId, ...sends });
-    else add("refuse", entry.path, { reason: secret.message });
-  }
+  const rest = candidates.values();
+  const planRest = async (): Promise<void> => {
+    for (const candidate of rest) await planFile(ledger, row.path, source, candidate, options, add);
+  };
+  // All end before an error is thrown: the caller closes the ledger then.
+  const ends = await Promise.allSettled(Array.from({ length: FILES_AT_ONCE }, planRest));
+  for (const end of ends) if (end.status === "rejected") throw end.reason;
   // A path to which another file was moved still has a file: its former resource is superfluous.
   const movedTo = new Set(candidates.filter(({ from }) => from !== undefined).map(({ entry }) => entry.path));
   for (const { path, docId } of braked.deletes)
@@ -138,8 +124,48 @@ async function plan(
   return planned;
 }
 
-function sizeOf(document: SourceDocument): NonNullable<PlannedAction["sends"]> {
-  const bytes = document.sizeBytes;
-  // Nothing but a thread makes JSON of texts, and none reads here.
-  return document.kind === "content" ? { bytes, chars: document.content.length } : { bytes };
+/** Adds what a pass would do with a file that is new or has changed. */
+async function planFile(
+  ledger: Ledger,
+  root: string,
+  { rules }: SourceSync,
+  { entry, known, from }: Candidate,
+  { signal, check, texts }: PreviewOptions,
+  add: Add,
+): Promise<void> {
+  signal?.throwIfAborted();
+  const { path } = entry;
+  const file = known === undefined ? undefined : ledger.files.get(known.id);
+  const read = await readDocument(join(root, path), entry, rules, {
+    uploadsMails: ledger.sources.readsMails(),
+    uploadedHash: uploadedHash(file),
+  });
+  if (read.kind === "skipped") {
+    const action = known !== undefined && known.docId !== null ? "refuse" : "skip";
+    add(action, path, { reason: read.reason });
+  }
+  if (read.kind === "refused") add("refuse", path, { reason: read.reason });
+  if (read.kind === "unreadable") add("refuse", path, { reason: `cannot be read: ${codeWords(read.code)}` });
+  if (read.kind !== "document") return;
+  const { document } = read;
+  if (isBlank(document.entry, file)) {
+    add("skip", path, { reason: EMPTY_FILE });
+    return;
+  }
+  const sent = ledger.sources.takesMetadata() ? metadataOf(document, rules) : undefined;
+  const action = decide(observe(document, 0, 0, sent), file, from !== undefined);
+  if (action === "touch") return;
+  const origin = { from, docId: file?.docId };
+  if (file?.state === "agreed" && file.hash === document.hash) {
+    add(action, path, origin);
+    return;
+  }
+  const { size: sends, unread, inside } = await texts.of(document, root);
+  const secret = await check?.(join(root, path), document, rules, sent, inside);
+  if (secret !== undefined) {
+    add("refuse", path, { reason: secret.message });
+    return;
+  }
+  const unchecked = check === undefined ? "" : ", nor checked for secrets";
+  add(action, path, { ...origin, sends, ...(unread !== undefined && { reason: `${unread}${unchecked}` }) });
 }

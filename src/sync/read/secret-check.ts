@@ -1,11 +1,20 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import type { UserMetadata } from "../../wire/metadata.ts";
+import { END_CODES } from "../../lib/capped/end-failure.ts";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { codeWords } from "../../lib/system-error.ts";
 import { findSecret } from "../document/secrets.ts";
 import type { Rules } from "../rules/rules.ts";
 import type { SourceDocument } from "./outcome.ts";
+
+/** The text inside a file that is sent as it is. */
+export interface InsideText {
+  /** What a service takes as its text: the pages of a PDF, a mail with its attachments. */
+  readonly text: string;
+  /** What it may read beside that: properties, form fields, annotations and attachments of PDFs. */
+  readonly beyond: string;
+}
 
 /** Reads the text inside files that are sent as they are. */
 export interface FileTexts {
@@ -13,9 +22,7 @@ export interface FileTexts {
    * Undefined: it takes no text from files of this type. Waits for its turn, however many files wait. Throws the signal's reason, and a
    * KbsyncError if it cannot read the file within its bounds; a retryable one if it may be able to later.
    */
-  read(path: string, mediaType: string, signal: AbortSignal): Promise<string | undefined>;
-  /** Ends what it has started. */
-  close(): void;
+  read(path: string, mediaType: string, signal: AbortSignal): Promise<InsideText | undefined>;
 }
 
 /** Why a document must not be sent. */
@@ -24,26 +31,33 @@ export interface Objection {
   readonly code: "secret" | "not_checked";
   /** For a person, without the secret. */
   readonly message: string;
-  /** The same check may succeed later. */
-  readonly isPassing: boolean;
+  /** Checks, with this one, after which the objection is final. 1: at once. Infinity: never, as it may pass at any time. */
+  readonly checksMax: number;
 }
 
 /** Bytes that are checked of a file that is sent as it is, such as a PDF. */
 const RAW_BYTES_MAX = 8 * 1024 * 1024;
+/**
+ * Checks of a file that takes too much memory or crashes its reader. Other programs may be why, for some minutes; a file that
+ * is why itself must not take a process for ever.
+ */
+const COSTLY_CHECKS_MAX = 5;
 
-/** Returns why a document must not be sent; undefined: nothing speaks against it. */
+type ReadInside = (path: string, mediaType: string) => Promise<InsideText | undefined>;
+
+/** Returns why a document must not be sent; undefined: nothing speaks against it. `readInside` replaces the check's own. */
 export type SecretCheck = (
   absolutePath: string,
   document: SourceDocument,
   rules: Rules,
   metadata: UserMetadata | undefined,
+  readInside?: ReadInside,
 ) => Promise<Objection | undefined>;
 
 /** Opens the check. Without `readInside` it checks no text inside files that are sent as they are. */
-export function openSecretCheck(
-  readInside?: (path: string, mediaType: string) => Promise<string | undefined>,
-): SecretCheck {
-  return (...document) => objectionTo(readInside, ...document);
+export function openSecretCheck(readInside?: ReadInside): SecretCheck {
+  return (path, document, rules, metadata, instead = readInside) =>
+    objectionTo(instead, path, document, rules, metadata);
 }
 
 /** The check of a daemon, which can be stopped. */
@@ -52,19 +66,16 @@ export interface StoppableCheck {
   readonly check: SecretCheck | undefined;
   /** Makes checks of text inside files throw, now and later. Nothing depends on them: the next start repeats them. */
   stop(): void;
-  /** Ends the reader of text inside files. */
-  close(): void;
 }
 
 /** Opens the check of a daemon, if it is on. Calls `onChecked` after each document, which may take a minute. */
 export function openStoppableCheck(
   isOn: boolean,
-  openTexts: (() => FileTexts) | undefined,
+  texts: FileTexts | undefined,
   onChecked: () => void,
 ): StoppableCheck {
-  if (!isOn) return { check: undefined, stop: () => undefined, close: () => undefined };
+  if (!isOn) return { check: undefined, stop: () => undefined };
   const stopping = new AbortController();
-  const texts = openTexts?.();
   const check = openSecretCheck(texts && ((path, type) => texts.read(path, type, stopping.signal)));
   return {
     check: async (...document) => {
@@ -73,7 +84,6 @@ export function openStoppableCheck(
       return objection;
     },
     stop: () => stopping.abort(new Error("the daemon is stopping")),
-    close: () => texts?.close(),
   };
 }
 
@@ -82,7 +92,7 @@ export function openStoppableCheck(
  * the text that `readInside` finds in it. A file whose text cannot be read must not be sent: nobody knows what is in it.
  */
 async function objectionTo(
-  readInside: Parameters<typeof openSecretCheck>[0],
+  readInside: ReadInside | undefined,
   absolutePath: string,
   document: SourceDocument,
   rules: Rules,
@@ -100,20 +110,29 @@ async function objectionTo(
   const refused = (where: string, rule: string): Objection => ({
     code: "secret",
     message: `${where} looks like a secret (${rule}), so it is not sent; remove it, or ${allow}`,
-    isPassing: false,
+    checksMax: 1,
   });
   if (found !== undefined) return refused(`line ${found.line}`, found.rule);
   if (inNames !== undefined) return refused("its title, description or metadata", inNames.rule);
   if (document.kind !== "file" || readInside === undefined) return undefined;
   try {
     const inside = await readInside(document.entry.link?.real ?? absolutePath, document.mediaType);
-    const hidden = inside === undefined ? undefined : await findSecret(inside);
-    return hidden === undefined ? undefined : refused("the text inside it", hidden.rule);
+    if (inside === undefined) return undefined;
+    const inText = await findSecret(inside.text);
+    if (inText !== undefined) return refused("the text inside it", inText.rule);
+    const beyond = await findSecret(inside.beyond);
+    return beyond && refused("a property, form field, note or attachment in it", beyond.rule);
   } catch (error) {
     if (!(error instanceof KbsyncError)) throw error;
     const message = `the text inside it cannot be checked for secrets (${error.message}), so it is not sent; ${allow}`;
-    return { code: "not_checked", message, isPassing: error.retryable };
+    return { code: "not_checked", message, checksMax: checksMaxOf(error) };
   }
+}
+
+function checksMaxOf({ code, retryable }: KbsyncError): number {
+  // A machine under load may be the reason why reading takes too long.
+  if (retryable || code === END_CODES.time) return Infinity;
+  return code === END_CODES.memory || code === END_CODES.fall ? COSTLY_CHECKS_MAX : 1;
 }
 
 /** A file that was read a moment ago, and may be gone or replaced by now: the next check of its path finds out. */
@@ -121,7 +140,7 @@ function unreadable(error: unknown): Objection {
   const code = codeOf(error);
   if (code === undefined) throw error;
   const message = `it cannot be read again to be checked for secrets (${codeWords(code)}), so it is not sent`;
-  return { code: "not_checked", message, isPassing: true };
+  return { code: "not_checked", message, checksMax: Infinity };
 }
 
 async function textOf(absolutePath: string, document: SourceDocument): Promise<string> {

@@ -53,7 +53,7 @@ it("plans beside a daemon what a pass would send, with its cost, and leaves noth
       sends: { bytes: 4000, chars: 4000 },
     })),
     counts: { create: 3 },
-    estimate: { documents: 3, bytes: 12_000, tokens: 3000, unknown: 0, cost: 0.006 },
+    estimate: { documents: 3, bytes: 12_000, tokens: 3000, unknown: 0, pictures: 0, cost: 0.006 },
   });
   expect(world.service.requests.length).toBe(requests);
   expect(copies()).toEqual([]);

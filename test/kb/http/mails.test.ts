@@ -3,29 +3,14 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildPdf, textPage } from "../ingest/extract/pdf-fixture.ts";
 import { drawing, picture } from "../ingest/extract/picture-fixture.ts";
+import { type MailFile, mailOf } from "../ingest/mail/mail-fixture.ts";
 import { createBody, fileForm, openRunning, type Answered, type Running } from "../service/running.ts";
-
-type File = readonly [name: string, type: string, bytes: string | Uint8Array];
 
 let running: Running;
 beforeAll(async () => {
   running = await openRunning();
 });
 afterAll(() => running.close());
-
-let boundaries = 0;
-/** Builds a mail with these attachments. */
-function mailOf(attachments: readonly File[], headers = "Subject: Tides\r\nFrom: a@example.org\r\n"): string {
-  // Nested mails need different boundaries.
-  const boundary = `b${(boundaries += 1)}`;
-  const parts = attachments.map(
-    ([name, type, bytes]) =>
-      `--${boundary}\r\nContent-Type: ${type}\r\nContent-Disposition: attachment; filename="${name}"\r\n` +
-      `Content-Transfer-Encoding: base64\r\n\r\n${Buffer.from(bytes).toString("base64").replaceAll(/.{76}/g, "$&\r\n")}\r\n`,
-  );
-  const head = `${headers}MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary="${boundary}"\r\n\r\n`;
-  return `${head}--${boundary}\r\nContent-Type: text/plain\r\n\r\nSee the files.\r\n${parts.join("")}--${boundary}--\r\n`;
-}
 
 /** Creates a resource from an uploaded file. */
 async function taken(bytes: string | Uint8Array, name = "mail.eml", type = ""): Promise<Answered> {
@@ -39,14 +24,14 @@ async function taken(bytes: string | Uint8Array, name = "mail.eml", type = ""): 
   expect(made).toMatchObject({ status: 201 });
   return running.send("GET", `/api/rag/resource/${made.json.data._id}`);
 }
-const textOf = async (attachments: readonly File[]): Promise<string> =>
+const textOf = async (attachments: readonly MailFile[]): Promise<string> =>
   (await taken(mailOf(attachments))).json.data.content;
 
 describe("an uploaded mail", { timeout: 120_000 }, () => {
   it("extracts people, body and the text of attached PDFs, images, texts and mails from a mail", async () => {
     const image = await (await picture(["Spring tide at noon"])).png().toBuffer();
     const inner = mailOf([["deep.txt", "text/plain", "Deep words."]], "Subject: Within\r\n");
-    const attachments: readonly File[] = [
+    const attachments: readonly MailFile[] = [
       ["report.pdf", "application/pdf", buildPdf([textPage(["The pumpkin ledger."])])],
       ["scan.png", "image/png", image],
       ["rows.csv", "text/csv", "Item,Price\nBolt,1.5\nNut,0.5\n"],
@@ -98,7 +83,7 @@ describe("an uploaded mail", { timeout: 120_000 }, () => {
   });
 
   it("reads up to 20 attachments, 16 MB and three levels of nested mails", async () => {
-    const many = Array.from({ length: 22 }, (_, at): File => [`${at}.txt`, "text/plain", `Word ${at}.`]);
+    const many = Array.from({ length: 22 }, (_, at): MailFile => [`${at}.txt`, "text/plain", `Word ${at}.`]);
     const text = await textOf(many);
     expect(text).toContain("## Attachment: 19.txt\n\nWord 19.");
     expect(text).toContain(

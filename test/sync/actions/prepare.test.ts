@@ -91,7 +91,7 @@ describe("files that must not leave", () => {
   it("a file that cannot be checked at present is parked, and keeps its resource", async () => {
     const id = await add("agreed", "doc", "other label");
     await shop.write(() => shop.ledger.files.setState(id, "failed"));
-    const passing = { code: "not_checked", message: "not now", isPassing: true } as const;
+    const passing = { code: "not_checked", message: "not now", checksMax: Infinity } as const;
     expect(await prepareWith(passing)).toBeUndefined();
     expect(shop.get(id)).toMatchObject({ state: "parked", docId: "doc" });
     expect(troubles()).toMatchObject([
@@ -112,7 +112,7 @@ describe("files that must not leave", () => {
   });
 
   it("a file that can never be checked fails, under a code of its own", async () => {
-    await prepareWith({ code: "not_checked", message: "locked", isPassing: false });
+    await prepareWith({ code: "not_checked", message: "locked", checksMax: 1 });
     expect([shop.state("a.md"), shop.checks]).toEqual(["failed", []]);
     expect(troubles()).toMatchObject([{ code: "not_checked", message: "locked" }]);
   });

@@ -18,6 +18,16 @@ describe("findSecret", () => {
       ["https://ann:p4ssw0rdX9", "wiki.example.org/\n"].join("@"),
       { rule: "basicauth: BasicAuth", line: 1 },
     ],
+    [
+      "none in addresses of manuals",
+      ["https://public:koala", "pypi.example.org/ git+https://git:github_pat_asdf", "example.org/"].join("@"),
+      undefined,
+    ],
+    [
+      "a password of one long word",
+      ["https://ann:correcthorse", "wiki.example.org/\n"].join("@"),
+      { rule: "basicauth: BasicAuth", line: 1 },
+    ],
     ["the first of two", `${TOKEN}\n${KEY}`, { rule: "github: GITHUB_TOKEN", line: 1 }],
   ];
   it.each(cases)("findSecret finds %s", async (_name, text, found) => {

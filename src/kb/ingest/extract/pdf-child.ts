@@ -6,15 +6,20 @@ import { METADATA_STRING_CHARS_MAX } from "../../../wire/metadata.ts";
 import { oneLine } from "../../../lib/one-line.ts";
 import { dataFolder } from "./data-folder.ts";
 import { pdfPagesMax } from "./pdf-budget.ts";
+import { type PdfExtras, readExtras } from "./pdf-extras.ts";
 import { pageText } from "./page-text.ts";
 import type { TextItem } from "./page-text.ts";
 
 /** A request of the parent process: one document at a time. */
 export interface PdfRequest {
   readonly path: string;
-  /** Size of the file, which limits the number of pages. */
+  /** The PDF's bytes, if it is part of the file at `path`. Default: the whole file. */
+  readonly content?: Uint8Array;
+  /** Size of the PDF, which limits the number of pages. */
   readonly bytes: number;
   readonly charsMax: number;
+  /** Also reads what is beside the text of the pages. Default: false. */
+  readonly withExtras?: boolean;
 }
 
 /** Why a document yields no text. The parent process turns it into an error. */
@@ -27,7 +32,7 @@ export type PdfFailure =
   | "text_too_large";
 
 /** Some pages, in order. One message for each page would be slow; one for the document would be a second copy. */
-export interface PdfPart {
+export interface PdfPart extends Partial<PdfExtras> {
   readonly texts: readonly string[];
   /** Who wrote the document, if it says so. In the first part. */
   readonly author?: string;
@@ -57,13 +62,15 @@ answerRequests<PdfRequest, PdfPart, PdfFailure>(async (request, give) => {
 }, codeFor);
 
 async function sendPages(
-  { path, bytes, charsMax }: PdfRequest,
+  { path, content, bytes, charsMax, withExtras = false }: PdfRequest,
   give: (part: PdfPart) => void,
 ): Promise<void> {
-  const document = await getDocumentProxy(new Uint8Array(await readFile(path)), {
+  const document = await getDocumentProxy(new Uint8Array(content ?? (await readFile(path))), {
     verbosity: 1,
     cMapUrl: CMAPS,
     cMapPacked: true,
+    // A dynamic form has its text there; its only page asks for another program.
+    enableXfa: withExtras,
   });
   try {
     if (document.numPages > pdfPagesMax(bytes))
@@ -85,7 +92,7 @@ async function sendPages(
         unsent = 0;
       }
     }
-    give({ texts });
+    give({ texts, ...(withExtras && (await readExtras(document, charsMax - chars))) });
   } finally {
     await document.loadingTask.destroy();
   }

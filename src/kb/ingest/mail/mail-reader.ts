@@ -1,5 +1,5 @@
 import { endFailure, endWords } from "../../../lib/capped/end-failure.ts";
-import { openCappedPool } from "../../../lib/capped/pool.ts";
+import { type AskOptions, openCappedPool } from "../../../lib/capped/pool.ts";
 import type { CappedEnd } from "../../../lib/capped/process.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
 import type { Mail } from "../../../lib/markup/mail.ts";
@@ -18,8 +18,11 @@ const LIMITS = {
 
 /** Parses e-mails in a child process with capped memory and time. */
 export interface MailReader {
-  /** Rejects with `mail_unreadable`, `extraction_failed`, `extractor_busy`. */
-  read(path: string, tenant?: readonly string[]): Promise<Pick<Mail, "markdown" | "attachments">>;
+  /** Rejects with `mail_unreadable`, `extraction_failed`, `extractor_busy`, or the signal's reason. */
+  read(
+    mail: MailRequest,
+    options: Pick<AskOptions, "tenant" | "signal">,
+  ): Promise<Pick<Mail, "markdown" | "alternative" | "attachments">>;
   /** Terminates the child process. A mail in flight fails. */
   close(): void;
 }
@@ -31,13 +34,14 @@ export function openMailReader(): MailReader {
     { ...LIMITS, guests: 1, busyCode: "extractor_busy" },
   );
   return {
-    read: async (path, tenant) => {
-      const parts = await pool.ask({ path }, { tenant });
+    read: async (request, options) => {
+      const parts = await pool.ask(request, options);
       const mail = parts.find((part) => part.kind === "mail");
       const attachments = parts.flatMap((part) =>
         part.kind === "attachment" ? [{ ...part, bytes: Buffer.from(part.bytes) }] : [],
       );
-      return { markdown: mail?.markdown ?? "", attachments };
+      const { markdown = "", alternative = "" } = mail ?? {};
+      return { markdown, alternative, attachments };
     },
     close: () => pool.close(),
   };

@@ -3,16 +3,25 @@ import type { DocumentFields } from "../fields.ts";
 import type { Container } from "../kinds.ts";
 
 /** A request to the child process. */
-export interface ConversionRequest {
+export type ConversionRequest = (WholeFile | EnclosedDocument) & {
   readonly path: string;
   readonly container: Container;
-  /** SHA-256 of the bytes, lower-case hex. Other content is not read. */
-  readonly hash: string;
-  readonly sizeBytes: number;
   /** Longest text, in UTF-16 units. */
   readonly charsMax: number;
   /** Whether to read the attachments of a mail. Default: true. */
   readonly withAttachments?: boolean;
+};
+
+interface WholeFile {
+  readonly content?: undefined;
+  /** SHA-256 of the bytes, lower-case hex. Other content is not read. */
+  readonly hash: string;
+  readonly sizeBytes: number;
+}
+
+/** A document that is part of the file. */
+interface EnclosedDocument {
+  readonly content: Uint8Array;
 }
 
 /** The answer of the child process. */

@@ -17,12 +17,9 @@ answerRequests<ConversionRequest, Conversion, ConversionFailure>(async (request,
 }, codeFor);
 
 async function convert(request: ConversionRequest): Promise<Conversion> {
-  const { path, container, hash: expected, sizeBytes, charsMax, withAttachments } = request;
-  // Checked before reading: the file may have been replaced by a huge one.
-  if ((await stat(path)).size !== sizeBytes) return { kind: "changed" };
-  const bytes = await readFile(path);
-  // The caller has read exactly these bytes. The path alone may lead to another file by now.
-  if (hash("sha256", bytes) !== expected) return { kind: "changed" };
+  const { container, charsMax, withAttachments } = request;
+  const bytes = await bytesOf(request);
+  if (bytes === undefined) return { kind: "changed" };
   const budget = withAttachments === false ? undefined : fullBudget();
   const reading = await readContainer(container, bytes, budget);
   if (reading === undefined) return { kind: "unknown" };
@@ -41,6 +38,17 @@ async function convert(request: ConversionRequest): Promise<Conversion> {
     ...(locations && { locations }),
     isBetterUploaded,
   };
+}
+
+/** Returns undefined if the file has changed. */
+async function bytesOf(request: ConversionRequest): Promise<Buffer | undefined> {
+  if (request.content !== undefined) return Buffer.from(request.content);
+  const { path, hash: expected, sizeBytes } = request;
+  // Checked before reading: the file may have been replaced by a huge one.
+  if ((await stat(path)).size !== sizeBytes) return undefined;
+  const bytes = await readFile(path);
+  // The caller has read exactly these bytes. The path alone may lead to another file by now.
+  return hash("sha256", bytes) === expected ? bytes : undefined;
 }
 
 function cleaned({ text, locations, isExact }: Reading): LocatedText {
