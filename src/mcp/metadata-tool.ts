@@ -5,7 +5,7 @@ import { type Facet, FACETS_MAX } from "../wire/facets.ts";
 import { Cursor, cutText, NextCursor, readFitting } from "./budget.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
-import { findSources, type McpSource } from "./sources.ts";
+import { findSource } from "./sources.ts";
 import type { ToolOutput } from "./tool-result.ts";
 
 /** Values per field if all fields are listed: enough to see what a field is for. */
@@ -71,9 +71,7 @@ export async function listMetadata(
   { fields, filter, cursor, ...choice }: MetadataInput,
   signal: AbortSignal,
 ): Promise<ToolOutput<MetadataOutput>> {
-  const { collection_id: collectionId, owner_id: ownerId } = onlySource(
-    await findSources(reached, files, choice, signal),
-  );
+  const { collection_id: collectionId, owner_id: ownerId } = await findSource(reached, files, choice, signal);
   const valuesMax = fields === undefined ? VALUES_FEW : FACET_VALUES_MAX;
   const { entries, nextCursor } = await readFitting(FACETS_MAX, async (limit) => {
     const request = { collectionId, ownerId, fields, filter, limit, cursor };
@@ -89,15 +87,6 @@ export async function listMetadata(
   if (lines.length === 0) lines.push("The documents have no metadata.");
   if (nextCursor !== null) lines.push(`[More fields: call list_metadata with cursor ${nextCursor}.]`);
   return { data: { fields: [...entries], next_cursor: nextCursor }, text: lines.join("\n") };
-}
-
-function onlySource(sources: readonly McpSource[]): McpSource {
-  const [one, ...others] = sources;
-  if (one !== undefined && others.length === 0) return one;
-  throw new KbsyncError(one === undefined ? "there are no documents" : `${sources.length} sources fit`, {
-    code: one === undefined ? "source_unknown" : "too_many_sources",
-    hint: "Name one source, and its collection if it has several; list_sources lists them.",
-  });
 }
 
 type Field = MetadataOutput["fields"][number];

@@ -22,6 +22,7 @@ import type { KnownFiles } from "./known-files.ts";
 import { listMetadata, MetadataInput, MetadataOutput } from "./metadata-tool.ts";
 import { PlanInput, PlanOutput, planSync } from "./plan-tool.ts";
 import { addPrompts } from "./prompts.ts";
+import { QuestionsInput, QuestionsOutput, suggestQuestions } from "./questions-tool.ts";
 import { readDocument, ReadInput, ReadOutput } from "./read-tool.ts";
 import { addDocumentResources } from "./resources.ts";
 import { searchPassages } from "./search-tool.ts";
@@ -122,15 +123,6 @@ function addTools(add: AddTool): void {
     run: listChanges,
   });
   add({
-    name: "evaluate",
-    title: "Evaluate searches",
-    description:
-      "Measures how well searches find the documents that are known to answer questions, for each tier and setting.",
-    input: EvaluateInput,
-    output: EvaluateOutput,
-    run: evaluateSearches,
-  });
-  add({
     name: "plan_sync",
     title: "Plan a sync",
     description:
@@ -139,6 +131,7 @@ function addTools(add: AddTool): void {
     output: PlanOutput,
     run: planSync,
   });
+  addEvaluation(add);
   addConnectorTools(add);
 }
 
@@ -163,6 +156,28 @@ function addErase(add: AddTool): void {
     output: EraseOwnerOutput,
     erases: true,
     run: eraseOwner,
+  });
+}
+
+/** Adds the tools that measure searches. */
+function addEvaluation(add: AddTool): void {
+  add({
+    name: "evaluate",
+    title: "Evaluate searches",
+    description:
+      "Measures how well searches find the documents that are known to answer questions, for each tier and setting.",
+    input: EvaluateInput,
+    output: EvaluateOutput,
+    run: evaluateSearches,
+  });
+  add({
+    name: "suggest_questions",
+    title: "Suggest questions",
+    description:
+      "Makes questions for evaluate from the headings of a source's documents. Ask them in other words: a heading word for word is easy to find.",
+    input: QuestionsInput,
+    output: QuestionsOutput,
+    run: suggestQuestions,
   });
 }
 

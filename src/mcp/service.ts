@@ -4,7 +4,7 @@ import { openAgent } from "../lib/proxy.ts";
 import { readServerEvents } from "../lib/server-events.ts";
 import { Change, ChangesAnswer } from "../wire/changes.ts";
 import { ErasureAnswer, type ErasureReport } from "../wire/erasure.ts";
-import { EvalAnswer, type EvalBody } from "../wire/evaluation.ts";
+import { EvalAnswer, type EvalBody, StarterAnswer, type StarterQuery } from "../wire/evaluation.ts";
 import { FacetsAnswer } from "../wire/facets.ts";
 import type { SearchContext } from "../wire/context.ts";
 import { Failure } from "../wire/failure.ts";
@@ -80,6 +80,8 @@ export interface KnowledgeService {
   facets(request: FacetsRequest, signal: AbortSignal): Promise<FacetsAnswer["data"] | undefined>;
   /** Measures how well searches find what answers questions. Undefined if the service lacks this. */
   evaluate(request: EvalRequest, signal: AbortSignal): Promise<EvalAnswer["data"] | undefined>;
+  /** Makes questions for an evaluation from headings. Undefined if the service lacks this. */
+  starter(query: StarterQuery, signal: AbortSignal): Promise<StarterAnswer["data"] | undefined>;
   /** Erases a document, live or deleted. Undefined if the service lacks this. */
   erase(id: string, signal: AbortSignal): Promise<ErasureReport | undefined>;
   /** Erases all documents of an owner, and the name. Undefined if the service lacks this. */
@@ -166,8 +168,8 @@ function serviceAt(
   streams: Dispatcher,
   { apiUrl, dbUrl, pauthkey }: ServiceAddress,
 ): KnowledgeService {
-  const get = (path: string, signal: AbortSignal): Promise<Answer> =>
-    send(agent, dbUrl, path, { method: "GET", headers: { [KEY_HEADER]: pauthkey }, signal });
+  const get = (path: string, signal: AbortSignal, host = dbUrl): Promise<Answer> =>
+    send(agent, host, path, { method: "GET", headers: { [KEY_HEADER]: pauthkey }, signal });
   const post = (host: string, path: string, body: object, signal: AbortSignal): Promise<Answer> => {
     const headers = { [KEY_HEADER]: pauthkey, "content-type": "application/json" };
     return send(agent, host, path, { method: "POST", headers, body: JSON.stringify(body), signal });
@@ -195,6 +197,11 @@ function serviceAt(
     evaluate: async (request, signal) => {
       const answer = await post(apiUrl, ROUTES.evaluate, request, signal);
       return lacksOperation(answer) ? undefined : accepted(answer, EvalAnswer).data;
+    },
+    starter: async ({ collectionId, ownerId, limit }, signal) => {
+      const query = new URLSearchParams({ collectionId, ownerId, limit: String(limit) });
+      const answer = await get(`${ROUTES.starter}?${query.toString()}`, signal, apiUrl);
+      return lacksOperation(answer) ? undefined : accepted(answer, StarterAnswer).data;
     },
     resource: (id, signal) => one(id, "", signal),
     record: (id, signal) => one(id, "?content=false", signal),

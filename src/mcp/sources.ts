@@ -66,6 +66,21 @@ export async function findSources(
   throw unknownSource(choice, some, seen, !isLast);
 }
 
+/** Finds the only matching source. Throws `too_many_sources` for several, and as `findSources`. */
+export async function findSource(
+  reached: Reached,
+  files: KnownFiles,
+  choice: SourceChoice,
+  signal: AbortSignal,
+): Promise<McpSource> {
+  const [one, ...others] = await findSources(reached, files, choice, signal);
+  if (one !== undefined && others.length === 0) return one;
+  throw new KbsyncError(one === undefined ? "there are no documents" : `${others.length + 1} sources fit`, {
+    code: one === undefined ? "source_unknown" : "too_many_sources",
+    hint: "Name one source, and its collection if it has several; list_sources lists them.",
+  });
+}
+
 /** Lists a page of the sources of the caller. Throws `sources_untold`. */
 export async function listSources(
   { service, ownsLedger }: Reached,

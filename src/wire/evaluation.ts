@@ -3,6 +3,7 @@ import { answerOf } from "./answers.ts";
 import { ContextFields } from "./context.ts";
 import { readFilter } from "./filter.ts";
 import { hasWildcard } from "../lib/path-glob.ts";
+import { STARTER_MAX } from "../lib/markup/starter-questions.ts";
 import { Count, Id, Tier, WireInteger } from "./primitives.ts";
 import { QUERY_CHARS_MAX } from "./search.ts";
 
@@ -183,6 +184,32 @@ export const EvalResult = z
   })
   .meta({ id: "EvalResult" });
 export type EvalResult = z.infer<typeof EvalResult>;
+
+/** Query of `GET /v1/eval/starter` (an addition). */
+export const StarterQuery = z.object({
+  collectionId: z.string().min(1),
+  ownerId: z.string().min(1),
+  limit: WireInteger.pipe(z.int().min(1).max(STARTER_MAX)).default(STARTER_MAX),
+});
+export type StarterQuery = z.infer<typeof StarterQuery>;
+
+/** Answer of `GET /v1/eval/starter`. */
+export const StarterAnswer = answerOf(
+  z.object({
+    questions: z
+      .array(
+        z.object({
+          question: z.string().describe("A heading that one document alone has."),
+          expect: z.string().describe("The path of the document, or its id if it has none."),
+          answer: z.string().optional().describe("The beginning of the sentence below the heading."),
+        }),
+      )
+      .describe("Spread evenly over the documents."),
+    headings: Count.describe("Headings to choose from."),
+    isComplete: z.boolean().describe("False: there are more documents than it reads."),
+  }),
+).meta({ id: "StarterAnswer" });
+export type StarterAnswer = z.infer<typeof StarterAnswer>;
 
 /** Answer of `POST /v1/eval`. */
 export const EvalAnswer = answerOf(

@@ -21,6 +21,8 @@ export const ROUTES = {
   query: "/rag/query",
   /** api: an addition, how well searches find what they should. */
   evaluate: "/v1/eval",
+  /** api: an addition, questions for an evaluation, made from headings. */
+  starter: "/v1/eval/starter",
   /** api: operation 7, chat completion. */
   chat: "/api/v2/model/chat/completion",
   /** api: operation 8, upload an image for chat. */

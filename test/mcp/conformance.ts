@@ -27,6 +27,7 @@ export async function checkTools({ client }: Connected, { query, documentId }: S
     list_changes: {},
     list_metadata: { source: sources[0]?.owner_id, collection: sources[0]?.collection_id },
     evaluate: { questions: [{ question: query, expect: documentId }] },
+    suggest_questions: { source: sources[0]?.owner_id, collection: sources[0]?.collection_id },
     plan_sync: {},
     search: { query },
     fetch: { id: documentId },

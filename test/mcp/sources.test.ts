@@ -29,6 +29,7 @@ function tellingOf(fastest: number, moderate: number): { reached: Reached; asked
     list: unused,
     facets: unused,
     evaluate: unused,
+    starter: unused,
     erase: unused,
     eraseOwner: unused,
     createGrant: unused,

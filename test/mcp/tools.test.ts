@@ -74,8 +74,9 @@ describe.each(AGES)("tools for a client of the age %s", (age) => {
       "list_sources",
       "list_metadata",
       "list_changes",
-      "evaluate",
       "plan_sync",
+      "evaluate",
+      "suggest_questions",
       "search",
       "fetch",
     ]);
@@ -152,6 +153,28 @@ describe("the tool evaluate", () => {
       source: "nowhere",
     });
     expect([unknown.isError, unknown.text.includes("source_unknown")]).toEqual([true, true]);
+  });
+});
+
+describe("the tool suggest_questions", () => {
+  it("makes questions of one source from headings, which evaluate takes", async () => {
+    const content = "# Harbour office\n\nThe office opens at eight.\n\n# Lost and found\n\nAsk the master.";
+    const stored = { owner_id: "office", title: "Office", content, metadata: { path: "office.md" } };
+    await create(stored);
+    const { call } = await mcp.connect(service.key);
+    const { data, text } = await call("suggest_questions", { source: "office" });
+    expect(data).toMatchObject({
+      questions: [
+        { question: "Harbour office", expect: "office.md", answer: "The office opens at eight." },
+        { question: "Lost and found", expect: "office.md" },
+      ],
+      headings: 2,
+      complete: true,
+    });
+    expect(text).toMatch(/^Harbour office \(office\.md\)\n/);
+    const found = await call("evaluate", { questions: data.questions, source: "office" });
+    expect(found.data.results).toMatchObject([{ hit1: 1 }]);
+    expect((await call("suggest_questions")).text).toContain("(too_many_sources)");
   });
 });
 

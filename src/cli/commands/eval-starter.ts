@@ -3,10 +3,12 @@ import { dirname, relative } from "node:path";
 import type { Config } from "../../config/load.ts";
 import { sourceAround } from "../../config/folders.ts";
 import { KbsyncError, messageOf } from "../../lib/failure.ts";
+import { isMarkdownAtService } from "../../lib/markup/text-formats.ts";
+import { type HeadedFile, headingsOf } from "../../lib/markup/starter-questions.ts";
 import type { ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import { openSearchClient, searchScopes } from "../../sync/operator/search.ts";
 import type { ServiceAddress } from "../../sync/remote/transport.ts";
-import { hasMarkdownHeadings, type HeadedFile, headingsOf, makeStarter } from "../evaluation/starter.ts";
+import { makeStarter } from "../evaluation/starter.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import type { Context } from "../output/context.ts";
 import { counted } from "../output/progress.ts";
@@ -69,7 +71,7 @@ async function headedFiles(
   const add = ({ _id: docId, content }: ResourceRecord): void => {
     const found = lookup.fileOf(docId);
     if (found === undefined || files.has(docId) || headings >= HEADINGS_MAX) return;
-    if (typeof content !== "string" || !hasMarkdownHeadings(found.path)) return;
+    if (typeof content !== "string" || !isMarkdownAtService(found.path)) return;
     const own = headingsOf(content);
     headings += own.length;
     const source = lookup.sources.length > 1 ? relative(dirname(file), found.source) : undefined;

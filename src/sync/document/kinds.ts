@@ -1,3 +1,9 @@
+import {
+  CONVERTED_TEXT,
+  OFFICE_EXTENSIONS,
+  TEXT_FORMATS,
+  type TextFormat,
+} from "../../lib/markup/text-formats.ts";
 import { beginsBinary } from "./text.ts";
 
 /** Format of a file whose text must be extracted. A zip archive is examined further. */
@@ -16,46 +22,9 @@ export type NamedKind =
   /** A format that is never text and that no service accepts. */
   | { readonly kind: "skipped"; readonly reason: string };
 
-/**
- * Formats that may contain a title; for `plain`, the title is the path. `html` and `mail` are sent as Markdown with the
- * readable text, `csv` and `tsv` with the column names in each row if the table has some, `subtitles`, `notebook` and `rtf`
- * as their text.
- */
-export type TextFormat =
-  | "markdown"
-  | "asciidoc"
-  | "org"
-  | "rst"
-  | "html"
-  | "mail"
-  | "csv"
-  | "tsv"
-  | "subtitles"
-  | "notebook"
-  | "rtf"
-  | "plain";
-
 const FILE: NamedKind = { kind: "file" };
 const PLAIN: NamedKind = { kind: "content", format: "plain" };
 const OFFICE: NamedKind = { kind: "office" };
-
-const TEXT_FORMATS: readonly (readonly [TextFormat, string])[] = [
-  ["markdown", "md markdown mdown mkd mkdn mdx qmd rmd"],
-  ["asciidoc", "adoc asciidoc"],
-  ["html", "htm html xhtml"],
-  ["mail", "eml"],
-  ["csv", "csv"],
-  ["tsv", "tsv tab"],
-  ["subtitles", "vtt srt"],
-  ["notebook", "ipynb"],
-  ["rtf", "rtf"],
-  ["org", "org"],
-  ["rst", "rst"],
-];
-
-/** Office Open XML, OpenDocument and EPUB: zip archives of XML, distinguished by their contents. */
-const OFFICE_EXTENSIONS =
-  "docx docm dotx dotm pptx pptm potx potm ppsx ppsm xlsx xlsm xltx xltm odt ott ods ots odp otp epub";
 
 /** Formats whose bytes are never plain text, so that a folder of films need not be read to find out. */
 const NEVER_TEXT: readonly (readonly [string, string])[] = [
@@ -116,15 +85,6 @@ function each(extensions: string, make: (extension: string) => NamedKind): [stri
 export function isConverted(named: NamedKind): boolean {
   return named.kind === "office" || (named.kind === "content" && CONVERTED_TEXT.has(named.format));
 }
-const CONVERTED_TEXT: ReadonlySet<TextFormat> = new Set([
-  "html",
-  "mail",
-  "csv",
-  "tsv",
-  "subtitles",
-  "notebook",
-  "rtf",
-]);
 
 /**
  * The format from which a file's text must be extracted, judged by its first kilobytes; undefined if the bytes are the text

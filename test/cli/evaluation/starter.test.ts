@@ -1,11 +1,8 @@
 import { expect, it } from "vitest";
 import { parseQuestions } from "../../../src/cli/evaluation/questions.ts";
-import {
-  hasMarkdownHeadings,
-  headingsOf,
-  makeStarter,
-  STARTER_MAX,
-} from "../../../src/cli/evaluation/starter.ts";
+import { makeStarter } from "../../../src/cli/evaluation/starter.ts";
+import { isMarkdownAtService } from "../../../src/lib/markup/text-formats.ts";
+import { headingsOf, STARTER_MAX } from "../../../src/lib/markup/starter-questions.ts";
 
 const FILE = "/work/q.yaml";
 
@@ -94,5 +91,5 @@ it.each([
   ["compose.yaml", false],
   ["scan.pdf", false],
 ])("takes headings from %s: %s", (path, isTaken) => {
-  expect(hasMarkdownHeadings(path)).toBe(isTaken);
+  expect(isMarkdownAtService(path)).toBe(isTaken);
 });

@@ -147,6 +147,40 @@ it.each([
   expect(answered.json.error.field).toBe(field);
 });
 
+it("makes questions from headings that one document alone has, which find their documents", async () => {
+  const create = async (path: string | undefined, content: string, owner_id = "ferry") => {
+    const metadata = path === undefined ? {} : { path };
+    const body = createBody({ content, owner_id, collection_details: "fastest", metadata });
+    return (await running.send("POST", "/api/rag/resource", { body })).json.data;
+  };
+  await create(
+    "a.md",
+    "---\nname: no heading\n---\n# See also\n\n## Opening hours\n\nThe ferry leaves at noon.",
+  );
+  const { _id, collectionId } = await create(undefined, "# See also\n\n# The old crane\n\n| a | b |");
+  await create("deploy.sh", "# Restart the service\n");
+  await create("b.md", "# Of another owner\n", "pier");
+  const query = `collectionId=${collectionId}&ownerId=ferry`;
+  const { status, json } = await running.send("GET", `/v1/eval/starter?${query}`);
+  expect(status).toBe(200);
+  const { questions } = json.data;
+  expect(json.data).toEqual({
+    questions: [
+      { question: "The old crane", expect: _id },
+      { question: "Opening hours", expect: "a.md", answer: "The ferry leaves at noon." },
+    ].toSorted((one, other) => (one.expect < other.expect ? -1 : 1)),
+    headings: 2,
+    isComplete: true,
+  });
+  const own = [{ collection_id: collectionId, owner_id: "ferry" }];
+  const evaluated = await evaluate({ questions, parts: own });
+  expect(evaluated.json.data.results[0]).toMatchObject({ hit1: 1, answer: 1 });
+  const one = await running.send("GET", `/v1/eval/starter?${query}&limit=1`);
+  expect(one.json.data).toMatchObject({ questions: [{}], headings: 2 });
+  const key = await running.issueKey("stranger", ["read"]);
+  expect((await running.send("GET", `/v1/eval/starter?${query}`, { key })).status).toBe(404);
+});
+
 it("runs one evaluation of an account at a time", async () => {
   const many = Array.from({ length: 200 }, () => QUESTIONS[0]);
   const both = await Promise.all([

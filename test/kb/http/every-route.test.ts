@@ -104,6 +104,10 @@ const ASKS: Readonly<Record<string, Ask>> = {
     }),
     finds: "nothing",
   },
+  "GET /v1/eval/starter": {
+    path: (owned) => list(owned).replace("api/rag/resource/by-collection", "v1/eval/starter"),
+    finds: "nothing",
+  },
   "GET /files/:token/:name": { path: ({ fileUrl }) => new URL(fileUrl).pathname, finds: "nothing" },
   "POST /api/v2/model/chat/completion": {
     sent: ({ agentId }) => ({ body: { user: "moon", agent_id: agentId } }),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { TextFormat } from "../../../src/sync/document/kinds.ts";
-import { markdownHeadings, nameText } from "../../../src/sync/document/title.ts";
+import { markdownHeadings } from "../../../src/lib/markup/headings.ts";
+import type { TextFormat } from "../../../src/lib/markup/text-formats.ts";
+import { nameText } from "../../../src/sync/document/title.ts";
 
 describe("nameText", () => {
   const headings: [what: string, format: TextFormat, text: string, title: string | undefined][] = [

@@ -1,12 +1,13 @@
 import type { FastifyInstance } from "fastify";
 import { openGate } from "../../../lib/gate.ts";
-import { EvalAnswer, EvalBody } from "../../../wire/evaluation.ts";
+import { EvalAnswer, EvalBody, StarterAnswer, StarterQuery } from "../../../wire/evaluation.ts";
 import { ROUTES } from "../../../wire/routes.ts";
 import { evaluate } from "../../resources/evaluate.ts";
+import { makeStarter } from "../../resources/starter.ts";
 import { Refusal } from "../../resources/refusal.ts";
 import { addOperation, answer, callerOf } from "../operation/operation.ts";
 import type { HttpParts } from "../operation/operation.ts";
-import { readBody } from "../body/validate.ts";
+import { readBody, readInput } from "../body/validate.ts";
 
 /** Two hundred questions of 100 expected paths, of usual lengths. */
 const EVAL_BODY_BYTES_MAX = 1024 * 1024;
@@ -17,7 +18,7 @@ const ACCOUNTS_MAX = 10_000;
 /** Time after which a refused evaluation may be repeated. */
 const RETRY_SECONDS = 10;
 
-/** Adds the evaluation of searches (an addition). */
+/** Adds the evaluation of searches, and questions to begin with (additions). */
 export function addEvalRoutes(server: FastifyInstance, parts: HttpParts): void {
   const running = new Set<string>();
   const gate = openGate({
@@ -53,6 +54,27 @@ export function addEvalRoutes(server: FastifyInstance, parts: HttpParts): void {
       } finally {
         running.delete(accountId);
       }
+    },
+  });
+  addOperation(server, parts, {
+    method: "GET",
+    url: ROUTES.starter,
+    scope: "read",
+    doc: {
+      summary: "Makes questions for an evaluation from the headings of an owner's documents in a collection.",
+      tag: "Search",
+      query: StarterQuery,
+      answers: { 200: StarterAnswer },
+    },
+    handle: async (request, accountId, _context, _share, disconnected) => {
+      const signal = disconnected();
+      const turn = async (): Promise<void> => {
+        signal.throwIfAborted();
+        await parts.urgent.pause();
+      };
+      const query = readInput(StarterQuery, request.query);
+      const read = async () => makeStarter(parts.kb, accountId, query, turn);
+      return answer(200, "Questions made successfully", await gate.run(read, { path: [accountId], signal }));
     },
   });
 }
