@@ -10,8 +10,12 @@ import {
 } from "../../../../../src/kb/resources/store-check.ts";
 import type { Damage } from "../../../../../src/kb/store/damage-check.ts";
 import { checkPostgres } from "../../../../../src/kb/store/postgres/check.ts";
+import { openDatabase } from "../../../../../src/kb/store/postgres/database/database.ts";
+import { openDamageCheck } from "../../../../../src/kb/store/postgres/damage/walk.ts";
 import { openPostgresStore } from "../../../../../src/kb/store/postgres/open.ts";
 import type { Store } from "../../../../../src/kb/store/store.ts";
+import { hashedEmbedder } from "../../../../fakes/hashed-embedder.ts";
+import { WAIT } from "../../../../wait.ts";
 import { createBody, openRunning } from "../../../service/running.ts";
 import { NOW } from "../../store-fixture.ts";
 import { isSkipped, newDatabase, query, rowsOf } from "../databases.ts";
@@ -87,7 +91,7 @@ describe.skipIf(isSkipped())("services that check their database", () => {
     nowMs = 1000;
     const alone = await openProcess(url, "alone");
     alone.check.start();
-    await vi.waitFor(async () => expect(await passes(alone)).toBe(1000));
+    await vi.waitFor(async () => expect(await passes(alone)).toBe(1000), WAIT);
     await alone.close();
     expect(alone.damage.map(({ rule }) => rule)).toEqual(["missingChunks", "strayWords"]);
     await query(url, "DELETE FROM claim");
@@ -97,13 +101,13 @@ describe.skipIf(isSkipped())("services that check their database", () => {
     for (const { check } of both) check.start();
     const [first] = both;
     if (first === undefined) throw new Error("unreachable");
-    await vi.waitFor(async () => expect(await passes(first)).toBe(2000));
+    await vi.waitFor(async () => expect(await passes(first)).toBe(2000), WAIT);
     expect(both.reduce((sum, { steps }) => sum + steps(), 0)).toBe(alone.steps());
     expect(both.flatMap(({ damage }) => damage)).toEqual(alone.damage);
 
     // The next pass, an hour later, finds the same, which is not reported again.
     nowMs += PACE.passMs;
-    await vi.waitFor(async () => expect(await passes(first)).toBe(nowMs));
+    await vi.waitFor(async () => expect(await passes(first)).toBe(nowMs), WAIT);
     expect(both.flatMap(({ damage }) => damage)).toEqual(alone.damage);
   });
 
@@ -112,17 +116,17 @@ describe.skipIf(isSkipped())("services that check their database", () => {
     nowMs = 5000;
     const slow = await openProcess(url, "slow", { ...PACE, pauseMinMs: 3_600_000 });
     slow.check.start();
-    await vi.waitFor(async () => expect(await slow.store.damageCheck?.record()).toBeDefined());
+    await vi.waitFor(async () => expect(await slow.store.damageCheck?.record()).toBeDefined(), WAIT);
     await slow.close();
     expect(slow.steps()).toBe(1);
     const next = await openProcess(url, "next");
     next.check.start();
-    await vi.waitFor(async () => expect(await passes(next)).toBe(5000));
+    await vi.waitFor(async () => expect(await passes(next)).toBe(5000), WAIT);
     const whole = await openProcess(url, "whole");
     nowMs += PACE.passMs;
     await next.close();
     whole.check.start();
-    await vi.waitFor(async () => expect(await passes(whole)).toBe(nowMs));
+    await vi.waitFor(async () => expect(await passes(whole)).toBe(nowMs), WAIT);
     expect(slow.steps() + next.steps()).toBe(whole.steps());
   });
 
@@ -139,11 +143,13 @@ describe.skipIf(isSkipped())("services that check their database", () => {
     const store = await openPostgresStore(url);
     const running = await openRunning({ store, sharesStore: true, checkPace: PACE });
     closing.push(() => running.close());
-    await vi.waitFor(async () =>
-      expect((await running.service.figures()).check).toEqual({
-        damage: 1,
-        ageSeconds: expect.any(Number) as number,
-      }),
+    await vi.waitFor(
+      async () =>
+        expect((await running.service.figures()).check).toEqual({
+          damage: 1,
+          ageSeconds: expect.any(Number) as number,
+        }),
+      WAIT,
     );
     expect(running.log()).toContain("the store was damaged");
     expect(running.log()).toContain(`with document ${document?.id}`);
@@ -177,14 +183,51 @@ describe.skipIf(isSkipped())("services that check their database", () => {
       retention: { unusedFileDays: 100_000 },
     });
     closing.push(() => running.close());
-    await vi.waitFor(async () =>
-      expect((await store.damageCheck?.record())?.last?.damage).toEqual([
-        {
-          rule: "missingFiles",
-          subject: "file lost.txt, whose token begins with lost-for",
-          account: "local",
-        },
-      ]),
+    await vi.waitFor(
+      async () =>
+        expect((await store.damageCheck?.record())?.last?.damage).toEqual([
+          {
+            rule: "missingFiles",
+            subject: "file lost.txt, whose token begins with lost-for",
+            account: "local",
+          },
+        ]),
+      WAIT,
     );
+  });
+
+  it("a changed title makes vectors of a wrong length anew, as the remedy says", async () => {
+    const url = await newDatabase();
+    const running = await openRunning({
+      store: await openPostgresStore(url),
+      sharesStore: true,
+      openEmbedder: () => Promise.resolve({ ...hashedEmbedder(), close: () => Promise.resolve() }),
+    });
+    closing.push(() => running.close());
+    const send = async (at: number): Promise<string> => {
+      const body = createBody({ title: `Title ${at}`, collection_details: "moderate" });
+      return (await running.send("POST", "/api/rag/resource", { body })).json.data._id;
+    };
+    const ids = [await send(1), await send(2), await send(3)];
+    await query(
+      url,
+      "UPDATE chunk_vector SET value = substr(value, 1, 9) WHERE row = (SELECT min(row) FROM chunk_vector)",
+    );
+    const database = openDatabase(url);
+    closing.push(() => database.close());
+    const found = async (): Promise<Damage[]> => {
+      const check = openDamageCheck(database);
+      const damage: Damage[] = [];
+      for (let position: string | undefined = ""; position !== undefined;) {
+        const step = await check.step(position);
+        damage.push(...step.damage);
+        position = step.next;
+      }
+      return damage;
+    };
+    expect(await found()).toMatchObject([{ rule: "wrongVectors", subject: `document ${ids[0]}` }]);
+    for (const title of ["Another title", "Title 1"])
+      await running.send("PUT", `/api/rag/resource/${ids[0]}`, { body: { title } });
+    await vi.waitFor(async () => expect(await found()).toEqual([]), WAIT);
   });
 });
