@@ -1,10 +1,25 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import assert from "node:assert/strict";
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import { afterAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { kbsync, temporaryFolder } from "./program.ts";
 
 const temporary = temporaryFolder("upgrade");
+const docs = join(temporary.path, "docs");
+const synced = join(temporary.path, "synced");
+const sync = (stateDir: string) => {
+  const config = `${stateDir}.json`;
+  const sources = [{ path: docs, ownerId: "sample" }];
+  writeFileSync(config, JSON.stringify({ service: { embedded: true, port: 0 }, stateDir, sources }));
+  return kbsync(["sync", "--config", config]);
+};
+
+beforeAll(async () => {
+  mkdirSync(docs);
+  writeFileSync(join(docs, "a.md"), "The dome opens at dusk.");
+  assert.equal((await sync(synced)).code, 0);
+});
 afterAll(() => temporary.remove());
 
 it.each([
@@ -15,22 +30,15 @@ it.each([
 ])(
   "refuses a %s of version %s with the reason and leaves it as it is",
   async (kind, version, path, words) => {
-    const folder = join(temporary.path, `${kind}-${version}`);
-    const [docs, state] = [join(folder, "docs"), join(folder, "state")];
-    mkdirSync(docs, { recursive: true });
-    writeFileSync(join(docs, "a.md"), "The dome opens at dusk.");
-    const config = join(folder, "kbsync.config.json");
-    const source = { path: docs, ownerId: "sample" };
-    const text = { service: { embedded: true, port: 0 }, stateDir: state, sources: [source] };
-    writeFileSync(config, JSON.stringify(text));
-    expect(await kbsync(["sync", "--config", config])).toMatchObject({ code: 0 });
+    const state = join(temporary.path, `${kind}-${version}`);
+    cpSync(synced, state, { recursive: true });
     const file = join(state, path);
     const db = new Database(file);
     db.pragma(`user_version = ${version}`);
     db.pragma("journal_mode = DELETE");
     db.close();
     const before = readFileSync(file);
-    const ended = await kbsync(["sync", "--config", config]);
+    const ended = await sync(state);
     expect([ended.code, ended.stdout]).toEqual([2, ""]);
     expect(ended.stderr).toContain(`the ${kind}`);
     expect(ended.stderr).toMatch(words);
