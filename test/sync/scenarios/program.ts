@@ -21,7 +21,8 @@ export interface RunningProgram {
   readonly end: () => Promise<void>;
 }
 
-const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
+/** The built program, which starts faster than its sources. */
+const main = fileURLToPath(new URL("../../../dist/main.js", import.meta.url));
 
 /** Starts `kbsync run`; `wrapper` is a command that runs it with other limits or rights. */
 export async function startProgram({

@@ -11,7 +11,8 @@ import { z } from "zod";
 /** Longest wait for a program, in milliseconds; far more than it takes, for slow machines. */
 export const WAIT_MS = 60_000;
 
-const main = fileURLToPath(new URL("../../../../src/main.ts", import.meta.url));
+/** The built program, which starts faster than its sources. */
+export const main = fileURLToPath(new URL("../../../../dist/main.js", import.meta.url));
 
 /** The output of a command that ended. */
 export interface Ended {

@@ -2,13 +2,10 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, globSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { Client } from "pg";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { isSkipped, newDatabase } from "../databases.ts";
-import { newSite, type Site } from "../program.ts";
-
-const main = fileURLToPath(new URL("../../../../../src/main.ts", import.meta.url));
+import { main, newSite, type Site } from "../program.ts";
 
 // Each test runs the program several times.
 describe.skipIf(isSkipped())("kbsync move", { timeout: 240_000 }, () => {
