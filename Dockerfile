@@ -4,7 +4,7 @@ WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 # No script is needed: every package brings its binary, and Node.js is the image's own.
 RUN npm ci --ignore-scripts --no-audit --no-fund
-COPY tsconfig.json tsconfig.build.json kbsync.schema.json CHANGELOG.md LICENSE README.md ./
+COPY tsconfig.json kbsync.schema.json CHANGELOG.md LICENSE README.md ./
 COPY src ./src
 COPY packaging ./packaging
 COPY systemd ./systemd

@@ -76,10 +76,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = Object.ass
 );
 
 /**
- * The commands that a command line needs: its first word, because loading all of them takes as long as most commands run. All
- * of them for help, completions and unknown commands, which list each.
+ * The commands that a command line needs: its first word, because loading all of them takes as long as most commands run; none for
+ * the version. All of them for help, completions and unknown commands, which list each.
  */
 function namesToLoad([first = ""]: readonly string[]): readonly string[] {
+  if (first === "--version" || first === "-V") return [];
   return Object.hasOwn(COMMANDS, first) && first !== "completion" ? [first] : Object.keys(COMMANDS);
 }
 

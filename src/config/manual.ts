@@ -1,4 +1,4 @@
-import { fileURLToPath } from "node:url";
+import { packagePath } from "../lib/package.ts";
 
 /** The installed manual of the configuration, as an absolute path that can be opened from any folder. */
-export const CONFIG_MANUAL = fileURLToPath(new URL("../../docs/CONFIG.md", import.meta.url));
+export const CONFIG_MANUAL = packagePath("docs/CONFIG.md");

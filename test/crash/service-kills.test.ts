@@ -68,13 +68,13 @@ function notify(): void {
 }
 
 async function start(): Promise<{ child: ChildProcess; client: KillClient }> {
-  const { child, url } = await startProcess({ stateDir, key, isBuilt: true });
+  const { child, url } = await startProcess({ stateDir, key, isHashed: true });
   return { child, client: openKillClient(url, key, WRITERS + LOOKERS) };
 }
 
 /** A kill while the service starts: it may be reading its log, or be about to go on with queued work. */
 async function killInStart(): Promise<void> {
-  const child = launchProcess({ stateDir, key, isBuilt: true });
+  const child = launchProcess({ stateDir, key, isHashed: true });
   await delay(chance.below(2500));
   await killProcess(child);
   sums.kills += 1;

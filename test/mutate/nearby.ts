@@ -151,7 +151,7 @@ function sharedFolders(one: string, other: string): number {
   return differ === -1 ? a.length : differ;
 }
 
-/** Files of the repository that a module imports, types alone left out; workers and processes count by their address. */
+/** Files of the repository that a module imports, types alone left out; workers and processes count by their name. */
 function importedBy(root: string, file: string): string[] {
   const text = readFileSync(join(root, file), "utf8");
   const named = [
@@ -159,12 +159,10 @@ function importedBy(root: string, file: string): string[] {
     ...text.matchAll(/\bimport\(\s*["'](\.[^"']+)["']/g),
     ...text.matchAll(/new URL\(\s*["'](\.[^"']+\.ts)["']/g),
   ].map((match) => match[1] ?? "");
-  const workers = [
-    ...text.matchAll(/\bsiblingModule\([^)"']*["']([^"']+)["']/g),
-    // Some are named where they are started, which is not where their address is made.
-    ...text.matchAll(/["']([a-z-]+-worker)["']/g),
-  ].map((match) => `${match[1]}.ts`);
-  return [...named, ...workers]
-    .map((path) => normalize(join(dirname(file), path)))
+  // Some are named where they are started, which is not where their address is made.
+  const workers = [...text.matchAll(/["']([a-z-]+-worker)["']/g)].map((match) => `${match[1]}.ts`);
+  const entries = [...text.matchAll(/\bentryUrl\(["']([^"']+)["']/g)].map((match) => `src/${match[1]}.ts`);
+  return [...[...named, ...workers].map((path) => join(dirname(file), path)), ...entries]
+    .map((path) => normalize(path))
     .filter((path) => path.endsWith(".ts") && existsSync(join(root, path)));
 }

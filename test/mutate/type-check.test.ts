@@ -7,7 +7,7 @@ import { openTypeCheck } from "./type-check.ts";
 it("refuses a changed text that does not compile, and takes the same file unchanged afterwards", () => {
   const root = mkdtempSync(join(tmpdir(), "kbsync-types-"));
   const text = 'export const kind: "gone" | "kept" = "gone";\n';
-  writeFileSync(join(root, "tsconfig.build.json"), '{ "compilerOptions": { "strict": true, "types": [] } }');
+  writeFileSync(join(root, "tsconfig.json"), '{ "compilerOptions": { "strict": true, "types": [] } }');
   writeFileSync(join(root, "kind.ts"), text);
   writeFileSync(
     join(root, "use.ts"),

@@ -10,7 +10,7 @@ export interface TypeCheck {
 
 /** Opens the compiler on the sources of a repository: seconds once, then a tenth of one for each text. */
 export function openTypeCheck(root: string): TypeCheck {
-  const project = join(root, "tsconfig.build.json");
+  const project = join(root, "tsconfig.json");
   const changed = new Map<string, string>();
   const api = new API({ cwd: root, fs: { readFile: (path) => changed.get(path) } });
   let current = api.updateSnapshot({ openProjects: [project] });

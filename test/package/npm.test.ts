@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { pack, REPOSITORY, sizeOf } from "../../packaging/program.ts";
+import { ENTRIES } from "../../src/lib/package.ts";
 
 const BUILD = join(REPOSITORY, "packaging/npm/build.ts");
 const folder = mkdtempSync(join(tmpdir(), "kbsync-npm-"));
@@ -72,22 +73,16 @@ describe("the package", () => {
     // What PDFs and pictures are read with, instead of the packages that it comes from.
     expect(names).toContain("data/cmaps/UniJIS-UTF16-H.bcmap");
     expect(names).toContain("data/ocr/eng.traineddata.gz");
-    // JavaScript, and the texts and programs that stand beside it; the console's page with its compressed copies; no sources,
-    // maps, types, tests or build notes.
-    const built = /^dist\/(?:console\/.+\.(?:html|js|css|svg)(?:\.gz|\.br)?|.+\.(?:js|json|wasm|txt))$/;
+    // JavaScript; the console's page with its compressed copies; no sources, maps, types or tests.
+    const built = /^dist\/(?:console\/.+\.(?:html|js|css|svg)(?:\.gz|\.br)?|.+\.js)$/;
     expect(names.filter((name) => name.startsWith("dist/") && !built.test(name))).toEqual([]);
     expect(names).toContain("dist/console/index.html");
     expect(names.filter((name) => /\.test\.|tsbuildinfo|\.ts$/.test(name))).toEqual([]);
   });
 
-  it("the package has every compiled source", () => {
-    const sources = readdirSync(join(REPOSITORY, "src"), { recursive: true, encoding: "utf8" });
-    const expected = sources
-      // The console's sources are bundled, and declarations have no code.
-      .filter((name) => name.endsWith(".ts") && !name.endsWith(".d.ts") && !name.startsWith("console/"))
-      .map((name) => name.replace(/\.ts$/, ".js"));
+  it("the package has every module that starts as a process or a thread", () => {
     const listed = new Set(execFileSync("tar", ["-tzf", file], { encoding: "utf8" }).split("\n"));
-    expect(expected.filter((name) => !listed.has(`package/dist/${name}`))).toEqual([]);
+    expect(ENTRIES.filter((name) => !listed.has(`package/dist/${name}.js`))).toEqual([]);
   });
 
   it("the package is installed by npm without a registry, without scripts and without binaries of other systems", () => {

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { CONFIG_FILE_NAME } from "../../config/config-file.ts";
 import { configText, type Wishes } from "../../config/template.ts";
 import { KbsyncError } from "../../lib/failure.ts";
+import { packagePath } from "../../lib/package.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { Context } from "../output/context.ts";
 import { completeCommand } from "../output/hint.ts";
@@ -98,7 +98,7 @@ function wishesOf(
       code: "usage",
     });
   }
-  const schema = fileURLToPath(new URL("../../../kbsync.schema.json", import.meta.url));
+  const schema = packagePath("kbsync.schema.json");
   return {
     folders: folders.map((folder) => knownFolder(resolve(context.cwd, folder))),
     collection,

@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
 import { filesOf } from "../../config/schema/files.ts";
 import type { Config } from "../../config/load.ts";
@@ -10,6 +9,7 @@ import type { Service } from "../../kb/service.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { lockFolder } from "../../lib/folder-lock.ts";
+import { packagePath } from "../../lib/package.ts";
 import type { KnowledgePart } from "../../wire/agent.ts";
 import { Tier } from "../../wire/primitives.ts";
 import { TOP_K_DEFAULT } from "../../wire/search.ts";
@@ -51,8 +51,8 @@ export interface ReachedService {
   close(withinMs?: number): Promise<void>;
 }
 
-/** The built console, which has the same relative path from `src` and from `dist`. */
-const CONSOLE_FOLDER = fileURLToPath(new URL("../../../dist/console", import.meta.url));
+/** The built console, also when the sources run directly. */
+const CONSOLE_FOLDER = packagePath("dist/console");
 
 /** Settings of the service that the program starts. */
 export interface StartOptions {

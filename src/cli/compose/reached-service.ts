@@ -1,5 +1,4 @@
 import type { Logger } from "pino";
-import { request } from "undici";
 import { z } from "zod";
 import type { Config } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
@@ -102,6 +101,7 @@ function hostedKey(file: string | undefined, env: NodeJS.ProcessEnv): string {
 const Health = z.object({ success: z.literal(true), status: z.string() });
 
 async function isHealthy(url: string): Promise<boolean> {
+  const { request } = await import("undici");
   try {
     const timeouts = { headersTimeout: HEALTH_TIMEOUT_MS, bodyTimeout: HEALTH_TIMEOUT_MS };
     const answer = await request(`${url}/v1/health`, {

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
+import { packagePath } from "../../lib/package.ts";
 
-/** Returns the version in package.json, which has the same relative path from `src` and from `dist`. */
+/** Returns the version in package.json. */
 export function programVersion(): string {
-  const text = readFileSync(new URL("../../../package.json", import.meta.url), "utf8");
+  const text = readFileSync(packagePath("package.json"), "utf8");
   const { version } = JSON.parse(text) as { version: string }; // our own file, checked by npm
   return version;
 }

@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
-import { basename, dirname, join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { filesOf } from "../../config/schema/files.ts";
 import type { Config } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
+import { entryUrl, packagePath } from "../../lib/package.ts";
 import { instanceUnit, type Program, systemUnit, userUnit, type Credential } from "../../system/unit.ts";
 import { withRestartSteps } from "../../system/unit-restarts.ts";
 import { escapePath } from "../../system/unit-text.ts";
@@ -216,15 +217,11 @@ function originOf(request: UnitRequest, config: Config | undefined, data: string
 
 /** The running program. */
 function thisProgram(): Program {
-  const here = fileURLToPath(import.meta.url);
-  const packageFolder = resolve(dirname(here), "..", "..", "..");
-  const extension = here.endsWith(".ts") ? "ts" : "js";
-  const script = join(packageFolder, basename(resolve(dirname(here), "..", "..")), `main.${extension}`);
-  return { node: process.execPath, script, packageFolder };
+  return { node: process.execPath, script: fileURLToPath(entryUrl("main")), packageFolder: packagePath() };
 }
 
 function template(name: string): string {
-  return readFileSync(new URL(`../../../systemd/${name}`, import.meta.url), "utf8");
+  return readFileSync(packagePath("systemd", name), "utf8");
 }
 
 function configHome(env: NodeJS.ProcessEnv): string {

@@ -1,7 +1,7 @@
 import { END_CODES, endWords } from "../../lib/capped/end-failure.ts";
 import { type AskOptions, openCappedPool } from "../../lib/capped/pool.ts";
 import type { CappedEnd } from "../../lib/capped/process.ts";
-import { siblingModule } from "../../lib/sibling.ts";
+import { entryUrl } from "../../lib/package.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { ImageFacts, ImageFailure, ImageRequest } from "./image-child.ts";
 
@@ -37,7 +37,7 @@ const LIMITS = {
 export function openImageReader(): ImageReader {
   const pool = openCappedPool<ImageRequest, ImageFacts, ImageFailure>(
     {
-      module: siblingModule(import.meta.url, "image-child"),
+      module: entryUrl("kb/chat/image-child"),
       // The decoders are native.
       flags: ["--allow-addons"],
       failure: (code, _request, detail) => imageRefusal(code, detail),

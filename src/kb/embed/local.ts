@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { KbsyncError, messageOf } from "../../lib/failure.ts";
-import { siblingModule } from "../../lib/sibling.ts";
+import { entryUrl } from "../../lib/package.ts";
 import { callWorker } from "../../lib/worker-calls.ts";
 import type { WorkerCalls } from "../../lib/worker-calls.ts";
 import { embedderFingerprint } from "./embedding-text.ts";
@@ -125,7 +125,7 @@ function lazyWorker(model: ModelFiles, threads: number) {
 
   const start = () => {
     const { folder, weightsFile, tokensMax, dimensions } = model;
-    const worker = new Worker(siblingModule(import.meta.url, "local-worker"), {
+    const worker = new Worker(entryUrl("kb/embed/local-worker"), {
       workerData: { folder, weightsFile, threads, tokensMax, dimensions } satisfies LocalWorkerData,
       name: "embed",
     });

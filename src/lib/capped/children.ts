@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { Worker } from "node:worker_threads";
-import { siblingModule } from "../sibling.ts";
+import { entryUrl } from "../package.ts";
 import type { FromHost, ToHost } from "./host-worker.ts";
 
 interface ChildEvents {
@@ -59,7 +59,7 @@ export function startChild(command: string, args: readonly string[]): HostedChil
 }
 
 function startHost(): Host {
-  const thread = new Worker(siblingModule(import.meta.url, "host-worker"), {
+  const thread = new Worker(entryUrl("lib/capped/host-worker"), {
     name: "child processes",
     // Not this process's flags: a worker refuses some of them, such as `--eval`.
     execArgv: [],

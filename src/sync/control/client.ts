@@ -1,4 +1,5 @@
-import { Client, type Dispatcher, errors } from "undici";
+import { statSync } from "node:fs";
+import type { Client, Dispatcher } from "undici";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import {
   type AnswerOf,
@@ -37,8 +38,10 @@ export async function askDaemon<N extends DaemonOperation>(
 ): Promise<AnswerOf<N> | undefined> {
   signal.throwIfAborted();
   const socketPath = findSocket(stateDir);
-  if (socketPath === undefined) return undefined;
-  const client = new Client("http://daemon", { socketPath, headersTimeout: 0, bodyTimeout: 0 });
+  if (socketPath === undefined || !mayExist(socketPath)) return undefined;
+  // Loaded only here, because it takes a fifth of a short command.
+  const { Client: UndiciClient } = await import("undici");
+  const client = new UndiciClient("http://daemon", { socketPath, headersTimeout: 0, bodyTimeout: 0 });
   try {
     const response = await send(client, name, request, signal);
     // The table's schemas belong to this operation.
@@ -49,6 +52,15 @@ export async function askDaemon<N extends DaemonOperation>(
     return noAnswer(error, socketPath);
   } finally {
     await client.destroy();
+  }
+}
+
+/** Whether a socket may be at the path. In a folder of another user, connecting reports the reason. */
+function mayExist(socketPath: string): boolean {
+  try {
+    return statSync(socketPath, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
   }
 }
 
@@ -132,7 +144,8 @@ function noAnswer(error: unknown, socketPath: string): undefined {
   const code = codeOf(error) ?? "";
   if (NO_LISTENER.has(code)) return undefined;
   if (ENDED.has(code)) throw lost(error);
-  if (error instanceof errors.HTTPParserError || error instanceof RangeError) throw otherVersion({}, error);
+  if ((error instanceof Error && error.name === "HTTPParserError") || error instanceof RangeError)
+    throw otherVersion({}, error);
   throw new KbsyncError(`cannot reach the daemon at ${socketPath}: ${messageOf(error)}`, {
     code: "control_refused",
     subject: socketPath,

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { siblingModule } from "../../lib/sibling.ts";
+import { entryUrl } from "../../lib/package.ts";
 import { callWorker } from "../../lib/worker-calls.ts";
 import type { CopyFolders, CopyMethods } from "./copy-worker.ts";
 
@@ -9,10 +9,7 @@ import type { CopyFolders, CopyMethods } from "./copy-worker.ts";
  */
 export async function copyLiveLedger(folders: CopyFolders): Promise<void> {
   const name = "ledger copy";
-  const worker = callWorker<CopyMethods>(
-    new Worker(siblingModule(import.meta.url, "copy-worker"), { name }),
-    name,
-  );
+  const worker = callWorker<CopyMethods>(new Worker(entryUrl("sync/operator/copy-worker"), { name }), name);
   try {
     await worker.call("copy", folders);
   } finally {

@@ -1,5 +1,5 @@
 import { lazyWorker } from "../../lib/lazy-worker.ts";
-import { siblingModule } from "../../lib/sibling.ts";
+import { entryUrl } from "../../lib/package.ts";
 import type { ScanEntry } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import { type ReaderMethods, unpackDocument } from "./batch.ts";
@@ -37,7 +37,7 @@ export function openLocalReader(): DocumentReader {
  * costs the main thread. Reads few files, large files and files that are not text in the main thread.
  */
 export function openThreadReader(): DocumentReader {
-  const worker = lazyWorker<ReaderMethods>(siblingModule(import.meta.url, "reader-worker"), "reading");
+  const worker = lazyWorker<ReaderMethods>(entryUrl("sync/read/reader-worker"), "reading");
   let requests: Request[] = [];
   /** Until the thread answers, files are read here, so that no file waits for its start. */
   let state: "none" | "starting" | "up" | "closed" = "none";

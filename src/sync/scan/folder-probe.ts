@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import type { FolderContents } from "../../wire/daemon-folders.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import { siblingModule } from "../../lib/sibling.ts";
+import { entryUrl } from "../../lib/package.ts";
 import { callWorker } from "../../lib/worker-calls.ts";
 import type { WatchedSource } from "../rules/rules.ts";
 import type { CountBounds } from "./folder-contents.ts";
@@ -36,7 +36,7 @@ export function openFolderProbe(signal: AbortSignal, silentMs = SILENT_MS): Fold
     throw new KbsyncError("other folders are being examined", { code: "probe_busy", retryable: true });
   }
   running += 1;
-  const thread = new Worker(siblingModule(import.meta.url, "folder-probe-worker"), { name: "folder probe" });
+  const thread = new Worker(entryUrl("sync/scan/folder-probe-worker"), { name: "folder probe" });
   thread.unref();
   thread.once("exit", () => (running -= 1));
   const calls = callWorker<ProbeMethods>(thread, "folder probe");

@@ -1,7 +1,7 @@
 import type { Worker } from "node:worker_threads";
 import { KbsyncError } from "../../lib/failure.ts";
 import { endThread, takeThread } from "../../lib/idle-threads.ts";
-import { siblingModule } from "../../lib/sibling.ts";
+import { entryUrl } from "../../lib/package.ts";
 import type { LinkWatches } from "../rules/followed-links.ts";
 import type { WatchedSource } from "../rules/rules.ts";
 import type { Report, Request } from "./messages.ts";
@@ -14,7 +14,7 @@ import type { SourceWatch } from "./source-watch.ts";
  */
 const YOUNG_GENERATION_MB = 4;
 
-const MODULE = siblingModule(import.meta.url, "worker");
+const MODULE = entryUrl("sync/watch/worker");
 
 /** Pause before a dead watcher thread is restarted; doubles up to the maximum. */
 const RESTART_MS = 1_000;

@@ -22,8 +22,8 @@ export interface ProcessOptions {
   /** Scripts of the database that a later version of the program has after those of this one. */
   readonly laterScripts?: readonly Script[];
   readonly languageModel?: { readonly baseUrl: string; readonly model: string; readonly apiKey: string };
-  /** Whether the built service runs, which starts in a third of the time, with an embedder of the tests. */
-  readonly isBuilt?: boolean;
+  /** Whether an embedder of the tests replaces the model. */
+  readonly isHashed?: boolean;
 }
 
 /** Starts a service, and waits until it answers. `detached`: in a process group of its own. */

@@ -1,6 +1,6 @@
 import { openGate } from "../../../lib/gate.ts";
 import { lazyWorker } from "../../../lib/lazy-worker.ts";
-import { siblingModule } from "../../../lib/sibling.ts";
+import { entryUrl } from "../../../lib/package.ts";
 import { Refusal } from "../../resources/refusal.ts";
 import { parseHashedBody, parseJsonBody, type HashedJson } from "./json-body.ts";
 import type { JsonMethods } from "./json-worker.ts";
@@ -23,7 +23,7 @@ export interface JsonReader {
 
 /** Opens the reader. Its worker starts with the first large body. */
 export function openJsonReader(): JsonReader {
-  const worker = lazyWorker<JsonMethods>(siblingModule(import.meta.url, "json-worker"), "JSON");
+  const worker = lazyWorker<JsonMethods>(entryUrl("kb/http/body/json-worker"), "JSON");
   const gate = openGate({
     width: WIDTH,
     lineMax: LINE_MAX,

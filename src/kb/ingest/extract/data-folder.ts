@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { findPackageJSON } from "node:module";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { packagePath } from "../../../lib/package.ts";
 
 /** Data that documents are read with, and the development dependency that has each in a clone. */
 export const DATA = {
@@ -13,7 +13,7 @@ export const DATA = {
 
 /** Returns the folder of some data: that in our package, or in a clone that of the npm package it comes from. */
 export function dataFolder(name: keyof typeof DATA): string {
-  const shipped = fileURLToPath(new URL(`../../../../data/${name}`, import.meta.url));
+  const shipped = packagePath("data", name);
   return existsSync(shipped) ? shipped : dataInClone(name);
 }
 

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openCappedPool, type AskOptions } from "../../../lib/capped/pool.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
-import { siblingModule } from "../../../lib/sibling.ts";
+import { entryUrl } from "../../../lib/package.ts";
 import type { MediaType } from "./media-type.ts";
 import type { OcrData, OcrPart, OcrRequest } from "./ocr-child.ts";
 import type { OcrFailure } from "./ocr-picture.ts";
@@ -105,7 +105,7 @@ export function openOcr(options: OcrOptions = {}): Ocr {
   const data = dataAt(options.languages ?? ["eng"], options.dataDir);
   const pool = openCappedPool<OcrRequest, OcrPart, OcrFailure>(
     {
-      module: siblingModule(import.meta.url, "ocr-child"),
+      module: entryUrl("kb/ingest/extract/ocr-child"),
       // The decoders are native, and the recogniser has a thread.
       flags: ["--allow-addons", "--allow-worker"],
       cpuMs: ({ bytes }) => (bytes === undefined ? undefined : pdfCpuMs(bytes)),

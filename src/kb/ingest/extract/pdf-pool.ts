@@ -4,7 +4,7 @@ import {
   type CappedPool,
   type CappedPoolOptions,
 } from "../../../lib/capped/pool.ts";
-import { siblingModule } from "../../../lib/sibling.ts";
+import { entryUrl } from "../../../lib/package.ts";
 import { bytesOfFile, pdfCpuMs } from "./pdf-budget.ts";
 import type { PdfFailure, PdfPart, PdfRequest } from "./pdf-child.ts";
 import { pdfError } from "./pdf-error.ts";
@@ -21,7 +21,7 @@ export interface PdfPool {
 export function openPdfPool(options: CappedPoolOptions): PdfPool {
   const pool: CappedPool<PdfRequest, PdfPart> = openCappedPool<PdfRequest, PdfPart, PdfFailure>(
     {
-      module: siblingModule(import.meta.url, "pdf-child"),
+      module: entryUrl("kb/ingest/extract/pdf-child"),
       cpuMs: ({ bytes }) => pdfCpuMs(bytes),
       failure: (code, request, detail) => pdfError(code, request, options, detail),
     },

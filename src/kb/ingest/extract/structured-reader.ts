@@ -2,7 +2,7 @@ import { KbsyncError } from "../../../lib/failure.ts";
 import { openGate } from "../../../lib/gate.ts";
 import type { LocatedText } from "../../../lib/markup/located-text.ts";
 import { lazyWorker } from "../../../lib/lazy-worker.ts";
-import { siblingModule } from "../../../lib/sibling.ts";
+import { entryUrl } from "../../../lib/package.ts";
 import { structuredCharsMax, structuredText } from "./structured-text.ts";
 import type { StructuredMethods } from "./structured-worker.ts";
 import type { TextForm } from "./text-form.ts";
@@ -24,7 +24,7 @@ export interface StructuredReader {
 
 /** Opens the reader. The first long text starts the thread. */
 export function openStructuredReader(): StructuredReader {
-  const worker = lazyWorker<StructuredMethods>(siblingModule(import.meta.url, "structured-worker"), "layout");
+  const worker = lazyWorker<StructuredMethods>(entryUrl("kb/ingest/extract/structured-worker"), "layout");
   const gate = openGate({
     width: 1,
     lineMax: LINE_MAX,

@@ -3,7 +3,7 @@ import { type AskOptions, openCappedPool } from "../../../lib/capped/pool.ts";
 import type { CappedEnd } from "../../../lib/capped/process.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
 import type { Mail } from "../../../lib/markup/mail.ts";
-import { siblingModule } from "../../../lib/sibling.ts";
+import { entryUrl } from "../../../lib/package.ts";
 import type { MailFailure, MailPart, MailRequest } from "./mail-child.ts";
 
 const LIMITS = {
@@ -30,7 +30,7 @@ export interface MailReader {
 /** Opens the reader. The first mail starts the child process. */
 export function openMailReader(): MailReader {
   const pool = openCappedPool<MailRequest, MailPart, MailFailure>(
-    { module: siblingModule(import.meta.url, "mail-child"), failure: mailError },
+    { module: entryUrl("kb/ingest/mail/mail-child"), failure: mailError },
     { ...LIMITS, guests: 1, busyCode: "extractor_busy" },
   );
   return {

@@ -3,7 +3,7 @@ import { endFailure, endWords } from "../../../lib/capped/end-failure.ts";
 import { openCappedPool } from "../../../lib/capped/pool.ts";
 import type { CappedEnd } from "../../../lib/capped/process.ts";
 import { KbsyncError, messageOf } from "../../../lib/failure.ts";
-import { siblingModule } from "../../../lib/sibling.ts";
+import { entryUrl } from "../../../lib/package.ts";
 import type { PageRequest } from "./page-child.ts";
 import { pageFailureOf, type PageFailure } from "./page-failure.ts";
 import { pageText } from "./page-text.ts";
@@ -35,7 +35,7 @@ export interface PageReader {
 /** Opens the reader. The first large page starts the child process. */
 export function openPageReader(): PageReader {
   const pool = openCappedPool<PageRequest, string, PageFailure>(
-    { module: siblingModule(import.meta.url, "page-child"), failure: pageError },
+    { module: entryUrl("kb/ingest/page/page-child"), failure: pageError },
     { ...LIMITS, busyCode: "extractor_busy" },
   );
   return {

@@ -1,7 +1,7 @@
 import type { Worker } from "node:worker_threads";
 import { codeOf, KbsyncError } from "../../../lib/failure.ts";
 import { endThread, takeThread } from "../../../lib/idle-threads.ts";
-import { siblingModule } from "../../../lib/sibling.ts";
+import { entryUrl } from "../../../lib/package.ts";
 import { callWorker, type WorkerCalls } from "../../../lib/worker-calls.ts";
 import type { ReaderMethods } from "./reader-worker.ts";
 import type { WriterMethods } from "./writer-worker.ts";
@@ -35,7 +35,7 @@ export function startStoreThread<M extends ReaderMethods | WriterMethods>(
   path: string,
   { restartMs = RESTART_MS, onProblem }: StoreThreadOptions,
 ): StoreThread<M> {
-  const module = siblingModule(import.meta.url, name);
+  const module = entryUrl(`kb/store/sqlite/${name}`);
   let isClosed = false;
   let problem: KbsyncError | undefined;
   let timer: NodeJS.Timeout | undefined;

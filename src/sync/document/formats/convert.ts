@@ -2,7 +2,7 @@ import { endWords } from "../../../lib/capped/end-failure.ts";
 import { openCappedPool } from "../../../lib/capped/pool.ts";
 import type { CappedEnd } from "../../../lib/capped/process.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
-import { siblingModule } from "../../../lib/sibling.ts";
+import { entryUrl } from "../../../lib/package.ts";
 import type { Conversion, ConversionFailure, ConversionRequest } from "./conversion.ts";
 
 /** Maximum length of a document's text: no service accepts more than 32 MB. */
@@ -22,7 +22,7 @@ const LIMITS = {
  * with the first document, end after ten idle seconds, and never keep the program running.
  */
 const pool = openCappedPool<ConversionRequest, Conversion, ConversionFailure>(
-  { module: siblingModule(import.meta.url, "convert-child"), failure: failureOf },
+  { module: entryUrl("sync/document/formats/convert-child"), failure: failureOf },
   LIMITS,
 );
 
