@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { messageOf } from "../../../../lib/failure.ts";
+import { KbsyncError, messageOf } from "../../../../lib/failure.ts";
 import { isDamage } from "../../damage.ts";
 import {
   readRecord,
@@ -135,15 +135,22 @@ async function rebuilt(
   const damage: Damage[] = [];
   for (const { damage: each, rebuild } of found) {
     const key = JSON.stringify(rebuild);
+    let { subject } = each;
     if (rebuild !== undefined && !done.has(key)) {
-      const isDone = await database.run("write", accountId, async (tx) => {
+      const work = async (tx: Transaction): Promise<boolean> => {
         if (rebuild.kind !== "document") return rebuildPart(tx, { accountId, scope }, rebuild);
         await indexAgain(tx, accountId, rebuild.id);
         return true;
-      });
-      if (isDone) done.add(key);
+      };
+      try {
+        if (await database.run("write", accountId, work)) done.add(key);
+      } catch (error) {
+        // Other damage is in the way, as of a document that lacks chunks. Nothing was changed, and the check must get beyond it.
+        if (isDamage(error) || !(error instanceof KbsyncError) || error.retryable) throw error;
+        subject += `, which cannot be made anew: ${messageOf(error)}`;
+      }
     }
-    damage.push(done.has(key) ? { ...each, rule: "rebuilt" } : each);
+    damage.push(done.has(key) ? { ...each, rule: "rebuilt" } : { ...each, subject });
   }
   return damage;
 }
