@@ -1,11 +1,12 @@
 import { z } from "zod";
-import { codeOf, KbsyncError } from "../lib/failure.ts";
+import { KbsyncError } from "../lib/failure.ts";
 import { OWNER_CHARS_MAX } from "../wire/constants.ts";
+import { OWNERS_MAX } from "../wire/owners.ts";
 import type { Reached } from "./caller.ts";
 import { type Report, ReportCursor, ReportFields, reportAt, reportOf, reportOutput } from "./erase-report.ts";
 import type { KnownFiles } from "./known-files.ts";
 import { daemonOf, noDaemon } from "./plan-tool.ts";
-import { findSources, type McpSource } from "./sources.ts";
+import { listSources, type McpSource } from "./sources.ts";
 import type { ToolOutput } from "./tool-result.ts";
 
 /** Arguments of the tool `erase_owner`. */
@@ -50,20 +51,21 @@ export async function eraseOwner(
   return output(reportOf(await eraseAt(reached, owner, signal)));
 }
 
+/** Returns the owner's parts of the collections. Reads all owners: one that is not found counts as one without documents. */
 async function sourcesOf(
   reached: Reached,
   files: KnownFiles,
   owner: string,
   signal: AbortSignal,
 ): Promise<readonly McpSource[]> {
-  try {
-    const found = await findSources(reached, files, { source: owner }, signal);
-    return found.filter(({ owner_id: own }) => own === owner);
-  } catch (error) {
-    // An owner without live documents may have deleted ones.
-    if (codeOf(error) === "source_unknown") return [];
-    throw error;
-  }
+  const found: McpSource[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await listSources(reached, files, { limit: OWNERS_MAX, cursor }, signal);
+    found.push(...page.sources.filter(({ owner_id: own }) => own === owner));
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  return found;
 }
 
 /** Throws for documents of files that would be sent again: of a folder of this machine, or of another one's. */

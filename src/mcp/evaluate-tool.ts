@@ -150,9 +150,9 @@ interface Position {
 }
 
 function positionOf(cursor: string | undefined, questions: number): Position {
-  const [question = NaN, misses = NaN] = (cursor ?? "0.0").split(".").map(Number);
-  if (question < questions && Number.isInteger(question) && Number.isInteger(misses))
-    return { question, misses };
+  const found = /^(\d{1,9})\.(\d{1,9})$/.exec(cursor ?? "0.0");
+  const [question, misses] = [Number(found?.[1]), Number(found?.[2])];
+  if (question < questions) return { question, misses };
   throw new KbsyncError(`${cursor ?? ""} is no cursor of these questions`, {
     code: "cursor_invalid",
     hint: "Send next_cursor of the answer to the same arguments, or none.",

@@ -202,8 +202,10 @@ describe("the tool evaluate pages", () => {
     }
     expect(asked).toBeGreaterThan(1);
     expect([seen.length, new Set(seen).size]).toEqual([questions.length * 4, questions.length * 4]);
-    const invalid = await call("evaluate", { questions, cursor: "40.0" });
-    expect(invalid.text).toContain("(cursor_invalid)");
+    for (const cursor of ["40.0", "-1.0", "0.-1", "0x1.0", "1", ""]) {
+      const invalid = await call("evaluate", { questions, cursor });
+      expect(`${cursor}: ${invalid.text}`).toContain("(cursor_invalid)");
+    }
   });
 
   it("evaluate compares with the results of an earlier call", async () => {

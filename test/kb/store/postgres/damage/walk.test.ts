@@ -270,14 +270,17 @@ describe.skipIf(isSkipped())("the check of a database for damage", () => {
   it.each([
     ["a segment", `UPDATE word_segment SET data = '\\x00' WHERE first_row = ${ROW}`, "damagedParts"],
     ["an entry", `UPDATE chunk SET words = words + 1 WHERE row = ${ROW}`, "wrongWords"],
-  ])("goes on after %s of a document that lacks a chunk, and changes nothing", async (_name, statement, rule) => {
-    const check = await damagedBy(`DELETE FROM chunk WHERE row = ${ROW} + 1; ${statement}`);
-    for (let pass = 0; pass < 2; pass++) {
-      const { damage } = await found(check);
-      const rules = damage.filter(({ subject }) => subject.includes(idOf(1002))).map((each) => each.rule);
-      expect(rules).toEqual(["missingChunks", rule]);
-    }
-  });
+  ])(
+    "goes on after %s of a document that lacks a chunk, and changes nothing",
+    async (_name, statement, rule) => {
+      const check = await damagedBy(`DELETE FROM chunk WHERE row = ${ROW} + 1; ${statement}`);
+      for (let pass = 0; pass < 2; pass++) {
+        const { damage } = await found(check);
+        const rules = damage.filter(({ subject }) => subject.includes(idOf(1002))).map((each) => each.rule);
+        expect(rules).toEqual(["missingChunks", rule]);
+      }
+    },
+  );
 
   it("returns the recorded files, whose bytes it cannot see", async () => {
     const check = await damagedBy("SELECT 1");
