@@ -1,5 +1,14 @@
 import { once } from "node:events";
-import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
@@ -31,8 +40,17 @@ afterEach(async () => {
 });
 afterAll(() => temporary.remove());
 
-const up = async (): Promise<Running> =>
-  (running = await startUp(["up", docs, "--tier", "fastest", "--port", "0"], state));
+const up = async (): Promise<Running> => {
+  const startMs = Date.now();
+  running = await startUp(["up", docs, "--tier", "fastest", "--port", "0"], state);
+  // The daemon opens its socket, in the state folder or elsewhere with a note, after the service answers.
+  await until("the daemon's socket", () =>
+    ["control.sock", "control.json"].some(
+      (name) => (statSync(join(state, name), { throwIfNoEntry: false })?.ctimeMs ?? 0) >= startMs,
+    ),
+  );
+  return running;
+};
 const ask = (...args: string[]): Promise<Ended> => kbsync([...args, "--state-dir", state]);
 const write = (name: string, text: string): void => writeFileSync(join(docs, name), text);
 const json = (ended: Ended): unknown => JSON.parse(ended.stdout);
