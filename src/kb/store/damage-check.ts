@@ -120,6 +120,17 @@ export function afterStep(
   };
 }
 
+/** Returns the record without the damage that `isGone`. */
+export function withoutDamage(record: CheckRecord, isGone: (damage: Damage) => boolean): CheckRecord {
+  const left = (all: readonly Damage[]): Damage[] => all.filter((each) => !isGone(each));
+  const { now, last } = record;
+  return {
+    ...record,
+    now: { ...now, damage: left(now.damage) },
+    ...(last && { last: { ...last, damage: left(last.damage) } }),
+  };
+}
+
 /** Returns how much damage is known: that of the last pass, or of this one if it has found more. */
 export function foundIn({ now, last }: CheckRecord): number {
   return Math.max(now.found, last?.found ?? 0);

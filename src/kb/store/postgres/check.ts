@@ -6,7 +6,7 @@ import { spendingOn } from "./accounts/usage.ts";
 import type { Transaction } from "./database/connections.ts";
 import { nameOf, openDatabase } from "./database/database.ts";
 import { readVersions, refuseUnfit, refuseUnknown } from "./database/migrate.ts";
-import { storedRecord } from "./damage/walk.ts";
+import { storedRecord } from "./queue/check-record.ts";
 import { HNSW_INDEXES } from "./vectors/hnsw.ts";
 
 /** Age in seconds of a transaction that keeps PostgreSQL from removing what was deleted. Those of kbsync end within a minute. */

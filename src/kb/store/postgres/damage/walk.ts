@@ -1,15 +1,10 @@
 import { z } from "zod";
 import { KbsyncError, messageOf } from "../../../../lib/failure.ts";
 import { isDamage } from "../../damage.ts";
-import {
-  readRecord,
-  type CheckRecord,
-  type CheckStep,
-  type Damage,
-  type DamageCheck,
-} from "../../damage-check.ts";
+import type { CheckStep, Damage, DamageCheck } from "../../damage-check.ts";
 import type { Transaction } from "../database/connections.ts";
 import type { Database } from "../database/database.ts";
+import { saveRecord, storedRecord } from "../queue/check-record.ts";
 import { checkChunks, makeChunkMemory, type ChunkMemory } from "./chunks.ts";
 import { checkDocuments } from "./documents.ts";
 import { checkPages } from "./pages.ts";
@@ -48,31 +43,8 @@ export function openDamageCheck(database: Pick<Database, "run">, stepRows = STEP
       return { ...step, next: step.next && JSON.stringify(step.next) };
     },
     record: () => database.run("single", "", storedRecord),
-    save: (record) =>
-      database.run("single", "", async (tx) => {
-        await tx.run(
-          `INSERT INTO claim (name, holder, ends_at)
-          VALUES (@name, @record, clock_timestamp() + interval '${RECORD_DAYS} days')
-          ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, ends_at = excluded.ends_at`,
-          { name: RECORD, record: JSON.stringify(record) },
-        );
-      }),
+    save: (record) => database.run("write", "", (tx) => saveRecord(tx, record)),
   };
-}
-
-/**
- * Name under which the claims hold the record: like them, it is about the work of processes, ends by time, and may be lost in a crash of
- * the server, after which everything is checked again.
- */
-const RECORD = "checked";
-const RECORD_DAYS = 90;
-
-/** Reads the record of the check of a database. */
-export async function storedRecord(tx: Transaction): Promise<CheckRecord | undefined> {
-  const found = await tx.get<{ record: string }>("SELECT holder AS record FROM claim WHERE name = @name", {
-    name: RECORD,
-  });
-  return readRecord(found?.record);
 }
 
 const atScope = (scope: number): ScopePlace => ({ at: "documents", scope, after: 0 });

@@ -2,6 +2,7 @@ import type { Erased, Erasure, ErasureRecords } from "../../erasure.ts";
 import { erasedMessage, withoutText } from "../../rows/webhooks.ts";
 import { answerEventId } from "../../webhooks.ts";
 import type { Transaction } from "../database/connections.ts";
+import { forgetOwner } from "../queue/check-record.ts";
 import { lockScopes } from "../scopes/scopes.ts";
 import { removeResource } from "./writes.ts";
 
@@ -64,6 +65,7 @@ export function erasuresOn(
             SELECT 1 FROM resource WHERE resource.account_id = @accountId AND resource.scope = scope.number)`,
         { accountId, ownerId, noOwner: "\0" },
       );
+      await forgetOwner(tx, accountId, ownerId);
     },
   };
 }

@@ -333,6 +333,34 @@ describe.skipIf(isSkipped())("the check of a database for damage", () => {
     await store.close();
   });
 
+  it("forgets the damage of an owner who is erased, also while a pass goes on", async () => {
+    const url = await newDatabase();
+    const store = await openPostgresStore(url);
+    const { id: accountId } = await store.records.ensureAccount("local");
+    await create(store, accountId, 1, "ann");
+    await create(store, accountId, 2, "bob");
+    const damageOf = (owner: string, at: number): Damage => {
+      const subject = `document ${idOf(at)}`;
+      return { rule: "missingChunks", subject, account: "local", tier: "high_accuracy", owner };
+    };
+    const [ann, bob] = [damageOf("ann", 1), damageOf("bob", 2)];
+    const file: Damage = { rule: "missingFiles", subject: "file a.pdf", account: "local" };
+    const pass = { startedMs: 1, found: 3, damage: [ann, bob, file] };
+    const record = { now: pass, position: "on", last: { ...pass, endedMs: 2 } };
+    const check = openDamageCheck(open(url));
+    await check.save(record);
+    expect(await check.record()).toEqual(record);
+    await store.records.eraseResources({ accountId, ids: [idOf(1)], hidesOwner: true, nowIso: LATER });
+    await store.records.eraseOwner({ accountId, ownerId: "ann" });
+    const left = { ...pass, damage: [bob, file] };
+    const forgotten = { now: left, position: "on", last: { ...left, endedMs: 2 } };
+    expect(await check.record()).toEqual(forgotten);
+    // As by a process that read the record before.
+    await check.save(record);
+    expect(await check.record()).toEqual(forgotten);
+    await store.close();
+  });
+
   it("goes on from any position, and passes over what was removed meanwhile", async () => {
     const check = await damagedBy("SELECT 1");
     const { next } = await check.step(JSON.stringify({ at: "pages", scope: 1_000_000, run: 5, page: 7 }));
