@@ -72,7 +72,7 @@ async function headedFiles(
     const found = lookup.fileOf(docId);
     if (found === undefined || files.has(docId) || headings >= HEADINGS_MAX) return;
     if (typeof content !== "string" || !isMarkdownAtService(found.path)) return;
-    const own = headingsOf(content);
+    const own = [...headingsOf(content)];
     headings += own.length;
     const source = lookup.sources.length > 1 ? relative(dirname(file), found.source) : undefined;
     files.set(docId, { path: found.path, source, headings: own });

@@ -1,5 +1,10 @@
 import { isMarkdownAtService } from "../../lib/markup/text-formats.ts";
-import { type HeadedFile, headingsOf, starterQuestions } from "../../lib/markup/starter-questions.ts";
+import {
+  type HeadedFile,
+  type Heading,
+  headingsOf,
+  starterQuestions,
+} from "../../lib/markup/starter-questions.ts";
 import type { StarterAnswer, StarterQuery } from "../../wire/evaluation.ts";
 import type { Resource } from "../store/resources.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
@@ -36,7 +41,7 @@ export async function makeStarter(
     const page = await kb.records.listResources({ ...where, afterId, limit: READ_MAX, charsMax: READ_CHARS });
     for (const resource of page.resources) {
       await turn();
-      const file = headedFile(resource);
+      const file = await headedFile(resource, turn);
       chars += resource.content.length;
       headings += file?.headings.length ?? 0;
       if (file !== undefined) files.push(file);
@@ -54,10 +59,17 @@ export async function makeStarter(
   };
 }
 
-function headedFile({ id, content, metadata }: Resource): HeadedFile | undefined {
+async function headedFile(
+  { id, content, metadata }: Resource,
+  turn: () => Promise<void>,
+): Promise<HeadedFile | undefined> {
   const { path } = metadata;
   const isFile = typeof path === "string";
   if (isFile && !isMarkdownAtService(path)) return undefined;
-  const headings = headingsOf(content, DOCUMENT_CHARS_MAX);
+  const headings: Heading[] = [];
+  for (const heading of headingsOf(content, DOCUMENT_CHARS_MAX)) {
+    headings.push(heading);
+    await turn();
+  }
   return { path: isFile ? path : id, source: undefined, headings };
 }

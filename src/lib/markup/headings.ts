@@ -3,12 +3,14 @@ const LINE_CHARS = 4000;
 
 /**
  * Yields the ATX and setext headings (CommonMark 4.2 and 4.3) and HTML headings outside of code and comments, as a reader
- * sees them, each with the offset at which the text below it starts. Reads about `charsMax` characters from `start`.
+ * sees them, each with the offset at which the text below it starts. Reads about `charsMax` characters from `start`. Leaves out headings
+ * of more than `headingCharsMax` characters with their markup: reading one takes time of its length squared.
  */
 export function* markdownHeadings(
   text: string,
   start: number,
   charsMax: number,
+  headingCharsMax = Infinity,
 ): Generator<{ readonly heading: string; readonly end: number }> {
   let fence: string | undefined;
   let inComment = false;
@@ -39,11 +41,12 @@ export function* markdownHeadings(
     const html = /^\s*<h[1-6](?:\s[^>]*)?>(.*?)(?:<\/h[1-6]>|$)/i.exec(line);
     const underlined = paragraph.length > 0 && /^ {0,3}(?:=+|-+)[ \t]*$/.test(line);
     const heading =
-      (atx === null ? undefined : (atx[1] ?? ""))?.replace(/(?:^|[ \t]+)#+[ \t]*$/, "") ??
+      (atx === null ? undefined : (atx[1] ?? "")) ??
       html?.[1] ??
       (underlined ? paragraph.join(" ") : undefined);
     if (heading !== undefined) {
-      const plain = withoutMarkup(heading);
+      const isRead = heading.length <= headingCharsMax;
+      const plain = isRead ? withoutMarkup(atx === null ? heading : withoutClosing(heading)) : "";
       if (plain !== "") yield { heading: plain, end };
       paragraph = [];
     } else if (isParagraphLine(line, paragraph.length > 0)) paragraph.push(line.trim());
@@ -62,6 +65,11 @@ function isParagraphLine(line: string, continues: boolean): boolean {
   if (!continues && /^(?: {4}|\t)/.test(line)) return false;
   if (/^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$/.test(line)) return false;
   return !/^ {0,3}(?:[-+*>|]|\d{1,9}[.)])(?:[ \t]|$)/.test(line);
+}
+
+/** The text of an ATX heading without the closing sequence. */
+function withoutClosing(heading: string): string {
+  return heading.replace(/(?:^|[ \t]+)#+[ \t]*$/, "");
 }
 
 /** The text of a Markdown heading as a reader sees it. */

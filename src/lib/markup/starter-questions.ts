@@ -31,15 +31,15 @@ export const STARTER_MAX = 100;
 /** One word is not a question, and a long heading is a sentence of the text. */
 const HEADING_WORDS_MIN = 2;
 const HEADING_CHARS_MAX = 120;
+/** A heading with its markup, as links. */
+const MARKUP_CHARS_MAX = 400;
 const ANSWER_CHARS_MIN = 20;
 const ANSWER_CHARS_MAX = 80;
 
 /** Lists the headings of a Markdown text, in its order; reads about `charsMax` characters. */
-export function headingsOf(markdown: string, charsMax = Infinity): Heading[] {
-  return [...markdownHeadings(markdown, frontMatterEnd(markdown), charsMax)].map(({ heading, end }) => ({
-    text: heading,
-    answer: answerIn(markdown, end),
-  }));
+export function* headingsOf(markdown: string, charsMax = Infinity): Generator<Heading> {
+  const found = markdownHeadings(markdown, frontMatterEnd(markdown), charsMax, MARKUP_CHARS_MAX);
+  for (const { heading, end } of found) yield { text: heading, answer: answerIn(markdown, end) };
 }
 
 /**

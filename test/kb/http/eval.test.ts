@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { Refusal } from "../../../src/kb/resources/refusal.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 import { createBody, openRunning, type Answered, type Running } from "../service/running.ts";
@@ -179,6 +180,17 @@ it("makes questions from headings that one document alone has, which find their 
   expect(one.json.data).toMatchObject({ questions: [{}], headings: 2 });
   const key = await running.issueKey("stranger", ["read"]);
   expect((await running.send("GET", `/v1/eval/starter?${query}`, { key })).status).toBe(404);
+});
+
+it("makes no questions for an account whose evaluation runs, so that others get a turn", async () => {
+  const query = `collectionId=${parts[0]?.collection_id}&ownerId=observatory`;
+  const make = () => running.send("GET", `/v1/eval/starter?${query}`);
+  const many = Array.from({ length: 200 }, () => QUESTIONS[0]);
+  const evaluating = evaluate({ questions: many, parts });
+  await sleep(5);
+  await vi.waitFor(async () => expect((await make()).json.error.code).toBe("overloaded"), { interval: 1 });
+  expect((await evaluating).status).toBe(200);
+  expect((await make()).status).toBe(200);
 });
 
 it("runs one evaluation of an account at a time", async () => {

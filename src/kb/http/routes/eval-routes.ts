@@ -17,6 +17,7 @@ const SEARCHES_MAX = 4;
 const ACCOUNTS_MAX = 10_000;
 /** Time after which a refused evaluation may be repeated. */
 const RETRY_SECONDS = 10;
+const RUNNING = "An evaluation of this account is running.";
 
 /** Adds the evaluation of searches, and questions to begin with (additions). */
 export function addEvalRoutes(server: FastifyInstance, parts: HttpParts): void {
@@ -39,7 +40,7 @@ export function addEvalRoutes(server: FastifyInstance, parts: HttpParts): void {
     bodyBytesMax: EVAL_BODY_BYTES_MAX,
     handle: async (request, accountId, _context, _share, disconnected) => {
       const body = readBody(EvalBody, request.body);
-      if (running.has(accountId)) throw overloaded("An evaluation of this account is running.");
+      if (running.has(accountId)) throw overloaded(RUNNING);
       const { sha256 } = callerOf(request);
       const signal = disconnected();
       running.add(accountId);
@@ -73,8 +74,15 @@ export function addEvalRoutes(server: FastifyInstance, parts: HttpParts): void {
         await parts.urgent.pause();
       };
       const query = readInput(StarterQuery, request.query);
-      const read = async () => makeStarter(parts.kb, accountId, query, turn);
-      return answer(200, "Questions made successfully", await gate.run(read, { path: [accountId], signal }));
+      if (running.has(accountId)) throw overloaded(RUNNING);
+      running.add(accountId);
+      try {
+        const read = async () => makeStarter(parts.kb, accountId, query, turn);
+        const starter = await gate.run(read, { path: [accountId], signal });
+        return answer(200, "Questions made successfully", starter);
+      } finally {
+        running.delete(accountId);
+      }
     },
   });
 }
