@@ -68,7 +68,7 @@ export function reportAt(cursor: string): Report {
   if (whole !== undefined && /^\d{1,9}$/.test(offset ?? "")) return pageOf(id, whole, Number(offset));
   throw new KbsyncError("the cursor is of no report that is still stored", {
     code: "cursor_invalid",
-    hint: "The erasure is done. `kbsync erase` on the machine of the folders names again what remains.",
+    hint: "Nothing was erased by this call. If an erasure returned the cursor, it is done: `kbsync erase` on the machine of the folders names again what remains.",
   });
 }
 
