@@ -3,6 +3,7 @@ import type { PdfAttachment } from "../../kb/ingest/extract/pdf-extras.ts";
 import { openPdfPool, type PdfPool } from "../../kb/ingest/extract/pdf-pool.ts";
 import { type MailReader, openMailReader } from "../../kb/ingest/mail/mail-reader.ts";
 import { KbsyncError } from "../../lib/failure.ts";
+import type { MailAttachment } from "../../lib/markup/mail-attachments.ts";
 import { oneLine } from "../../lib/one-line.ts";
 import { convertDocument } from "../../sync/document/formats/convert.ts";
 import { containerOf, kindOfName, mediaTypeOf } from "../../sync/document/kinds.ts";
@@ -66,7 +67,7 @@ const readPdf: Read = async (reading, content, depth) => {
     attachments = [],
   } = await reading.pdfs.extract(request, { signal });
   const text = texts.join("\n");
-  reading.charsLeft -= text.length + extras.length;
+  spend(reading, text, extras);
   const attached = await readAttachments(reading, attachments, depth);
   return { text, beyond: [author, extras, attached.text, attached.beyond].join("\n") };
 };
@@ -77,10 +78,18 @@ const readMail: Read = async (reading, content, depth) => {
     { path, ...(content && { content }) },
     { signal },
   );
-  // A signature or encryption holds no text.
-  const readable = attachments.filter(({ mediaType }) => !/signature|pkcs7|pgp/.test(mediaType));
+  spend(reading, markdown, alternative);
+  // Of signed and encrypted parts and of keys, the bytes are checked: what is not encrypted in them is plain.
+  const isSealed = ({ mediaType }: MailAttachment): boolean => /signature|pkcs7|pgp/.test(mediaType);
+  const sealed = attachments.filter(isSealed).map(({ bytes }) => bytes.toString("latin1"));
+  spend(reading, ...sealed);
+  const readable = attachments.filter((attachment) => !isSealed(attachment));
   const { text, beyond } = await readAttachments(reading, readable, depth);
-  return { text: [markdown, text].join("\n"), beyond: [alternative, beyond].join("\n") };
+  const names = attachments.map(({ name }) => name);
+  return {
+    text: [markdown, text].join("\n"),
+    beyond: [alternative, ...names, ...sealed, beyond].join("\n"),
+  };
 };
 
 const READERS: Readonly<Record<string, Read>> = { "application/pdf": readPdf, [MAIL_TYPE]: readMail };
@@ -113,25 +122,39 @@ async function readAttachment(
   const mediaType = mediaTypeOf(bytes);
   if (mediaType === "application/pdf") return readPdf(reading, bytes, depth);
   // Of a picture that is a file of its own, the bytes are checked too.
-  if (mediaType !== undefined) return { text: "", beyond: bytes.toString("latin1") };
+  if (mediaType !== undefined) {
+    const beyond = bytes.toString("latin1");
+    spend(reading, beyond);
+    return { text: "", beyond };
+  }
   const named = kindOfName(attachment.name);
   const container = containerOf(named, bytes);
   if (container === "mail") return readMail(reading, bytes, depth);
   if (container === "zip") return { text: await zipText(reading, attachment, bytes), beyond: "" };
   const decoded = decodeText(bytes);
-  if (decoded.kind === "text") return { text: decoded.text, beyond: "" };
+  if (decoded.kind === "text") {
+    spend(reading, decoded.text);
+    return { text: decoded.text, beyond: "" };
+  }
   throw notRead(attachment, named.kind === "skipped" ? named.reason : decoded.reason);
 }
 
 /** Returns the text of an office document or book. Any other archive is not read. */
-async function zipText(
-  { path, signal, charsLeft: charsMax }: Reading,
-  attachment: PdfAttachment,
-  content: Uint8Array,
-): Promise<string> {
+async function zipText(reading: Reading, attachment: PdfAttachment, content: Uint8Array): Promise<string> {
+  const { path, signal, charsLeft: charsMax } = reading;
   const conversion = await convertDocument({ path, content, container: "zip", charsMax }, signal);
   if (conversion.kind !== "text") throw notRead(attachment, "a zip archive: no text is taken from it");
+  spend(reading, conversion.markdown);
   return [conversion.title ?? "", JSON.stringify(conversion.fields ?? {}), conversion.markdown].join("\n");
+}
+
+/** Counts text of the file. All of it is held until it is checked, so small archives must not unpack to any amount. */
+function spend(reading: Reading, ...found: readonly string[]): void {
+  for (const { length } of found) reading.charsLeft -= length;
+  if (reading.charsLeft >= 0) return;
+  throw new KbsyncError(`it and its attachments hold more text than the limit of ${CHARS_MAX} characters`, {
+    code: "attachment_not_read",
+  });
 }
 
 function notRead({ name }: PdfAttachment, reason: string): KbsyncError {

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openFileTexts } from "../../../src/cli/compose/file-texts.ts";
 import {
   buildPdf,
+  dynamicFormPdf,
   type PdfFixtureExtras,
   pdfWithExtras,
   textPage,
@@ -118,6 +119,42 @@ describe("the reader of what is beside the pages of PDFs", () => {
     expect(await beyond()).toContain("neap");
   });
 
+  it("reads the pages of a dynamic form beside the form", async () => {
+    writeFileSync(path, dynamicFormPdf("spring", "neap"));
+    const inside = await texts.read(path, "application/pdf", never);
+    expect(inside).toMatchObject({ text: "neap", beyond: expect.stringContaining("spring") });
+  });
+
+  it("reads any number of properties", async () => {
+    const others = Array.from({ length: 150_000 }, (_, at) => `/P${at} (a)`).join(" ");
+    writeFileSync(path, pdfWithExtras({ property: `a) ${others} /Keywords (neap` }));
+    expect(await beyond()).toContain("neap");
+  });
+
+  const tides = (millions: number): string => "neap ".repeat(millions * 200_000);
+  const pdfOf = (millions: number): Buffer => pdfWithExtras({ attachments: [["a.txt", tides(millions)]] });
+  it.each<[string, PdfFixtureExtras]>([
+    ["PDFs", { attachments: [1, 2, 3].map((at) => [`${at}.pdf`, pdfOf(12)] as const) }],
+    [
+      "a workbook and a PDF",
+      {
+        attachments: [
+          ["a.xlsx", xlsx({ Tides: [[tides(2)]] })],
+          ["b.pdf", pdfOf(32)],
+        ],
+      },
+    ],
+  ])(
+    "can never read a PDF with %s that unpack to more text than a document may have",
+    async (_name, extras) => {
+      writeFileSync(path, pdfWithExtras(extras));
+      await expect(beyond()).rejects.toMatchObject({
+        retryable: false,
+        message: expect.stringContaining("more text than"),
+      });
+    },
+  );
+
   it.each<[string, PdfFixtureExtras, string]>([
     ["an archive", { attachments: [["a.zip", buildZip({ "a.txt": "neap" })]] }, "a zip archive"],
     ["binary data", { pinned: ["a.dat", Buffer.from([0, 1, 2, 0, 0, 9, 0])] }, "binary data"],
@@ -175,6 +212,12 @@ describe("the reader of text in mails", () => {
     ],
     ["attached mails", mailOf([["a.eml", "message/rfc822", mailOf([["a.txt", "text/plain", "neap"]])]])],
     ["the plain body beside a formatted one", alternatives],
+    ["names of attached files", mailOf([["neap.txt", "text/plain", "a"]])],
+    ["attached keys", mailOf([["a.asc", "application/pgp-keys", "neap"]])],
+    [
+      "signed parts",
+      mailOf([["smime.p7m", "application/pkcs7-mime", Buffer.from("\x30\x80neap", "latin1")]]),
+    ],
   ])("reads %s", async (name, mail) => {
     expect(await read(mail)).toContain(name === "the body" ? "See the files." : "neap");
   });

@@ -6,7 +6,7 @@ import { METADATA_STRING_CHARS_MAX } from "../../../wire/metadata.ts";
 import { oneLine } from "../../../lib/one-line.ts";
 import { dataFolder } from "./data-folder.ts";
 import { pdfPagesMax } from "./pdf-budget.ts";
-import { type PdfExtras, readExtras } from "./pdf-extras.ts";
+import { type PdfDocument, type PdfExtras, readExtras } from "./pdf-extras.ts";
 import { pageText } from "./page-text.ts";
 import type { TextItem } from "./page-text.ts";
 
@@ -61,21 +61,35 @@ answerRequests<PdfRequest, PdfPart, PdfFailure>(async (request, give) => {
   if (memoryRefused) throw new CappedRefusal("memory", "an allocation was refused");
 }, codeFor);
 
-async function sendPages(
-  { path, content, bytes, charsMax, withExtras = false }: PdfRequest,
-  give: (part: PdfPart) => void,
-): Promise<void> {
-  const document = await getDocumentProxy(new Uint8Array(content ?? (await readFile(path))), {
+/** With `enableXfa`, a document that is a dynamic form is nothing else: its pages have no text. */
+async function openDocument({ path, content }: PdfRequest, enableXfa = false): Promise<PdfDocument> {
+  return await getDocumentProxy(new Uint8Array(content ?? (await readFile(path))), {
     verbosity: 1,
     cMapUrl: CMAPS,
     cMapPacked: true,
-    // A dynamic form has its text there; its only page asks for another program.
-    enableXfa: withExtras,
+    enableXfa,
   });
+}
+
+/** Returns the dynamic form of a document, whose pages usually only ask for another program; null if it has none. */
+async function readForm(request: PdfRequest, info: PdfMetadata["info"]): Promise<object | null> {
+  if (!("IsXFAPresent" in info && info.IsXFAPresent === true)) return null;
+  const document = await openDocument(request, true);
+  try {
+    return document.allXfaHtml;
+  } finally {
+    await document.loadingTask.destroy();
+  }
+}
+
+async function sendPages(request: PdfRequest, give: (part: PdfPart) => void): Promise<void> {
+  const { bytes, charsMax, withExtras = false } = request;
+  const document = await openDocument(request);
   try {
     if (document.numPages > pdfPagesMax(bytes))
       throw new CappedRefusal<PdfFailure>("too_many_pages", `${document.numPages} pages`);
-    give({ texts: [], ...authorOf(await document.getMetadata()) });
+    const metadata = await document.getMetadata();
+    give({ texts: [], ...authorOf(metadata) });
     let texts: string[] = [];
     let unsent = 0;
     let chars = 0;
@@ -92,7 +106,12 @@ async function sendPages(
         unsent = 0;
       }
     }
-    give({ texts, ...(withExtras && (await readExtras(document, charsMax - chars))) });
+    if (!withExtras) {
+      give({ texts });
+      return;
+    }
+    const form = await readForm(request, metadata.info);
+    give({ texts, ...(await readExtras(document, form, charsMax - chars)) });
   } finally {
     await document.loadingTask.destroy();
   }

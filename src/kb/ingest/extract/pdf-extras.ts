@@ -14,10 +14,13 @@ export interface PdfExtras {
   readonly attachments: readonly PdfAttachment[];
 }
 
-type PdfDocument = Awaited<ReturnType<typeof getDocumentProxy>>;
+export type PdfDocument = Awaited<ReturnType<typeof getDocumentProxy>>;
 
-/** Reads the extras of a document. Throws a `CappedRefusal` if strings and attachments exceed `charsMax` in all. */
-export async function readExtras(document: PdfDocument, charsMax: number): Promise<PdfExtras> {
+/**
+ * Reads the extras of a document, and `form`: the text of its dynamic form, a tree of PDF.js. Throws a `CappedRefusal` if strings
+ * and attachments exceed `charsMax` in all.
+ */
+export async function readExtras(document: PdfDocument, form: unknown, charsMax: number): Promise<PdfExtras> {
   const strings = new Set<string>();
   let left = charsMax;
   const spend = (length: number): void => {
@@ -35,7 +38,7 @@ export async function readExtras(document: PdfDocument, charsMax: number): Promi
   const { info, metadata } = await document.getMetadata();
   add([info, metadata === null ? [] : [...(metadata as Iterable<unknown>)]]); // its type leaves out the iterator
   add([await document.getOutline(), await document.getJSActions(), await document.getFieldObjects()]);
-  add(document.allXfaHtml);
+  add(form);
   const names = new Map<string, string>();
   for (const [id, { filename, description }] of (await document.getAttachments()) ?? []) {
     names.set(id, filename);
@@ -84,6 +87,8 @@ function* stringsIn(root: unknown): Generator<string> {
     if (typeof value === "string") yield value;
     if (typeof value !== "object" || value === null || ArrayBuffer.isView(value) || seen.has(value)) continue;
     seen.add(value);
-    open.push(...(value instanceof Map ? [...value.entries()].flat() : Object.values(value)));
+    // One by one: a call takes about a hundred thousand arguments.
+    const parts = value instanceof Map ? [...value.entries()].flat() : Object.values(value);
+    for (const part of parts) open.push(part);
   }
 }
