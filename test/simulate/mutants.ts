@@ -420,6 +420,18 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: "emptied-unsearched",
+    does: "emptied files of an old ledger search for no resources",
+    worlds: ["replaced-since-a-backup"],
+    patches: [
+      patch(
+        "adopt/candidates.ts",
+        "if (isBlank(read.document.entry, row))",
+        "if (read.document.entry.sizeBytes === 0)",
+      ),
+    ],
+  },
+  {
     name: "old-names-trusted",
     does: "rows of an old ledger are compared with whatever file has their name now",
     patches: [

@@ -6,6 +6,7 @@ import { kindOfName } from "../document/kinds.ts";
 import type { Observed } from "../ledger/files/observed.ts";
 import { uploadedHash } from "../plan/decide.ts";
 import type { RelativePath, ScanEntry } from "../plan/model.ts";
+import { isBlank } from "../plan/reconcile.ts";
 import { readDocument } from "../read/read.ts";
 import { composeRecipe } from "../read/recipe.ts";
 import type { SizedFile } from "../reconcile-service/uploads.ts";
@@ -25,12 +26,14 @@ export interface AdoptionCandidate extends SizedFile {
 }
 
 /**
- * A file without content to compare: unreadable, empty or no document now, such as a text that became binary. For the
- * last two, the topic of the description is known, unless it is in the text of the document.
+ * A file without content to compare: unreadable, empty or no document now, such as a text that became binary. The last
+ * two have the topic of the description that the file has without a text.
  */
 export interface UnreadFile {
   readonly path: RelativePath;
   readonly topic?: string;
+  /** Its resource may have another description, from the text that the file had. */
+  readonly mayHaveOtherTopic?: boolean;
 }
 
 /** Files read between two turns of the loop. */
@@ -46,11 +49,11 @@ export async function* readCandidates(
   for (const [index, entry] of entries.entries()) {
     signal.throwIfAborted();
     const readAtMs = Date.now();
-    const living = ledger.files.living(id, entry.path);
+    const row = ledger.files.get(ledger.files.living(id, entry.path)?.id ?? 0);
     const read = await readDocument(join(root, entry.path), entry, rules, {
       signal,
       uploadsMails: capabilities.readsMails(),
-      uploadedHash: uploadedHash(living && ledger.files.get(living.id)),
+      uploadedHash: uploadedHash(row),
     });
     moved();
     // A file that cannot be read, or is changing, is matched another time.
@@ -59,7 +62,7 @@ export async function* readCandidates(
       yield unreadAt(entry.path, composeRecipe(entry.path, "content", {}, rules).description);
     if (read.kind === "document") {
       const { description } = read.document.recipe;
-      if (read.document.sizeBytes === 0) yield unreadAt(entry.path, description);
+      if (isBlank(read.document.entry, row)) yield unreadAt(entry.path, description);
       else {
         const sent = capabilities.takesMetadata() ? metadataOf(read.document, rules) : undefined;
         yield candidateOf(observe(read.document, rulesKey(entry.path), readAtMs, sent), topicOf(description));
@@ -72,8 +75,8 @@ export async function* readCandidates(
 /** Describes a file that is no document now. Its `description` is what it has without a text. */
 function unreadAt(path: RelativePath, description: string): UnreadFile {
   const named = kindOfName(basename(path));
-  const isInText = named.kind === "content" && named.format === "markdown";
-  return isInText ? { path } : { path, topic: topicOf(description) };
+  const mayHaveOtherTopic = named.kind === "content" && named.format === "markdown";
+  return { path, topic: topicOf(description), mayHaveOtherTopic };
 }
 
 function candidateOf(observed: Observed, topic: string): AdoptionCandidate {

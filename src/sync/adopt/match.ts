@@ -72,9 +72,9 @@ export async function readFiles(attempt: Attempt, found: Candidates): Promise<Re
     if (!("observed" in candidate)) {
       // An empty file, or one that cannot be synced, is not a document now but may become one again. Until then a resource
       // with its name remains its own.
-      const { path, topic } = candidate;
+      const { path, topic, mayHaveOtherTopic } = candidate;
       if (topic !== undefined) noDocuments.set(topic, [...(noDocuments.get(topic) ?? []), path]);
-      if (topic === undefined || topics.has(topic)) unread.push(path);
+      if (topic === undefined || mayHaveOtherTopic === true || topics.has(topic)) unread.push(path);
       continue;
     }
     const row = candidateRows.get(candidate.path);

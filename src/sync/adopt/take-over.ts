@@ -33,7 +33,7 @@ export async function questionUnseen(
     const [path, ...others] = [...matching, ...(noDocuments.get(topic) ?? [])];
     const [first, ...more] = byTopic.get(topic) ?? [];
     if (path === undefined || first?.id !== row.id || others.length + more.length > 0) return undefined;
-    return ledger.files.living(source.id, path) === undefined ? path : undefined;
+    return (ledger.files.living(source.id, path)?.docId ?? null) === null ? path : undefined;
   };
   for (let at = 0; at < questioned.length; at += WRITE_ROWS) {
     const group = questioned.slice(at, at + WRITE_ROWS);

@@ -276,6 +276,16 @@ export function openJudge(options: JudgeOptions): Judge {
     if (!reported.has(id) && clock.nowMs() - resource.createdMs < UNTOLD_MS) return;
     // A create acted late whose file was emptied meanwhile: the file is no document any more.
     if (resource.late && expectations.bodyAt(place) === undefined) return;
+    // A restored ledger knows it by an earlier name, which another file has now, and this file has no text to compare.
+    const isElsewhere = (each: Resource): boolean =>
+      locationIn(each) !== place && expectations.thereSinceMs(locationIn(each)) !== undefined;
+    if (
+      forgotten > 0 &&
+      service.madeMs(id) < forgottenMs &&
+      expectations.bodyAt(place) === undefined &&
+      service.versionsOf(id).some(isElsewhere)
+    )
+      return;
     // Of two sources that share an owner one has an empty file there, which is no document; the other's resource may go.
     if (options.owners.second !== undefined && expectations.bodyAt(place) === undefined) return;
     // Of two sources that share an owner only the other one's file ever had a resource there: this was it.

@@ -1,3 +1,4 @@
+import { drawPath, drawText } from "../draw.ts";
 import type { Conditions, Happening, History } from "../history.ts";
 import type { Random } from "../virtual/random.ts";
 import { MINUTE_MS, type UnkindWorld } from "./unkind-world.ts";
@@ -11,28 +12,18 @@ export const CALM_WORLDS: readonly UnkindWorld[] = [
     passes: true,
     change: drawShortLists,
   },
+  {
+    name: "replaced-since-a-backup",
+    does: "files are emptied, renamed and written as other kinds after the backup of the ledger that is restored",
+    share: 0.05,
+    passes: true,
+    change: drawReplaced,
+  },
 ];
 
 /** Nothing else happens: so few files can all be searched for, and none gets a second resource. */
 function drawShortLists(random: Random, { seed, conditions: drawn }: History): History {
-  const { pages, keys, settleMs, concurrency, slowDiskMs } = drawn;
-  const conditions: Conditions = {
-    collections: true,
-    pages,
-    keys,
-    strictList: false,
-    skewMs: 0,
-    settleMs,
-    concurrency,
-    rescanMinutes: 60,
-    requestTimeoutMs: 30_000,
-    slowDiskMs,
-    slowNetMs: 5,
-    auditHours: 0,
-    mode: "run",
-    strangers: false,
-    findsLost: true,
-  };
+  const conditions: Conditions = { ...calmOf(drawn), collections: true, findsLost: true };
   const paths = Array.from({ length: 2 + random.below(4) }, (_, index) => `n/${index}.txt`);
   const lostMs = MINUTE_MS;
   return {
@@ -48,5 +39,85 @@ function drawShortLists(random: Random, { seed, conditions: drawn }: History): H
         return { atMs, kind: "write", path, text: `other words of ${path}` };
       }),
     ],
+  };
+}
+
+/** The resources of the replaced files are known to no row of the ledger that is restored. */
+function drawReplaced(random: Random, { seed, conditions: drawn }: History): History {
+  const conditions: Conditions = {
+    ...calmOf(drawn),
+    ...(random.chance(0.3) && { unrecovered: true }),
+  };
+  const paths = Array.from({ length: 1 + random.below(4) }, () => drawPath(random));
+  const write = (atMs: number, path: string, isEmpty: boolean): Happening => {
+    return { atMs, kind: "write", path, text: isEmpty ? "" : drawText(random, path) };
+  };
+  const change = (atMs: number): Happening[] => {
+    const path = random.pick(paths);
+    const to = drawPath(random);
+    return random.pick<() => Happening[]>([
+      () => [write(atMs, path, true)],
+      () => [{ atMs, kind: "write", path, text: drawText(random, to) }],
+      () => [{ atMs, kind: "rename", path, to }],
+      () => [
+        { atMs, kind: "rename", path, to },
+        write(atMs + random.pick([1, 5000]), to, random.chance(0.5)),
+      ],
+    ])();
+  };
+  const backupMs = MINUTE_MS;
+  const crashMs = backupMs + random.pick([40_000, 120_000]);
+  const changes = Array.from({ length: 1 + random.below(6) }, () =>
+    change(random.between(backupMs + 1000, crashMs)),
+  );
+  const later = random.chance(0.3) ? change(random.between(crashMs + 1000, crashMs + 90_000)) : [];
+  const spoil: Happening = {
+    atMs: crashMs + 1,
+    kind: "spoil",
+    path: random.pick(paths),
+    code: random.pick(["EACCES", "EIO"]),
+    forMs: random.pick([60_000, 300_000]),
+  };
+  return {
+    seed,
+    conditions,
+    happenings: [
+      ...paths.map((path) => write(0, path, false)),
+      ...paths.filter(() => random.chance(0.3)).map((path) => write(backupMs / 2, path, true)),
+      { atMs: backupMs, kind: "backup" },
+      ...changes.flat(),
+      // Something has to be under way for the crash to come.
+      { atMs: crashMs, kind: "write", path: "n/last.txt", text: "words before the crash" },
+      {
+        atMs: crashMs,
+        kind: "crash",
+        effects: 1 + random.below(20),
+        kept: "backup",
+        restMs: 60_000,
+        next: "run",
+      },
+      ...later,
+      ...(random.chance(0.3) ? [spoil] : []),
+    ],
+  };
+}
+
+/** The conditions of a world without strangers, whose service and machine are quick and whose clocks agree. */
+function calmOf({ collections, pages, keys, settleMs, concurrency, slowDiskMs }: Conditions): Conditions {
+  return {
+    collections,
+    pages,
+    keys,
+    strictList: false,
+    skewMs: 0,
+    settleMs,
+    concurrency,
+    rescanMinutes: 60,
+    requestTimeoutMs: 30_000,
+    slowDiskMs,
+    slowNetMs: 5,
+    auditHours: 0,
+    mode: "run",
+    strangers: false,
   };
 }
