@@ -4,16 +4,16 @@ import type { Database } from "../database/database.ts";
 import { mergeScope, scopesToMerge, scopesToPurge } from "./merges.ts";
 import type { PartsOf } from "./word-parts.ts";
 
-/** Pause between looks for scopes whose merge is due, unless the last one found as many as it may. */
+/** Pause between rounds of merges, unless the last one found as many as it may. */
 const PAUSE_MS = 3000;
 /**
  * Pause between scans of all scopes, which find those that other processes left: a process looks for the ones that its own writes made
  * due without a scan.
  */
 const SCAN_MS = 60_000;
-/** Scopes that one look finds. */
+/** Scopes of one round. */
 const SCOPES_MAX = 100;
-/** Merges of a scope in one look, so that one to which much is written does not hold up the others. */
+/** Merges of a scope in one round, so that one to which much is written does not hold up the others. */
 const PASSES_MAX = 8;
 /** How long a scope waits whose merge failed, for example because a part of it is damaged. Others are merged meanwhile. */
 const FAILED_MS = 10 * 60_000;
@@ -54,8 +54,8 @@ export function openMerging(database: MergedDatabase): Merging {
 }
 
 /**
- * Returns a function that makes the merges which one look finds, and reports whether another look is worth it at once: processes share
- * the work, and what one look finds must not bound what they merge together.
+ * Returns a function that makes one round of merges, and reports whether another round is worth it at once: processes share
+ * the work, and the size of a round must not bound what they merge together.
  */
 export function makeMerge(
   database: MergedDatabase,
@@ -76,7 +76,7 @@ export function makeMerge(
     if (!isScan && due.length === 0) return [];
     database.due.clear();
     const nextScanMs = isScan ? nowMs() + SCAN_MS : scansFromMs;
-    // The next look scans if this one fails, or finds as many scopes as it may.
+    // The next round scans if this one fails, or finds as many scopes as it may.
     scansFromMs = -Infinity;
     const except = [...failed.keys()];
     const scopes = await database.run("snapshot", "", (tx) =>
