@@ -17,7 +17,7 @@ import { applyUpdate, repeatIfChanged } from "../resources/update.ts";
 const POSTPONED_MAX = 15;
 const POSTPONED_MS = 2000;
 const POSTPONED_MS_MAX = 10 * 60 * 1000;
-/** Longest wait of a change for jobs that another process works on, shorter than proxy timeouts, and the time between two looks. */
+/** Longest wait of a change for jobs that another process works on, shorter than proxy timeouts, and the time between two checks. */
 const ELSEWHERE_MS = 30_000;
 const ELSEWHERE_PAUSE_MS = 100;
 

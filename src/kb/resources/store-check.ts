@@ -20,7 +20,7 @@ export interface CheckPace {
   readonly pauseMinMs: number;
   /** Time from the begin of one pass to that of the next. */
   readonly passMs: number;
-  /** Pause between looks whether a pass is due, and after a failure. */
+  /** Pause between checks whether a pass is due, and after a failure. */
   readonly lookMs: number;
 }
 

@@ -19,7 +19,7 @@ const SQL_TYPES: Readonly<Record<ColumnType, string>> = {
   ids: "text",
 };
 
-/** Time in which connections of a process that ended disappear, and pause between two looks. */
+/** Time in which connections of a process that ended disappear, and pause between two checks. */
 const ENDED_MS = 5000;
 const LOOK_MS = 250;
 

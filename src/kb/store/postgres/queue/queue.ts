@@ -36,7 +36,7 @@ const QUEUED = `number, account_id AS "accountId", owner_id AS "ownerId", line, 
   crashes + (worker IS NOT NULL AND is_working AND ${IS_FREE})::int AS crashes,
   CASE WHEN ${IS_FREE} THEN due_ms ELSE greatest(due_ms, leased_until_ms) END AS "dueMs"`;
 
-/** The lines of a queue, each found by one look into the index, however many jobs it has. */
+/** The lines of a queue, each found by one read of the index, however many jobs it has. */
 const LINES = `WITH RECURSIVE lines AS (
   (SELECT line FROM job WHERE queue = @queue AND NOT is_dead ORDER BY line LIMIT 1)
   UNION ALL
