@@ -2,6 +2,7 @@ import PQueue from "p-queue";
 import type { PdfAttachment } from "../../kb/ingest/extract/pdf-extras.ts";
 import { openPdfPool, type PdfPool } from "../../kb/ingest/extract/pdf-pool.ts";
 import { type MailReader, openMailReader } from "../../kb/ingest/mail/mail-reader.ts";
+import { END_CODES } from "../../lib/capped/end-failure.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { MailAttachment } from "../../lib/markup/mail-attachments.ts";
 import { oneLine } from "../../lib/one-line.ts";
@@ -16,6 +17,8 @@ const MEMORY_MB = 512;
 const TIMEOUT_MS = 60_000;
 /** PDFs that are read at a time, each in a process of its own, as by the service. */
 const PROCESSES = 2;
+/** All of a file: several times what 32 MB of ordinary PDFs take, so that few files cannot hold up all others for hours. */
+const FILE_MS = 300_000;
 /** All text of a file. More than any document that the service takes. */
 const CHARS_MAX = 32 * 1024 * 1024;
 const IDLE_MS = 10_000;
@@ -29,7 +32,7 @@ const DEPTH_MAX = 3;
  * attachments; all parts of mails. Starts processes with capped memory and time when it is first asked, which end when they
  * have nothing to do and never keep the program running. Text in pictures, and thus in scans, is not read.
  */
-export function openFileTexts({ timeoutMs = TIMEOUT_MS } = {}): FileTexts {
+export function openFileTexts({ timeoutMs = TIMEOUT_MS, fileMs = FILE_MS } = {}): FileTexts {
   const pdfs = openPdfPool({ processes: PROCESSES, memoryMb: MEMORY_MB, timeoutMs, idleMs: IDLE_MS });
   const mails = openMailReader();
   // The pools refuse requests when many wait. The files that the daemon prepares at a time bound this queue.
@@ -39,7 +42,9 @@ export function openFileTexts({ timeoutMs = TIMEOUT_MS } = {}): FileTexts {
       const read = READERS[mediaType];
       if (read === undefined) return undefined;
       const reading = { pdfs, mails, path, signal, charsLeft: CHARS_MAX, attachmentsLeft: ATTACHMENTS_MAX };
-      return await queue.add(() => read(reading, undefined, 0), { signal });
+      const readAll = async (): Promise<InsideText> =>
+        read({ ...reading, untilMs: performance.now() + fileMs, fileMs }, undefined, 0);
+      return await queue.add(readAll, { signal });
     },
   };
 }
@@ -50,6 +55,9 @@ interface Reading {
   readonly mails: MailReader;
   readonly path: string;
   readonly signal: AbortSignal;
+  /** No attachment is begun later. */
+  readonly untilMs: number;
+  readonly fileMs: number;
   charsLeft: number;
   attachmentsLeft: number;
 }
@@ -105,6 +113,7 @@ async function readAttachments(
     if (reading.attachmentsLeft < 0)
       throw notRead(attachment, `no more than ${ATTACHMENTS_MAX} of a file are`);
     if (depth >= DEPTH_MAX) throw notRead(attachment, `it is ${DEPTH_MAX + 1} files deep`);
+    if (performance.now() >= reading.untilMs) throw tooSlow(reading);
     found.push(await readAttachment(reading, attachment, depth + 1));
   }
   return {
@@ -154,6 +163,13 @@ function spend(reading: Reading, ...found: readonly string[]): void {
   if (reading.charsLeft >= 0) return;
   throw new KbsyncError(`it and its attachments hold more text than the limit of ${CHARS_MAX} characters`, {
     code: "attachment_not_read",
+  });
+}
+
+/** A machine under load may be why, so the file may be read later. */
+function tooSlow({ fileMs }: Reading): KbsyncError {
+  return new KbsyncError(`reading its attachments takes longer than the limit of ${fileMs / 1000} s`, {
+    code: END_CODES.time,
   });
 }
 

@@ -77,6 +77,14 @@ describe("the reader of text in files", () => {
     await expect(read).rejects.toMatchObject({ code: "extraction_timeout" });
   });
 
+  it("stops reading attachments when the time for a file is over", async () => {
+    const hasty = openFileTexts({ fileMs: 0 });
+    expect(await hasty.read(path, "application/pdf", never)).toMatchObject({ text: "Tide tables" });
+    writeFileSync(path, pdfWithExtras({ attachments: [["a.txt", "neap"]] }));
+    const read = hasty.read(path, "application/pdf", never);
+    await expect(read).rejects.toMatchObject({ code: "extraction_timeout" });
+  });
+
   it("reads the author", async () => {
     writeFileSync(path, buildPdf([textPage(["text"])], { author: "Ada" }));
     expect(await beyond()).toContain("Ada");
