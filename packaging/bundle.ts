@@ -44,6 +44,7 @@ await build({
     dir: "dist",
     cleanDir: true,
     // A program that runs while another build replaces its files fails to load a chunk, rather than mix both builds.
+    // Processes and threads that it starts then are of the other build.
     chunkFileNames: "chunks/[name]-[hash].js",
     // Stack traces show the names of the sources, and comments in the code say which file each part is from.
     minifyInternalExports: false,
