@@ -58,7 +58,8 @@ describe.skipIf(isSkipped())("two processes with requests of one Idempotency-Key
     for (const response of waiting.splice(0))
       response.setHeader("content-type", "text/plain").end("The moon pulls the sea.");
   };
-  const started = (count: number) => vi.waitFor(() => expect(waiting).toHaveLength(count), { timeout: 5000 });
+  const started = (count: number) =>
+    vi.waitFor(() => expect(waiting).toHaveLength(count), { timeout: 20_000 });
 
   it("requests of one Idempotency-Key create one resource, and all get the same answer", async () => {
     const answers = await race("POST", "/api/rag/resource", "create", {
@@ -149,7 +150,8 @@ describe.skipIf(isSkipped())("two processes with requests of one Idempotency-Key
   it("two requests of one Idempotency-Key leave one resource if the first was stopped for so long that the second took over", async () => {
     const first = createLink(0, "stopped", "stopped");
     await started(1);
-    await query(services.url, "UPDATE claim SET ends_at = now()");
+    // A stopped process renews nothing.
+    await query(services.url, "UPDATE claim SET ends_at = now(), holder = 'stopped'");
     const second = createLink(1, "stopped", "stopped");
     await started(2);
     answerWeb();
@@ -184,8 +186,10 @@ describe.skipIf(isSkipped())("two processes with requests of one Idempotency-Key
   it("requests of one Idempotency-Key get 409 and Retry-After if the first takes too long, and wait for no process that has crashed", async () => {
     const store = await openPostgresStore(services.url);
     const request = { accountId: "a", key: "late", sha256: "s" };
+    const opened: ReturnType<typeof openSharedTurns>[] = [];
     const idempotencyOf = (holder: string) => {
       const turns = openSharedTurns(store.claims, holder, () => expect.unreachable());
+      opened.push(turns);
       return openIdempotency(store.records, turns, Date.now, 300);
     };
     const never = new Promise<string>(() => undefined);
@@ -206,6 +210,7 @@ describe.skipIf(isSkipped())("two processes with requests of one Idempotency-Key
     await expect(run()).rejects.toMatchObject({ refusal: "idempotency_in_progress", retryAfterSeconds: 10 });
     await query(services.url, "UPDATE claim SET ends_at = now()");
     expect(await run()).toBe("done");
+    for (const turns of opened) await turns.close();
     await store.close();
   });
 });
