@@ -109,14 +109,6 @@ export const ALONE = [
   "test/sync/watch/{source-watch,thread}.test.ts",
 ];
 
-/** Long tests that replace a module, or measure the whole process: each file has a process of its own. */
-export const LONG_ALONE = [
-  "test/kb/chat/fair-images.test.ts",
-  "test/kb/ingest/extract/{extract,stall}.test.ts",
-  "test/kb/jobs/job-runner.test.ts",
-  "test/sync/document/formats.test.ts",
-];
-
 /** chokidar runs on memfs only when it and its walker are both inlined; with one alone it sees nothing. */
 const inlined = { deps: { inline: ["chokidar", "readdirp"] } };
 /** Unit tests wait for timers and processes a third of the time. */
@@ -126,21 +118,12 @@ const ownRegistry = { setupFiles: ["test/own-registry.ts"] };
 /** `expect.poll` waits as long as `vi.waitFor` does in the tests. */
 const common = { retry: RETRIES, expect: { poll: WAIT } };
 const inMemory = { env: { TMPDIR: TEST_FOLDER }, globalSetup: ["test/memory-folder.ts"] };
-/** The files of a worker share its process and its modules, which saves more than a second of processor time a file. */
+/**
+ * The files of a worker share its process and its modules, which saves more than a second of processor time a file. Not where tests upload
+ * files: after some others in the same process, the body of an upload is sometimes never sent.
+ */
 const sharedModules = { isolate: false };
 const someRandomRuns = { KBSYNC_TEST_RUNS_SHARE: process.env["KBSYNC_TEST_RUNS_SHARE"] ?? "0.25" };
-
-/** What `long` and `long-alone` share. */
-const long = {
-  setupFiles: [...ownRegistry.setupFiles, "test/idle-threads.ts"],
-  ...inMemory,
-  testTimeout: 120_000,
-  hookTimeout: 60_000,
-  ...common,
-  // Most wait for programs that they started.
-  maxWorkers: 2,
-  sequence: { groupOrder: 1 },
-};
 
 keepCompiled();
 
@@ -184,13 +167,17 @@ export default defineConfig({
       {
         test: {
           name: "long",
-          ...long,
-          ...sharedModules,
           include: [...LONG_TESTS, ...RANDOM_TESTS],
-          exclude: LONG_ALONE,
+          setupFiles: [...ownRegistry.setupFiles, "test/idle-threads.ts"],
+          ...inMemory,
+          testTimeout: 120_000,
+          hookTimeout: 60_000,
+          ...common,
+          // Most wait for programs that they started.
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
         },
       },
-      { test: { name: "long-alone", ...long, include: LONG_ALONE } },
       {
         test: {
           name: "scenarios",
@@ -209,7 +196,6 @@ export default defineConfig({
         test: {
           name: "e2e",
           ...ownRegistry,
-          ...sharedModules,
           include: E2E,
           testTimeout: 120_000,
           hookTimeout: 120_000,
@@ -222,7 +208,6 @@ export default defineConfig({
         test: {
           name: "crash",
           ...ownRegistry,
-          ...sharedModules,
           include: CRASH,
           env: { KBSYNC_TEST_KILLS: "10", KBSYNC_TEST_STRIDE: "1" },
           testTimeout: 120_000,
@@ -259,7 +244,6 @@ export default defineConfig({
       {
         test: {
           name: "postgres",
-          ...sharedModules,
           include: POSTGRES,
           exclude: PGVECTOR,
           globalSetup: ["test/kb/store/postgres/server.ts"],
@@ -273,7 +257,6 @@ export default defineConfig({
       {
         test: {
           name: "postgres-pgvector",
-          ...sharedModules,
           include: SECOND_SERVER,
           globalSetup: ["test/kb/store/postgres/server.ts"],
           testTimeout: 120_000,

@@ -1,7 +1,7 @@
 /**
  * The store in PostgreSQL, on a server of its own: search by words beside `tsvector` with GIN and `ts_rank_cd`, as LangChain and R2R use
- * it, and beside SQLite, over the same texts; ingest with one, two and four processes; disk; and whether SciFact has equal scores in both
- * stores. Run: `node bench/postgres.ts [CHUNKS]`; default 100,000, which takes some ten minutes on two idle cores.
+ * it, and beside SQLite, over the same texts; ingest with one, two and four processes; disk; and whether the judged sets have equal
+ * scores in both stores. Run: `node bench/postgres.ts [CHUNKS]`; default 100,000, which takes some ten minutes on two idle cores.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -45,7 +45,7 @@ async function main(): Promise<void> {
     );
     await compareIngest(cluster, chunks);
     await compareSearch(cluster, join(folder, "kb.sqlite"), chunks);
-    await compareScores(cluster, join(folder, "judged.sqlite"));
+    await compareScores(cluster, folder);
   } finally {
     await cluster.remove();
     rmSync(folder, { recursive: true });
@@ -184,31 +184,32 @@ async function openPeer(client: Client, chunks: number) {
   };
 }
 
-/** Whether all questions of SciFact have the same documents with the same scores in both stores. */
-async function compareScores(cluster: Cluster, path: string): Promise<void> {
-  const set = judgedSets().find(({ name }) => name === "SciFact");
-  if (set === undefined) return;
-  const stores = [
-    await openPostgresStore(await newDatabase(cluster, "judged")),
-    await openSqliteStore({ path }),
-  ];
-  const sides = [];
-  for (const store of stores)
-    sides.push({ store, ...(await fillJudged(store, set.documents, undefined, false)) });
-  const questions = [...set.parts.values()].flat();
-  let equal = 0;
-  for (const { text } of questions) {
-    const found = [];
-    for (const { store, scope } of sides) {
-      const { results } = await askWords(store, scope, text, 10);
-      found.push(JSON.stringify(results.map(({ payload, score }) => [payload.resourceId, score])));
+/** Whether all questions of the judged sets have the same documents with the same scores in both stores. */
+async function compareScores(cluster: Cluster, folder: string): Promise<void> {
+  const rows: string[][] = [];
+  for (const [at, { name, documents, parts }] of judgedSets().entries()) {
+    const stores = [
+      await openPostgresStore(await newDatabase(cluster, `judged_${at}`)),
+      await openSqliteStore({ path: join(folder, `judged-${at}.sqlite`) }),
+    ];
+    const sides = [];
+    for (const store of stores)
+      sides.push({ store, ...(await fillJudged(store, documents, undefined, false)) });
+    const questions = [...parts.values()].flat();
+    let equal = 0;
+    for (const { text } of questions) {
+      const found = [];
+      for (const { store, scope } of sides) {
+        const { results } = await askWords(store, scope, text, 10);
+        found.push(JSON.stringify(results.map(({ payload, score }) => [payload.resourceId, score])));
+      }
+      if (found[0] === found[1]) equal += 1;
     }
-    if (found[0] === found[1]) equal += 1;
+    for (const store of stores) await store.close();
+    rows.push([name, String(questions.length), String(equal)]);
   }
-  for (const store of stores) await store.close();
-  console.log(
-    `\n${set.name}: ${equal} of ${questions.length} questions have the same results and scores in both stores.`,
-  );
+  console.log("");
+  printTable(["judged set", "questions", "with the same results and scores in both stores"], rows);
 }
 
 /** Milliseconds of each question, one after another. */
