@@ -44,7 +44,8 @@ describe("the reader of text in files", () => {
     const failures = (await results).flatMap((each) =>
       each.status === "rejected" ? [each.reason as unknown] : [],
     );
-    expect(failures.length).toBeGreaterThan(1000);
+    // How many were read before the stop depends on the machine.
+    expect(failures.length).toBeGreaterThan(100);
     expect(failures.filter((failure) => failure !== reason)).toEqual([]);
   });
 
