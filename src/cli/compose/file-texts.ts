@@ -55,7 +55,7 @@ interface Reading {
   readonly mails: MailReader;
   readonly path: string;
   readonly signal: AbortSignal;
-  /** No attachment is begun later. */
+  /** No attachment is started after this time. */
   readonly untilMs: number;
   readonly fileMs: number;
   charsLeft: number;

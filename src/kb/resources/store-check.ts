@@ -32,7 +32,7 @@ const PACE: CheckPace = {
   lookMs: 60_000,
 };
 
-/** Characters of a token that a message contains: whoever knows the whole token can read the file. */
+/** Characters of a token that a message contains. With the whole token anyone can read the file. */
 const TOKEN_SHOWN = 8;
 
 export interface StoreCheckParts {

@@ -21,7 +21,7 @@ const SQL_TYPES: Readonly<Record<ColumnType, string>> = {
 
 /** Time in which connections of a process that ended disappear, and pause between two checks. */
 const ENDED_MS = 5000;
-const LOOK_MS = 250;
+const CHECK_MS = 250;
 
 /** Opens the database to be copied. Throws `move_in_use` while processes of kbsync are connected to it, and as a service does. */
 export async function openPostgresSource(url: string): Promise<MoveSource> {
@@ -76,13 +76,13 @@ async function openUnused(url: string, isTarget = false): Promise<Database> {
   const database = openDatabase(url);
   const name = nameOf(url);
   try {
-    for (let waitedMs = 0; ; waitedMs += LOOK_MS) {
+    for (let waitedMs = 0; ; waitedMs += CHECK_MS) {
       const { others, versions, unfinished } = await database.run("snapshot", "", inspect);
       refuseUnknown(versions, name);
       if (unfinished && !isTarget) throw unfinishedCopy(name);
       if (others === 0) return database;
       if (waitedMs >= ENDED_MS) throw inUse(name, others);
-      await sleep(LOOK_MS);
+      await sleep(CHECK_MS);
     }
   } catch (error) {
     await database.close();

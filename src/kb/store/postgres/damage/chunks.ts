@@ -86,8 +86,8 @@ async function checkWords(
   runs: RunCache,
 ): Promise<FoundDamage[]> {
   const { lengths, damaged } = await readIndexed(tx, of, range, runs);
-  const begun = damaged.filter(({ first }) => first >= range.first);
-  const damage = begun.map(({ kind, number, first, last }) => {
+  const starting = damaged.filter(({ first }) => first >= range.first);
+  const damage = starting.map(({ kind, number, first, last }) => {
     const name = kind === "run" ? `run ${number}` : `the segment of row ${number}`;
     const ids = documentsOf(live.filter(({ row }) => row >= first && row <= last));
     const shown = [...ids.slice(0, 3), ...(ids.length > 3 ? ["…"] : [])].join(", ");
