@@ -43,7 +43,8 @@ loader=$(find "$libraries" -maxdepth 1 -name 'ld-linux*.so.*' -print -quit)
 # Without its library of compiled expressions a server interprets them.
 rm -f "$root"/usr/lib/postgresql/17/lib/llvmjit.so
 for program in "$postgres"/* "$ceph"/radosgw{,-admin}; do
-  [ "$(head -c 4 "$program" | tail -c 3)" = ELF ] || continue
+  # Programs of an earlier run are replaced.
+  [[ $program != *.elf && $(head -c 4 "$program" | tail -c 3) = ELF ]] || continue
   mv "$program" "$program.elf"
   # The servers find each other, and their files, by the path that they were called with.
   printf '#!/bin/sh\nexec %s --argv0 "$0" --library-path %s "$0.elf" "$@"\n' "$loader" "$libraries:$libraries/ceph" >"$program"
