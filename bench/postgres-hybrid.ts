@@ -83,7 +83,10 @@ async function compareSpeed(cluster: Cluster, chunks: number): Promise<void> {
   const vectors = await random.embed(questions);
   const asked = questions.map((text, at) => ({ text, vector: vectors[at] ?? new Float32Array(DIMENSIONS) }));
   const rows = [
-    ["kbsync", ...(await measure(asked, async (question) => askOwn(store, scope, question)))],
+    [
+      "kbsync",
+      ...(await measure(asked, async (question) => askOwn({ store, scope, model: random }, question, TOP))),
+    ],
     ...(await inTurn(PEERS, async (way) => [
       way.name,
       ...(await measure(asked, async (question) => askPeer(peer, way, question, TOP))),
@@ -142,8 +145,12 @@ async function measure(
   return [median(times).toFixed(1), quantile(times, 0.99).toFixed(1)];
 }
 
-async function askOwn(store: Store, scope: Scope, { text, vector }: Question, topK = TOP) {
-  const embedder: Embedder = { ...random, embed: async () => [vector] };
+async function askOwn(
+  { store, scope, model }: { readonly store: Store; readonly scope: Scope; readonly model: Embedder },
+  { text, vector }: Question,
+  topK: number,
+) {
+  const embedder: Embedder = { ...model, embed: async () => [vector] };
   return search(store.index, embedder, { scope, tier: TIER, query: text, topK, scoreMin: undefined });
 }
 
@@ -240,7 +247,7 @@ async function judge(
   const spanOf = (id: string): FoundSpan[] => [chunks.get(id)?.span].filter((span) => span !== undefined);
   const rows = [
     await line("kbsync", async (question) => {
-      const { chunks: found } = await askOwn(store, scope, question, DEPTH);
+      const { chunks: found } = await askOwn({ store, scope, model: embedder }, question, DEPTH);
       return found.map(({ resourceId, start, end }) => ({ resourceId, start, end }));
     }),
     ...(await inTurn(PEERS, async (way) =>
