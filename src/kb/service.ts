@@ -63,7 +63,8 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const { log, host = "127.0.0.1" } = given;
   let isDamaged = false;
   const watched = onDamage(given.store, ({ message, hint }) => {
-    isDamaged = true;
+    // What is damaged in a common database concerns few of its documents, and every process alike: each goes on with the rest.
+    isDamaged = given.sharesStore !== true;
     log.error({ hint }, message);
   });
   const options = { ...given, store: watched };

@@ -167,7 +167,7 @@ function refusalOf(error: unknown): Refusal {
 /** The answer if the store is damaged. The original message contains a path on this machine, which belongs in the log only. */
 export function storeDamaged(cause: unknown): Refusal {
   return new Refusal("store_damaged", "The store of the knowledge base is damaged.", {
-    hint: DAMAGE_HINT,
+    hint: cause instanceof KbsyncError && cause.hint !== undefined ? cause.hint : DAMAGE_HINT,
     cause,
   });
 }

@@ -35,7 +35,8 @@ const Answer = z
 /** The public state of the service. */
 export interface Health {
   /**
-   * `damaged`: an operation found the store file damaged; requests that the damage does not affect are still answered.
+   * `damaged`: an operation found the store file damaged; requests that the damage does not affect are still answered. Never said of a
+   * database that processes share, where the check for damage reports it.
    * `failing`: a thread of the store ended and is being restarted, or the database does not answer.
    */
   readonly status: ServiceState | "damaged" | "failing";

@@ -162,6 +162,35 @@ describe.skipIf(isSkipped())("services that check their database", () => {
     expect(findings[0]?.remedy).toContain("Searches find everything again");
   });
 
+  it("a damaged part of one owner's index fails that owner's searches alone, and takes no process out of use", async () => {
+    const services = await openServices(2, { checkPace: PACE });
+    closing.push(() => services.close());
+    const create = async (owner_id: string): Promise<string> => {
+      const body = createBody({ owner_id });
+      return (await services.send(0, "POST", "/api/rag/resource", { body })).json.data.collectionId;
+    };
+    const collection_id = await create("damaged");
+    await create("whole");
+    const checked = async () => (await services.store(0).damageCheck?.record())?.last;
+    await vi.waitFor(async () => expect(await checked()).toBeDefined(), WAIT);
+    await query(
+      services.url,
+      "UPDATE word_segment SET data = '\\x00' WHERE first_row = (SELECT min(first_row) FROM word_segment)",
+    );
+    for (const at of [0, 1]) {
+      const search = (owner_id: string) =>
+        services.send(at, "POST", "/rag/query", { body: { query: "moon", owner_id, collection_id } });
+      expect(await search("damaged")).toMatchObject({
+        status: 503,
+        json: { error: { code: "store_damaged" } },
+      });
+      expect(await search("whole")).toMatchObject({ status: 200 });
+      expect(await services.send(at, "GET", "/readyz")).toMatchObject({ status: 200 });
+      expect(await services.send(at, "GET", "/v1/health")).toMatchObject({ json: { status: "ready" } });
+      expect(services.all[at]?.log()).toContain("the index in the database is damaged");
+    }
+  });
+
   it("names a recorded file that is not in the common storage, and no file that is", async () => {
     const url = await newDatabase();
     const store = await openPostgresStore(url);
