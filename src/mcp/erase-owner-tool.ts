@@ -51,7 +51,10 @@ export async function eraseOwner(
   return output(reportOf(await eraseAt(reached, owner, signal)));
 }
 
-/** Returns the owner's parts of the collections. Reads all owners: one that is not found counts as one without documents. */
+/**
+ * Returns the owner's parts of the collections. Reads all owners: one that is not found counts as one without documents. Throws
+ * `service_refused` for a list that does not end.
+ */
 async function sourcesOf(
   reached: Reached,
   files: KnownFiles,
@@ -59,13 +62,20 @@ async function sourcesOf(
   signal: AbortSignal,
 ): Promise<readonly McpSource[]> {
   const found: McpSource[] = [];
-  let cursor: string | undefined;
-  do {
+  const read = new Set<string>();
+  for (let cursor: string | undefined; ;) {
     const page = await listSources(reached, files, { limit: OWNERS_MAX, cursor }, signal);
     found.push(...page.sources.filter(({ owner_id: own }) => own === owner));
-    cursor = page.nextCursor ?? undefined;
-  } while (cursor !== undefined);
-  return found;
+    if (page.nextCursor === null) return found;
+    cursor = page.nextCursor;
+    if (read.has(cursor)) {
+      throw new KbsyncError("the service's list of owners has no end", {
+        code: "service_refused",
+        hint: "Nothing was erased. The list returned the same cursor twice.",
+      });
+    }
+    read.add(cursor);
+  }
 }
 
 /** Throws for documents of files that would be sent again: of a folder of this machine, or of another one's. */

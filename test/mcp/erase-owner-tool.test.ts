@@ -7,8 +7,8 @@ import { openServiceConnections } from "../../src/mcp/service.ts";
 const PAGES = 25;
 const { signal } = new AbortController();
 
-/** A service that lists one owner a page, and notes whom it erases. */
-function openService(): { readonly reached: Reached; readonly erased: string[] } {
+/** A service that lists one owner a page, and notes whom it erases. `after`: the page that it lists after the last one. */
+function openService(after: string | null = null): { readonly reached: Reached; readonly erased: string[] } {
   const erased: string[] = [];
   const none = openServiceConnections().as({ apiUrl: "http://x", dbUrl: "http://x", pauthkey: "x" });
   const reached: Reached = {
@@ -18,7 +18,7 @@ function openService(): { readonly reached: Reached; readonly erased: string[] }
       owners: async (_signal, { cursor = "0" } = {}) => {
         const at = Number(cursor);
         const owner = { collectionId: "c", details: "fastest", resources: 2, chunks: 3 } as const;
-        const nextCursor = at + 1 < PAGES ? String(at + 1) : null;
+        const nextCursor = at + 1 < PAGES ? String(at + 1) : after;
         return { owners: [{ ...owner, ownerId: `owner ${at}` }], nextCursor };
       },
       facets: async () => ({ facets: [], nextCursor: null }),
@@ -41,5 +41,12 @@ describe("the erasure of an owner behind many others", () => {
     expect(erased).toEqual([]);
     await erase(2);
     expect(erased).toEqual([owner]);
+  });
+
+  it("erases nothing if the service's list of owners begins anew without end", async () => {
+    const { reached, erased } = openService("3");
+    const call = eraseOwner(reached, NO_FILES, { owner: "owner 1", confirm: 2 }, signal);
+    await expect(call).rejects.toMatchObject({ code: "service_refused" });
+    expect(erased).toEqual([]);
   });
 });
