@@ -510,6 +510,20 @@ it("docs/INVARIANTS.md names tests that exist", () => {
   expect(named.filter((path) => !existsSync(join(test, path)))).toEqual([]);
 });
 
+it("forms are sent by a dispatcher of the package that creates them", () => {
+  // The global one may be that of the undici inside Node.js. It sends no byte of such a form, and no timeout ends the request.
+  const root = join(src, "..");
+  const sending = globSync("{src,test,bench}/**/*.ts", { cwd: root }).filter((path) => {
+    const [imported = ""] =
+      /^import [^;]* from "undici";$/m.exec(readFileSync(join(root, path), "utf8")) ?? [];
+    return imported.includes("FormData") && imported.includes("request");
+  });
+  expect(sending.length).toBeGreaterThan(2);
+  const hasOwn = (path: string): boolean =>
+    /\bdispatcher\b|\bsetGlobalDispatcher\(/.test(readFileSync(join(root, path), "utf8"));
+  expect(sending.filter((path) => !hasOwn(path))).toEqual([]);
+});
+
 it("test files that mock a module run without modules that other files have loaded", () => {
   const root = join(src, "..");
   const alone = new Set(globSync([...ALONE, ...LONG_TESTS], { cwd: root }));

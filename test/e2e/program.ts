@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
-import { FormData, request } from "undici";
+import { Agent, FormData, request } from "undici";
 import { z } from "zod";
 import { ListAnswer, type ResourceRecord } from "../../src/wire/resource.ts";
 import { SearchAnswer } from "../../src/wire/search.ts";
@@ -157,6 +157,9 @@ export interface SentToProgram {
   readonly key?: string;
 }
 
+/** The global dispatcher may be that of the undici inside Node.js, which never sends a form of this package. */
+const dispatcher = new Agent();
+
 /** Sends a request to a running program; its answer has to be as the program's own API document declares it. */
 export async function send(
   { url, key }: Pick<Running, "url" | "key">,
@@ -165,6 +168,7 @@ export async function send(
   { body, key: otherKey }: SentToProgram = {},
 ): Promise<{ readonly status: number; readonly json: unknown }> {
   const answer = await request(url + path, {
+    dispatcher,
     method,
     headers: {
       pauthkey: otherKey ?? key,

@@ -26,8 +26,8 @@ const SILENCE_MS = 30_000;
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * A dispatcher of this package. Once anything loads `node:http`, the global one is that of the undici inside Node.js, which
- * does not send a form of this package.
+ * A dispatcher of this package. Where `node:http` is loaded first, the global one is that of the undici inside Node.js. It does
+ * not know a form of this package: it sends no byte of the request, and no timeout ends it.
  */
 const dispatcher = openAgent();
 

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { FormData } from "undici";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { FormData, getGlobalDispatcher, MockAgent, setGlobalDispatcher } from "undici";
+import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { askService, callService, type ServiceCall } from "../../../src/cli/compose/service-call.ts";
 
@@ -52,16 +52,25 @@ it("sends the key and a body of JSON, and returns the answer", async () => {
   ]);
 });
 
-it("sends a form as it is", async () => {
-  respond = (request, response) => {
-    response.end(
-      JSON.stringify({ things: Number(/multipart\/form-data/.test(`${request.headers["content-type"]}`)) }),
-    );
-    request.resume();
-  };
+it("sends a form as it is, whatever the global dispatcher is", async () => {
+  const received = Promise.withResolvers<unknown[]>();
+  respond = (request, response) =>
+    void text(request)
+      .then((body) => received.resolve([request.headers["content-type"], body]))
+      .finally(() => response.end('{"things":1}'));
   const body = new FormData();
   body.append("agent_id", "default");
+  const global = getGlobalDispatcher();
+  onTestFinished(() => setGlobalDispatcher(global));
+  // Refuses every request. That of the undici inside Node.js would never end it.
+  const refusing = new MockAgent();
+  refusing.disableNetConnect();
+  setGlobalDispatcher(refusing);
   expect(await ask({ method: "POST", body })).toEqual({ things: 1 });
+  expect(await received.promise).toEqual([
+    expect.stringMatching(/^multipart\/form-data; boundary=/),
+    expect.stringMatching(/name="agent_id"\r\n\r\ndefault\r\n/),
+  ]);
 });
 
 it.each([

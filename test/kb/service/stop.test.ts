@@ -4,7 +4,7 @@ import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import { FormData, request } from "undici";
+import { Agent, FormData, request } from "undici";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { generateKey } from "../../../src/kb/keys/keys.ts";
 import { dashedPdf } from "../ingest/extract/pdf-fixture.ts";
@@ -15,6 +15,8 @@ const WAIT = { timeout: 30_000, interval: 50 };
 /** One more than the crashes that a document may cause. */
 const STOPS = 5;
 
+/** The global dispatcher may be that of the undici inside Node.js, which never sends a form of this package. */
+const dispatcher = new Agent();
 let stateDir: string;
 const key = generateKey();
 let service: ServiceProcess | undefined;
@@ -53,6 +55,7 @@ it("a document whose text is being recognised at every stop is never given up", 
   ): Promise<{ data: { _id: string }; file_url: string }> => {
     const isForm = body instanceof FormData;
     const answer = await request(running.url + path, {
+      dispatcher,
       method: "POST",
       headers: {
         pauthkey: key,
