@@ -118,10 +118,7 @@ const ownRegistry = { setupFiles: ["test/own-registry.ts"] };
 /** `expect.poll` waits as long as `vi.waitFor` does in the tests. */
 const common = { retry: RETRIES, expect: { poll: WAIT } };
 const inMemory = { env: { TMPDIR: TEST_FOLDER }, globalSetup: ["test/memory-folder.ts"] };
-/**
- * The files of a worker share its process and its modules, which saves more than a second of processor time a file. Not where tests upload
- * files: after some others in the same process, the body of an upload is sometimes never sent.
- */
+/** The files of a worker share its process and its modules, which saves a third of a second of processor time a file, or more. */
 const sharedModules = { isolate: false };
 const someRandomRuns = { KBSYNC_TEST_RUNS_SHARE: process.env["KBSYNC_TEST_RUNS_SHARE"] ?? "0.25" };
 
@@ -196,6 +193,7 @@ export default defineConfig({
         test: {
           name: "e2e",
           ...ownRegistry,
+          ...sharedModules,
           include: E2E,
           testTimeout: 120_000,
           hookTimeout: 120_000,
@@ -244,6 +242,7 @@ export default defineConfig({
       {
         test: {
           name: "postgres",
+          ...sharedModules,
           include: POSTGRES,
           exclude: PGVECTOR,
           globalSetup: ["test/kb/store/postgres/server.ts"],
