@@ -206,6 +206,7 @@ export default defineConfig({
         test: {
           name: "crash",
           ...ownRegistry,
+          ...sharedModules,
           include: CRASH,
           env: { KBSYNC_TEST_KILLS: "10", KBSYNC_TEST_STRIDE: "1" },
           testTimeout: 120_000,
@@ -256,6 +257,7 @@ export default defineConfig({
       {
         test: {
           name: "postgres-pgvector",
+          ...sharedModules,
           include: SECOND_SERVER,
           globalSetup: ["test/kb/store/postgres/server.ts"],
           testTimeout: 120_000,
