@@ -109,6 +109,14 @@ export const ALONE = [
   "test/sync/watch/{source-watch,thread}.test.ts",
 ];
 
+/** Long tests that replace a module, or measure the whole process: each file has a process of its own. */
+export const LONG_ALONE = [
+  "test/kb/chat/fair-images.test.ts",
+  "test/kb/ingest/extract/{extract,stall}.test.ts",
+  "test/kb/jobs/job-runner.test.ts",
+  "test/sync/document/formats.test.ts",
+];
+
 /** chokidar runs on memfs only when it and its walker are both inlined; with one alone it sees nothing. */
 const inlined = { deps: { inline: ["chokidar", "readdirp"] } };
 /** Unit tests wait for timers and processes a third of the time. */
@@ -121,6 +129,18 @@ const inMemory = { env: { TMPDIR: TEST_FOLDER }, globalSetup: ["test/memory-fold
 /** The files of a worker share its process and its modules, which saves a third of a second of processor time a file, or more. */
 const sharedModules = { isolate: false };
 const someRandomRuns = { KBSYNC_TEST_RUNS_SHARE: process.env["KBSYNC_TEST_RUNS_SHARE"] ?? "0.25" };
+
+/** What `long` and `long-alone` share. */
+const long = {
+  setupFiles: [...ownRegistry.setupFiles, "test/idle-threads.ts"],
+  ...inMemory,
+  testTimeout: 120_000,
+  hookTimeout: 60_000,
+  ...common,
+  // Most wait for programs that they started.
+  maxWorkers: 2,
+  sequence: { groupOrder: 1 },
+};
 
 keepCompiled();
 
@@ -164,17 +184,13 @@ export default defineConfig({
       {
         test: {
           name: "long",
+          ...long,
+          ...sharedModules,
           include: [...LONG_TESTS, ...RANDOM_TESTS],
-          setupFiles: [...ownRegistry.setupFiles, "test/idle-threads.ts"],
-          ...inMemory,
-          testTimeout: 120_000,
-          hookTimeout: 60_000,
-          ...common,
-          // Most wait for programs that they started.
-          maxWorkers: 2,
-          sequence: { groupOrder: 1 },
+          exclude: LONG_ALONE,
         },
       },
+      { test: { name: "long-alone", ...long, include: LONG_ALONE } },
       {
         test: {
           name: "scenarios",

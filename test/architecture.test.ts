@@ -3,7 +3,7 @@ import { dirname, join, normalize, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseSync } from "vite";
 import { describe, expect, it } from "vitest";
-import { ALONE, LONG_TESTS } from "../vitest.config.ts";
+import { ALONE, LONG_ALONE } from "../vitest.config.ts";
 
 /** Which folders of src/sync each folder may import beside lib, wire and config; daemon.ts assembles them all. */
 const SYNC: Readonly<Record<string, readonly string[]>> = {
@@ -526,7 +526,7 @@ it("forms are sent by a dispatcher of the package that creates them", () => {
 
 it("test files that mock a module run without modules that other files have loaded", () => {
   const root = join(src, "..");
-  const alone = new Set(globSync([...ALONE, ...LONG_TESTS], { cwd: root }));
+  const alone = new Set(globSync([...ALONE, ...LONG_ALONE], { cwd: root }));
   const mocking = globSync("test/**/*.test.ts", { cwd: root }).filter((path) =>
     /^vi\.(do)?[mM]ock\(/m.test(readFileSync(join(root, path), "utf8")),
   );
