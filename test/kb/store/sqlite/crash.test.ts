@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { checkPostings } from "../../../../src/kb/store/sqlite/check/check-postings.ts";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../../src/kb/store/store.ts";
@@ -18,17 +18,11 @@ const KILLS = Number(process.env["KBSYNC_TEST_KILLS"] ?? 3);
 type Acknowledged = Map<number, number | undefined>;
 
 describe("a store whose process is killed while it writes", () => {
-  let folder: string;
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), "kbsync-crash-"));
-  });
-  afterAll(() => {
-    rmSync(folder, { recursive: true });
-  });
-
   it(
     `a store whose process is killed while it writes has every acknowledged write and no partial one after each of ${KILLS} kills`,
     async () => {
+      const folder = mkdtempSync(join(tmpdir(), "kbsync-crash-"));
+      onTestFinished(() => rmSync(folder, { recursive: true }));
       const path = join(folder, "kb.sqlite");
       const known: Acknowledged = new Map();
       for (let round = 0; round < KILLS; round++) {
