@@ -414,8 +414,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "adopt/take-over.ts",
-        "const questioned = whole ?",
-        "const questioned = whole && unseen.length < 0 ?",
+        "const unmatchedUnseen = whole ?",
+        "const unmatchedUnseen = whole && unseen.length < 0 ?",
       ),
     ],
   },
@@ -428,6 +428,18 @@ export const MUTANTS: readonly Mutant[] = [
         "adopt/candidates.ts",
         "if (isBlank(read.document.entry, row))",
         "if (read.document.entry.sizeBytes === 0)",
+      ),
+    ],
+  },
+  {
+    name: "released-deleted",
+    does: "a resource that a row of an old ledger gives up is no emptied file's",
+    worlds: ["replaced-since-a-backup"],
+    patches: [
+      patch(
+        "adopt/take-over.ts",
+        "Map.groupBy([...goneRows, ...released], topicOf)",
+        "Map.groupBy(goneRows, topicOf)",
       ),
     ],
   },

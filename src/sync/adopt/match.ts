@@ -55,6 +55,8 @@ export interface Matched {
   readonly resources: readonly AdoptableResource[];
   /** Rows whose file is gone and whose resource was matched with another file, by the resource's id. */
   readonly former: ReadonlyMap<string, number>;
+  /** Rows whose file was matched with another resource, and whose own was matched with no file. */
+  readonly released: readonly AcknowledgedFile[];
 }
 
 /** Reads the candidates. Confirms rows of an old ledger whose resource was changed to what their file holds. */
@@ -126,11 +128,12 @@ export async function matchResources(
   const { matches } = confirmed;
   let files = [...matched.files, ...[...peers, ...confirmed.refuted].map(({ file }) => file)];
   // A resource that its row gives up may be another file's by now.
-  const released = matches.flatMap(({ file }) => {
+  const releasing = matches.flatMap(({ file }) => {
     const row = file.hasOther ? (candidateRows.get(file.path) ?? changed.get(file.path)) : undefined;
-    return (row && found.altered.get(row.id)) ?? [];
+    return row !== undefined && found.altered.has(row.id) ? [row] : [];
   });
-  if (released.length > 0) {
+  if (releasing.length > 0) {
+    const released = releasing.flatMap(({ id }) => found.altered.get(id) ?? []);
     const others = await matchEach(attempt, candidates, files, released);
     if (others === "unanswered") return others;
     const taken = await confirm(attempt, candidates, others.matches);
@@ -146,6 +149,7 @@ export async function matchResources(
     files,
     resources: resources.filter((each) => isUnowned.has(each)),
     former: new Map(goneRows.filter(({ docId }) => docIds.has(docId)).map((row) => [row.docId, row.id])),
+    released: releasing.filter(({ docId }) => !docIds.has(docId)),
   };
 }
 

@@ -12,20 +12,20 @@ import { asListed, fits, storedOf, type Attempt, type Matched, type ReadFiles } 
 const WRITE_ROWS = 500;
 
 /**
- * Has the files of an old ledger's rows read again whose file was not seen. A row whose file is gone and whose resource was
- * renamed follows that to the file of its name, although the file holds something else by now, or is no document.
+ * Has the files of an old ledger's rows read again whose file was not seen. A row whose file is gone or received another
+ * resource, and whose own resource was renamed, follows that to the file of its name, although the file holds something
+ * else by now, or is no document.
  */
 export async function questionUnseen(
   { context, source, found, whole }: Attempt,
   { goneRows, unreadable }: Candidates,
   { unseen, noDocuments }: ReadFiles,
-  { former, files }: Matched,
+  { former, files, released }: Matched,
 ): Promise<void> {
   const { ledger } = context;
-  const questioned = whole ? unseen.filter(({ docId }) => !former.has(docId)) : [];
   const isUnreadable = withinTest(unreadable);
   const topicOf = ({ id }: AcknowledgedFile): string => found.altered.get(id)?.topic ?? "";
-  const byTopic = Map.groupBy(goneRows, topicOf);
+  const byTopic = Map.groupBy([...goneRows, ...released], topicOf);
   const unmatched = Map.groupBy(files, ({ topic }) => topic);
   const newPathOf = (row: AcknowledgedFile): RelativePath | undefined => {
     const topic = topicOf(row);
@@ -35,6 +35,8 @@ export async function questionUnseen(
     if (path === undefined || first?.id !== row.id || others.length + more.length > 0) return undefined;
     return (ledger.files.living(source.id, path)?.docId ?? null) === null ? path : undefined;
   };
+  const unmatchedUnseen = whole ? unseen.filter(({ docId }) => !former.has(docId)) : [];
+  const questioned = [...unmatchedUnseen, ...released.filter((row) => newPathOf(row) !== undefined)];
   for (let at = 0; at < questioned.length; at += WRITE_ROWS) {
     const group = questioned.slice(at, at + WRITE_ROWS);
     await ledger.write(() => {

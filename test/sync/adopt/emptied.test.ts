@@ -24,17 +24,17 @@ const recover = (): Promise<RecoverReport> =>
     sync: { ...ConfigFile.parse({ sync: { settleMs: 0 } }).sync, concurrency: CONCURRENCY_HOSTED },
   });
 /** Syncs what happens after a backup of the ledger, and then puts the backup in its place. */
-const syncAndRestore = async (change: () => void): Promise<void> => {
+const syncAndRestore = async (change: () => void | Promise<void>): Promise<void> => {
   const backup = `${world.stateDir}-backup`;
   cpSync(world.stateDir, backup, { recursive: true });
-  change();
+  await change();
   await world.sync();
   const isOfLedger = (name: string): boolean => name.startsWith("ledger.db");
   for (const name of readdirSync(world.stateDir).filter(isOfLedger)) rmSync(join(world.stateDir, name));
   for (const name of readdirSync(backup).filter(isOfLedger))
     renameSync(join(backup, name), join(world.stateDir, name));
 };
-const live = (): unknown[] => world.service.live().map(({ _id, title, content }) => [_id, title, content]);
+const live = (): unknown[][] => world.service.live().map(({ _id, title, content }) => [_id, title, content]);
 /** Recovers and syncs. Returns the texts that were sent, and what the service has then. */
 const recoverAndSync = async (): Promise<{ readonly texts: unknown[]; readonly resources: unknown[] }> => {
   const number = world.service.requests.length;
@@ -83,5 +83,30 @@ it.each(["b.txt", "b.md"])(
     const [before] = world.service.live();
     const { resources } = await recoverAndSync();
     expect(resources).toEqual([[before?._id, name, ""]]);
+  },
+);
+
+it.each([
+  { name: "c.txt", isSynced: true },
+  { name: "c.txt", isSynced: false },
+  { name: "c.md", isSynced: true },
+  { name: "c.md", isSynced: false },
+])(
+  "recover leaves the emptied $name its resource if another file has its former text (emptied before the end: $isSynced)",
+  async ({ name, isSynced }) => {
+    world.write("b.txt", "text");
+    await world.sync();
+    await syncAndRestore(async () => {
+      renameSync(join(world.root, "b.txt"), join(world.root, name));
+      await world.sync();
+      if (isSynced) world.write(name, "");
+      await world.sync();
+      world.write("a.txt", "text");
+    });
+    world.write(name, "");
+    const resources = live();
+    expect(resources).toHaveLength(2);
+    const expected = resources.map((each) => (each[1] === name ? [each[0], name, ""] : each));
+    expect((await recoverAndSync()).resources).toEqual(expected);
   },
 );
