@@ -4,6 +4,7 @@ import { chmodSync, cpSync, mkdirSync, realpathSync, writeFileSync } from "node:
 import { dirname, join } from "node:path";
 import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { NODE_OPTIONS } from "../node-options.ts";
 import { shellBlocksOf, shellLinesOf, shownCommands } from "../shown-commands.ts";
 import { agreed, repositoryRoot, type Running, startUp, stop, temporaryFolder, until } from "./program.ts";
 
@@ -229,7 +230,11 @@ beforeAll(async () => {
     chmodSync(to, mode);
   };
   const node = process.execPath;
-  write("bin/kbsync", `#!/bin/sh\nexec ${node} ${join(repositoryRoot, "dist/main.js")} "$@"\n`, 0o755);
+  write(
+    "bin/kbsync",
+    `#!/bin/sh\nexec ${node} ${NODE_OPTIONS.join(" ")} ${join(repositoryRoot, "dist/main.js")} "$@"\n`,
+    0o755,
+  );
   write("bin/sudo", '#!/bin/sh\nexec "$@"\n', 0o755);
   write("bin/xdg-open", "#!/bin/sh\n", 0o755);
   for (const folder of ["zfunc", "mail", "root/backup", "root/srv/handbook", ".config/fish/completions"])
