@@ -61,8 +61,11 @@ class Silence extends Error {
   }
 }
 
-/** Runs a worker to its end; `onReport` may end it by giving false. Throws when it dies or is silent for too long. */
-async function work(order: Order, onReport: (report: Report) => boolean): Promise<void> {
+/**
+ * Runs a worker to its end; `onReport` may end it by giving false. Returns the last seed that it ran: after a daemon that never
+ * rests it runs no more. Throws when it dies or is silent for too long.
+ */
+async function work(order: Order, onReport: (report: Report) => boolean): Promise<number> {
   const child = spawn(process.execPath, [...NODE_FLAGS, WORKER, JSON.stringify(order)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -95,6 +98,7 @@ async function work(order: Order, onReport: (report: Report) => boolean): Promis
   const code = await exit;
   if (isSilent) throw new Silence(last + 1);
   if (!ended && code !== 0) throw new Error(`the worker ended with ${String(code)} at seed ${last + 1}`);
+  return last;
 }
 
 /** A file of a history, or all of a folder. */
@@ -126,9 +130,12 @@ async function runSeeds(from: number, count: number): Promise<{ done: number; fa
   const isOver = (): boolean => failed >= FAILURES_MAX;
   const runBlocks = async (): Promise<void> => {
     while (next < count && !isOver()) {
-      const block = { from: from + next, count: sizeOf(count - next) };
-      next += block.count;
-      await work({ ...block, twice: values.twice, ...inWorlds }, onReport);
+      let seed = from + next;
+      next += sizeOf(count - next);
+      const end = from + next;
+      while (seed < end && !isOver())
+        seed =
+          1 + (await work({ from: seed, count: end - seed, twice: values.twice, ...inWorlds }, onReport));
     }
   };
   await Promise.all(Array.from({ length: workers }, runBlocks));

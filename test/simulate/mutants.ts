@@ -432,6 +432,11 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: "taken-again",
+    does: "a delete whose resource a file has received is started again and again",
+    patches: [patch("actions/delete.ts", 'return "taken";', 'return "left";')],
+  },
+  {
     name: "released-deleted",
     does: "a resource that a row of an old ledger gives up is no emptied file's",
     worlds: ["replaced-since-a-backup"],

@@ -50,8 +50,7 @@ for (let seed = order.from; seed < order.from + order.count; seed += 1) {
     replay === undefined ? drawIn(seed, order.worlds) : (JSON.parse(readFileSync(replay, "utf8")) as History);
   const notify = order.verbose === true ? (text: string) => report({ kind: "line", text }) : undefined;
   const { failure, trace, requests } = await simulate(history, notify).catch((error: unknown) => {
-    // A mutant that never rests is found. No other history can run in this process.
-    if (order.mutant === undefined) throw error;
+    // A daemon that never rests has failed. No other history can run in this process.
     report({ kind: "failed", seed, words: [String(error)] });
     process.exit();
   });

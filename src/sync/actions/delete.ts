@@ -7,15 +7,15 @@ import type { Reply } from "../remote/answer.ts";
 import type { Trash } from "../trash/trash.ts";
 
 /**
- * How a delete ended. The intent stays in the ledger, except after `done`.
+ * How a delete ended. The intent stays in the ledger, except after `done` and `taken`.
  *
  * - `refused`: the service refuses it, or the text could not be saved to the trash; the reason is noted, and it is sent
  *   again later.
  * - `denied`: the service answers that there is no such resource; to be sure, it is sent again later.
- * - `left`: nothing was sent, because the source is paused, the file is back, or a file has the resource. In the last case the
- *   intent is removed.
+ * - `left`: nothing was sent, because the source is paused or the file is back.
+ * - `taken`: nothing was sent, because a file has the resource. The intent is removed.
  */
-export type DeleteEnd = "done" | "refused" | "denied" | "left";
+export type DeleteEnd = "done" | "refused" | "denied" | "left" | "taken";
 
 export interface DeleteOptions {
   /** Called right before each attempt: reports whether the file exists again. Default: it does not. */
@@ -56,7 +56,7 @@ export async function sendDelete(
     if (isSpare()) ledger.flush();
     if (isTaken(context, intent.docId)) {
       ledger.note(() => ledger.intents.remove(intent.id));
-      return "left";
+      return "taken";
     }
     // The intent stays in the ledger. The check at the resume sends it.
     if (source.isPaused?.() === true || isBack()) return "left";

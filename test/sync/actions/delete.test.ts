@@ -180,13 +180,13 @@ describe("a delete", () => {
   it("a resource that a file has received since is not deleted, and nothing stays open", async () => {
     const intent = await deletion();
     await shop.add("b.md", "agreed", "doc");
-    expect(await send({}, intent)).toBe("left");
+    expect(await send({}, intent)).toBe("taken");
     expect([open(), asked, shop.state("b.md")]).toEqual([0, [], "agreed"]);
   });
 
   it("a resource that a create is about to receive is not deleted", async () => {
     const intent = await deletion();
-    expect(await send({}, intent, {}, new Set(["doc"]))).toBe("left");
+    expect(await send({}, intent, {}, new Set(["doc"]))).toBe("taken");
     expect([open(), asked]).toEqual([0, []]);
   });
 

@@ -180,6 +180,17 @@ it("a delete is sent at once when its file receives a resource just after it gav
   expect([ledger.intents.isDeleted("doc"), ledger.intents.deletes(id)]).toEqual([true, []]);
 });
 
+it("a delete of a resource that a file has received is not started again", async () => {
+  const { id } = ledger.sources.open("/one", "o", "fastest");
+  await ledger.write(() => void ledger.intents.delete(id, "b.txt", "doc"));
+  const { deletes, pushed, run } = deletesOf(id);
+  deletes.beginLeft();
+  await ledger.write(() => ledger.files.insert(id, "doc", "agreed", OBSERVED));
+  await run();
+  ledger.flush();
+  expect([pushed, deletes.hasJobs(), ledger.intents.deletes(id)]).toEqual([[], false, []]);
+});
+
 it("a delete that gave way to its file begins again only after its own job has ended", async () => {
   const { id } = ledger.sources.open("/one", "o", "fastest");
   await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
