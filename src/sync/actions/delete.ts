@@ -9,8 +9,8 @@ import type { Trash } from "../trash/trash.ts";
 /**
  * How a delete ended. The intent stays in the ledger, except after `done` and `taken`.
  *
- * - `refused`: the service refuses it, or the text could not be saved to the trash; the reason is noted, and it is sent
- *   again later.
+ * - `refused`: the service refuses it, or the text could not be saved to the trash, and the reason is noted; or a create in
+ *   flight may receive the resource. It is sent again later.
  * - `denied`: the service answers that there is no such resource; to be sure, it is sent again later.
  * - `left`: nothing was sent, because the source is paused or the file is back.
  * - `taken`: nothing was sent, because a file has the resource. The intent is removed.
@@ -54,7 +54,10 @@ export async function sendDelete(
   for (;;) {
     // An answer that gives it to another file may not be committed yet. What a deleted file had is given to none.
     if (isSpare()) ledger.flush();
-    if (isTaken(context, intent.docId)) {
+    // A list may show what a create makes before its answer comes, and without its text it looks like a second one of another
+    // file. Whether the create receives it is not certain, so the intent stays.
+    if (context.following.has(intent.docId)) return "refused";
+    if (ledger.files.byDoc(intent.docId) !== undefined) {
       ledger.note(() => ledger.intents.remove(intent.id));
       return "taken";
     }
@@ -85,14 +88,6 @@ export async function sendDelete(
       return "refused";
     }
   }
-}
-
-/**
- * Reports whether a file has received the resource since, or is about to: a list showed it before the answer to its create came,
- * and without its text it looked like a second one of another file.
- */
-function isTaken({ ledger, following }: ActionContext, docId: string): boolean {
-  return following.has(docId) || ledger.files.byDoc(docId) !== undefined;
 }
 
 /** Whether a resource may be deleted now, and what to report about it. */

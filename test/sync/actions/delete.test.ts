@@ -184,10 +184,10 @@ describe("a delete", () => {
     expect([open(), asked, shop.state("b.md")]).toEqual([0, [], "agreed"]);
   });
 
-  it("a resource that a create is about to receive is not deleted", async () => {
+  it("a resource that a create may be about to receive is not deleted until that is certain", async () => {
     const intent = await deletion();
-    expect(await send({}, intent, {}, new Set(["doc"]))).toBe("taken");
-    expect([open(), asked]).toEqual([0, []]);
+    expect(await send({}, intent, {}, new Set(["doc"]))).toBe("refused");
+    expect([open(), refused(), asked]).toEqual([1, 0, []]);
   });
 
   it("a delete during a pause is neither sent nor given up", async () => {
