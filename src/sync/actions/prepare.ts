@@ -72,7 +72,7 @@ export async function prepareFile(
   const { document } = read;
   if (document.entry.sizeBytes === 0 && candidate.entry.sizeBytes > 0) {
     // Emptied since the check, perhaps to be rewritten.
-    source.checkAgain(candidate.entry.path);
+    source.checkTorn(candidate.entry.path);
     return undefined;
   }
   const row = candidate.known === undefined ? undefined : ledger.files.get(candidate.known.id);
@@ -189,10 +189,9 @@ async function readAgain(
     case "document":
       return outcome;
     case "torn":
-      source.checkTorn(entry.path);
-      return undefined;
+    // A file system may list a file that it does not open. Its reads have the same limit as those of one that never rests.
     case "gone":
-      source.checkAgain(entry.path);
+      source.checkTorn(entry.path);
       return undefined;
     case "skipped":
       // A person must decide about this, so its resource stays as long as a file of that name exists.

@@ -40,6 +40,8 @@ export interface SourceAdoption extends AdoptReport {
   readonly approvedRows: NumberSet;
   /** Rows of an old ledger received the names that their files have now: whatever was planned before is out of date. */
   readonly hasFollowed: boolean;
+  /** Something came out that no comparison before had found. */
+  readonly hasNews: boolean;
 }
 
 export interface AdoptSourceOptions {
@@ -160,6 +162,8 @@ async function conclude(
     missing: missing.length,
     approvedRows,
     hasFollowed,
+    hasNews:
+      hasFollowed || confirmed + matches.length > 0 || unmatched.some(({ state }) => state !== "unsure"),
     lost: lost ?? null,
     surplus: { count: resources.length, first: firstOf(resources) },
   };
@@ -174,6 +178,7 @@ const NOTHING: Omit<SourceAdoption, "source"> = {
   missing: 0,
   approvedRows: openNumberSet(),
   hasFollowed: false,
+  hasNews: false,
   lost: null,
   surplus: { count: 0, first: [] },
 };

@@ -99,7 +99,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     const found = await context.adoptions.run(scope, () =>
       adoptSource(context, source, { whole, signal, isBusy, sample: makes.map(({ entry }) => entry) }),
     );
-    const { adopted, differing, missing, lost, hasFollowed } = found;
+    const { adopted, differing, lost, hasNews } = found;
     state.isPending = lost !== null;
     state.unsearched = found.unsearched;
     failures = state.unsearched.parts.length > 0 ? failures + 1 : 0;
@@ -109,7 +109,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
       return [];
     }
     onApproved(found.approvedRows);
-    if (adopted + differing + missing === 0 && !hasFollowed) {
+    if (!hasNews) {
       // A file that the comparison could not see may have a resource. The next check finds it again.
       const isUnseen = withinTest(found.unreadable);
       const seen = candidates.filter(({ entry }) => !isUnseen(entry.path));
@@ -119,7 +119,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     if (adopted + differing > 0 && !whole) onWarning(takenOver(source, adopted + differing, differing));
     scanAt(now());
     // Candidates may name rows that have lost their paths to others.
-    return hasFollowed ? [] : others;
+    return found.hasFollowed ? [] : others;
   };
   /**
    * The comparison is due although there may be no file: the last one held the source, or a create in doubt waits for the

@@ -34,6 +34,8 @@ export interface UnreadFile {
   readonly topic?: string;
   /** Its resource may have another description, from the text that the file had. */
   readonly mayHaveOtherTopic?: boolean;
+  /** That description contains the path, so no other file has it. */
+  readonly namesPath?: boolean;
 }
 
 /** Files read between two turns of the loop. */
@@ -59,10 +61,10 @@ export async function* readCandidates(
     // A file that cannot be read, or is changing, is matched another time.
     if (read.kind === "unreadable" || read.kind === "torn") yield { path: entry.path };
     if (read.kind === "refused" || read.kind === "skipped")
-      yield unreadAt(entry.path, composeRecipe(entry.path, "content", {}, rules).description);
+      yield unreadAt(entry.path, composeRecipe(entry.path, "content", {}, rules).description, rules);
     if (read.kind === "document") {
       const { description } = read.document.recipe;
-      if (isBlank(read.document.entry, row)) yield unreadAt(entry.path, description);
+      if (isBlank(read.document.entry, row)) yield unreadAt(entry.path, description, rules);
       else {
         const sent = capabilities.takesMetadata() ? metadataOf(read.document, rules) : undefined;
         yield candidateOf(observe(read.document, rulesKey(entry.path), readAtMs, sent), topicOf(description));
@@ -73,10 +75,12 @@ export async function* readCandidates(
 }
 
 /** Describes a file that is no document now. Its `description` is what it has without a text. */
-function unreadAt(path: RelativePath, description: string): UnreadFile {
+function unreadAt(path: RelativePath, description: string, rules: Rules): UnreadFile {
+  const template = rules.recipeParts(path).description;
+  const namesPath = template === undefined || template.includes("{path}");
   const named = kindOfName(basename(path));
   const mayHaveOtherTopic = named.kind === "content" && named.format === "markdown";
-  return { path, topic: topicOf(description), mayHaveOtherTopic };
+  return { path, topic: topicOf(description), mayHaveOtherTopic, namesPath };
 }
 
 function candidateOf(observed: Observed, topic: string): AdoptionCandidate {

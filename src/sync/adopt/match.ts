@@ -42,7 +42,7 @@ export interface ReadFiles {
   readonly unread: readonly RelativePath[];
   /** Rows whose resource is in question and whose file was not read. */
   readonly unseen: readonly AcknowledgedFile[];
-  /** Paths of files that are no document now, by the topic of the description that they have nevertheless. */
+  /** Paths of files that are no document now, by the topic of the description that they have and that names them. */
   readonly noDocuments: ReadonlyMap<string, readonly RelativePath[]>;
 }
 
@@ -74,8 +74,12 @@ export async function readFiles(attempt: Attempt, found: Candidates): Promise<Re
     if (!("observed" in candidate)) {
       // An empty file, or one that cannot be synced, is not a document now but may become one again. Until then a resource
       // with its name remains its own.
-      const { path, topic, mayHaveOtherTopic } = candidate;
-      if (topic !== undefined) noDocuments.set(topic, [...(noDocuments.get(topic) ?? []), path]);
+      const { path, topic, mayHaveOtherTopic, namesPath } = candidate;
+      if (topic !== undefined && namesPath === true) {
+        const paths = noDocuments.get(topic);
+        if (paths === undefined) noDocuments.set(topic, [path]);
+        else paths.push(path);
+      }
       if (topic === undefined || mayHaveOtherTopic === true || topics.has(topic)) unread.push(path);
       continue;
     }
@@ -128,18 +132,22 @@ export async function matchResources(
   const { matches } = confirmed;
   let files = [...matched.files, ...[...peers, ...confirmed.refuted].map(({ file }) => file)];
   // A resource that its row gives up may be another file's by now.
-  const releasing = matches.flatMap(({ file }) => {
-    const row = file.hasOther ? (candidateRows.get(file.path) ?? changed.get(file.path)) : undefined;
-    return row !== undefined && found.altered.has(row.id) ? [row] : [];
-  });
-  if (releasing.length > 0) {
-    const released = releasing.flatMap(({ id }) => found.altered.get(id) ?? []);
+  const givenUpBy = (pairs: readonly Pair[]): AcknowledgedFile[] =>
+    pairs.flatMap(({ file }) => {
+      const row = file.hasOther ? (candidateRows.get(file.path) ?? changed.get(file.path)) : undefined;
+      return row !== undefined && found.altered.has(row.id) ? [row] : [];
+    });
+  const releasing: AcknowledgedFile[] = [];
+  for (let next = givenUpBy(matches); next.length > 0;) {
+    releasing.push(...next);
+    const released = next.flatMap(({ id }) => found.altered.get(id) ?? []);
     const others = await matchEach(attempt, candidates, files, released);
     if (others === "unanswered") return others;
     const taken = await confirm(attempt, candidates, others.matches);
     if (taken === "unanswered") return taken;
     matches.push(...taken.matches);
     files = [...others.files, ...taken.refuted.map(({ file }) => file)];
+    next = givenUpBy(taken.matches);
   }
   const isUnowned = new Set(found.unowned);
   const resources = [...matched.resources, ...peers.map(({ resource }) => resource)];

@@ -20,19 +20,21 @@ export async function questionUnseen(
   { context, source, found, whole }: Attempt,
   { goneRows, unreadable }: Candidates,
   { unseen, noDocuments }: ReadFiles,
-  { former, files, released }: Matched,
+  { former, files, resources, released }: Matched,
 ): Promise<void> {
   const { ledger } = context;
   const isUnreadable = withinTest(unreadable);
   const topicOf = ({ id }: AcknowledgedFile): string => found.altered.get(id)?.topic ?? "";
   const byTopic = Map.groupBy([...goneRows, ...released], topicOf);
   const unmatched = Map.groupBy(files, ({ topic }) => topic);
+  const bearing = new Set(resources.map(({ topic }) => topic));
   const newPathOf = (row: AcknowledgedFile): RelativePath | undefined => {
     const topic = topicOf(row);
+    const [first, ...more] = byTopic.get(topic) ?? [];
+    if (first?.id !== row.id || more.length > 0 || bearing.has(topic)) return undefined;
     const matching = (unmatched.get(topic) ?? []).map((file) => file.path);
     const [path, ...others] = [...matching, ...(noDocuments.get(topic) ?? [])];
-    const [first, ...more] = byTopic.get(topic) ?? [];
-    if (path === undefined || first?.id !== row.id || others.length + more.length > 0) return undefined;
+    if (path === undefined || others.length > 0) return undefined;
     return (ledger.files.living(source.id, path)?.docId ?? null) === null ? path : undefined;
   };
   const unmatchedUnseen = whole ? unseen.filter(({ docId }) => !former.has(docId)) : [];
@@ -53,8 +55,8 @@ export async function questionUnseen(
 /** Gives the files their resources. */
 export async function takeOver(
   { context, source, whole }: Attempt,
-  { candidateRows, isFirst }: Candidates,
-  { matches, former }: Matched,
+  { candidateRows, isFirst, unreadable }: Candidates,
+  { matches, former, released }: Matched,
   startedMs: number,
 ): Promise<void> {
   const { ledger } = context;
@@ -74,8 +76,9 @@ export async function takeOver(
     });
     for (const { file, resource } of ofRows) reportCompared(context, source, file.path, resource.docId);
   }
-  // A row gives up its resource before another file takes that.
-  const givenUp = new Set(matches.map(({ resource }) => resource.docId));
+  // A row gives up its resource before another file takes that. It may be that of a file that cannot be read now.
+  const unseen = unreadable.length > 0 ? released.map(({ docId }) => docId) : [];
+  const givenUp = new Set([...matches.map(({ resource }) => resource.docId), ...unseen]);
   const ofFiles = matches
     .filter((match) => !ofRows.has(match))
     .sort((a, b) => Number(b.file.hasOther) - Number(a.file.hasOther));

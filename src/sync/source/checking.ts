@@ -191,7 +191,7 @@ export function openChecking(options: CheckingOptions): Checking {
           continue;
         }
         if (nextMs !== undefined) agenda.wakeAt(nextMs);
-        if (!isPaused()) deletes.beginDue();
+        deletes.beginDue();
         options.onChange();
         await agenda.time();
       }

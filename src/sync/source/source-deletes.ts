@@ -101,6 +101,8 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
       begin(open.filter((each) => !jobs.has(each.id) && !refused.has(each.id) && !isPutOff(each)));
     },
     beginDue: () => {
+      // The pass that ends the hold begins with them.
+      if (options.isHeld()) return;
       begin(refused.due(now()).filter(({ id }) => !jobs.has(id)));
       for (const { id, atMs } of refused.times()) if (!jobs.has(id)) wakeAt(atMs);
     },

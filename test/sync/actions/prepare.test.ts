@@ -51,8 +51,16 @@ const troubles = (): unknown[] => {
 describe("files that cannot be read to the end", () => {
   it.each<[what: string, outcome: ReadOutcome, checks: string[]]>([
     ["a file that changes while it is read is checked again when it rests", { kind: "torn" }, ["a.md torn"]],
-    ["a file that disappears while it is read is checked again", { kind: "gone" }, ["a.md"]],
-    ["a file that was emptied since is checked again", document({ sizeBytes: 0 }), ["a.md"]],
+    [
+      "a file that disappears while it is read is checked as one that changes",
+      { kind: "gone" },
+      ["a.md torn"],
+    ],
+    [
+      "a file that was emptied since is checked as one that changes",
+      document({ sizeBytes: 0 }),
+      ["a.md torn"],
+    ],
   ])("%s", async (_what, outcome, checks) => {
     expect(await prepare(outcome)).toBeUndefined();
     expect([shop.checks, shop.state("a.md"), shop.reports]).toEqual([checks, undefined, []]);

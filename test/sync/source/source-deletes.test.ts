@@ -44,15 +44,18 @@ function deletesOf(
   id: number,
   {
     isAwaited = () => false,
+    isHeld = () => false,
     now = Date.now,
     remote = { delete: async () => await Promise.resolve(DONE) },
   }: Partial<{
     isAwaited: (path: string) => boolean;
+    isHeld: () => boolean;
     now: () => number;
     remote: Partial<Remote>;
   }> = {},
-): { deletes: SourceDeletes; pushed: Deletion[]; run: () => Promise<void> } {
+): { deletes: SourceDeletes; pushed: Deletion[]; wakes: number[]; run: () => Promise<void> } {
   const pushed: Deletion[] = [];
+  const wakes: number[] = [];
   const { signal } = new AbortController();
   const context = {
     ledger,
@@ -69,10 +72,10 @@ function deletesOf(
     context,
     source: { id } as ActionSource,
     once: false,
-    isHeld: () => false,
+    isHeld,
     isAwaited,
     push: (deletions) => pushed.push(...deletions),
-    wakeAt: () => undefined,
+    wakeAt: (atMs) => wakes.push(atMs),
   });
   const run = async (): Promise<void> => {
     for (const deletion of pushed.splice(0)) {
@@ -80,7 +83,7 @@ function deletesOf(
       deletes.end(deletion);
     }
   };
-  return { deletes, pushed, run };
+  return { deletes, pushed, wakes, run };
 }
 
 it("a delete that was just done does not begin again, though its note is not committed yet", async () => {
@@ -230,6 +233,27 @@ it("a resource that the service reports missing for minutes is deleted in the en
   expect([...new Set(times)]).toEqual([0, 60_000, 360_000]);
   ledger.flush();
   expect([ledger.intents.isDeleted("doc"), ledger.intents.deletes(id)]).toEqual([true, []]);
+});
+
+it("refused deletes that are due wait while nothing may be sent", async () => {
+  const { id } = ledger.sources.open("/one", "o", "fastest");
+  await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
+  let isHeld = false;
+  let nowMs = 0;
+  const remote: Partial<Remote> = {
+    delete: async () => await Promise.resolve({ kind: "refused", code: "forbidden", message: "no" }),
+  };
+  const { deletes, pushed, wakes, run } = deletesOf(id, { remote, isHeld: () => isHeld, now: () => nowMs });
+  deletes.beginLeft();
+  await run();
+  const [dueMs = Infinity] = wakes.splice(0);
+  isHeld = true;
+  nowMs = dueMs;
+  deletes.beginDue();
+  expect([pushed, wakes]).toEqual([[], []]);
+  isHeld = false;
+  deletes.beginDue();
+  expect([pushed.length, wakes]).toEqual([1, []]);
 });
 
 it("two deletes of one path have jobs until both are done, and wait since they began", () => {
