@@ -100,11 +100,13 @@ export function openPacer(options: PacerOptions): Pacer {
     const ms = patienceMs();
     return failingSinceMs + (unreached && ms !== Infinity ? Math.min(ms, UNREACHED_PATIENCE_MS) : ms);
   };
-  /** Whether the key was refused once and is being tried again. */
+  /** Whether the key was refused once and is to be tried again. */
   const isUnconfirmed = (): boolean => refusals > 0 && refusals < REFUSALS_FINAL;
   const giveUpIfHopeless = (): void => {
     const error = troubleOf(state);
-    if (error === undefined || patienceMs() === Infinity || isUnconfirmed()) return;
+    // A delay that the service asked for meanwhile may outlast the patience.
+    const isNext = isUnconfirmed() && state.kind !== "open" && state.untilMs <= now();
+    if (error === undefined || patienceMs() === Infinity || isNext) return;
     if (!error.retryable || now() >= givesUpMs()) throw error;
   };
 

@@ -141,6 +141,17 @@ describe("patience", () => {
     expect(ended).toMatchObject({ code: "service_unreachable" });
   });
 
+  it("ends patience also where a key is to be tried again after an hour", async () => {
+    const gate = patient();
+    const [first, second] = [await gate.enter(signal), await gate.enter(signal)];
+    gate.failed(first, failure({ blame: "key", reason: "unknown key" }));
+    // A probe is on its way, so this is an answer from before.
+    await gate.enter(signal);
+    gate.failed(second, failure({ retryAfterMs: 3_600_000 }));
+    nowMs = 30_000;
+    await expect(gate.enter(signal)).rejects.toMatchObject({ code: "service_unreachable" });
+  });
+
   it("ends patience at once, with the service's words, where a person has to act first", async () => {
     const gate = patient();
     gate.failed(await gate.enter(signal), failure({ reason: "The store is damaged.", hint: "Restore it." }));
