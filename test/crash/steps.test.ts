@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "../e2e/program.ts";
 import { buildPdf, textPage } from "../kb/ingest/extract/pdf-fixture.ts";
-import { NODE_OPTIONS } from "../node-options.ts";
+import { NODE_FLAGS } from "../node-flags.ts";
 import { startBareService } from "./bare-service.ts";
 import { openChance, wholeNumberOf } from "./chance.ts";
 import type { FatalOrders } from "./daemon-process.ts";
@@ -142,7 +142,7 @@ async function agreement(ground: Ground, { lags }: World): Promise<void> {
 
 /** Runs a daemon of its own process until it dies as ordered; false when it brought about agreement instead. */
 async function dies(ground: Ground, world: World, orders: FatalOrders): Promise<boolean> {
-  const child = spawn(process.execPath, [...NODE_OPTIONS, PROCESS, JSON.stringify(orders)], {
+  const child = spawn(process.execPath, [...NODE_FLAGS, PROCESS, JSON.stringify(orders)], {
     stdio: ["ignore", "inherit", "inherit"],
     // The sources are compiled once, not once a death.
     env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), "kbsync-crash-compiled") },

@@ -11,7 +11,7 @@ import { ListAnswer, type ResourceRecord } from "../../src/wire/resource.ts";
 import { SearchAnswer } from "../../src/wire/search.ts";
 import { openAnswerCheck, typeOf } from "../kb/service/answer-check.ts";
 import type { CheckedAnswer, DeclaredApi } from "../kb/service/answer-check.ts";
-import { NODE_OPTIONS } from "../node-options.ts";
+import { NODE_FLAGS } from "../node-flags.ts";
 
 export const repositoryRoot = fileURLToPath(new URL("../..", import.meta.url));
 const program = join(repositoryRoot, "dist", "main.js");
@@ -31,7 +31,7 @@ export async function kbsync(
   args: readonly string[],
   options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
 ): Promise<Ended> {
-  const child = spawn(process.execPath, [...NODE_OPTIONS, program, ...args], {
+  const child = spawn(process.execPath, [...NODE_FLAGS, program, ...args], {
     cwd: options.cwd ?? tmpdir(),
     env: { ...process.env, KBSYNC_LOG: "warn", ...options.env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -56,7 +56,7 @@ export interface Running extends Started {
 
 /** Starts the built program and lets it run. */
 export function startProgram(args: readonly string[], cwd = tmpdir(), env: NodeJS.ProcessEnv = {}): Started {
-  const child = spawn(process.execPath, [...NODE_OPTIONS, program, ...args], {
+  const child = spawn(process.execPath, [...NODE_FLAGS, program, ...args], {
     cwd,
     env: { ...process.env, KBSYNC_LOG: "info", ...env },
     stdio: ["ignore", "pipe", "pipe"],

@@ -4,7 +4,7 @@ import { chmodSync, cpSync, mkdirSync, realpathSync, writeFileSync } from "node:
 import { dirname, join } from "node:path";
 import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { NODE_OPTIONS } from "../node-options.ts";
+import { NODE_FLAGS } from "../node-flags.ts";
 import { shellBlocksOf, shellLinesOf, shownCommands } from "../shown-commands.ts";
 import { agreed, repositoryRoot, type Running, startUp, stop, temporaryFolder, until } from "./program.ts";
 
@@ -232,7 +232,7 @@ beforeAll(async () => {
   const node = process.execPath;
   write(
     "bin/kbsync",
-    `#!/bin/sh\nexec ${node} ${NODE_OPTIONS.join(" ")} ${join(repositoryRoot, "dist/main.js")} "$@"\n`,
+    `#!/bin/sh\nexec ${node} ${NODE_FLAGS.join(" ")} ${join(repositoryRoot, "dist/main.js")} "$@"\n`,
     0o755,
   );
   write("bin/sudo", '#!/bin/sh\nexec "$@"\n', 0o755);

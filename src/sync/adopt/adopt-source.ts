@@ -162,6 +162,7 @@ async function conclude(
     missing: missing.length,
     approvedRows,
     hasFollowed,
+    // What is missing or differs again and again was put in question the first time.
     hasNews:
       hasFollowed || confirmed + matches.length > 0 || unmatched.some(({ state }) => state !== "unsure"),
     lost: lost ?? null,

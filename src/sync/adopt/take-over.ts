@@ -77,8 +77,8 @@ export async function takeOver(
     for (const { file, resource } of ofRows) reportCompared(context, source, file.path, resource.docId);
   }
   // A row gives up its resource before another file takes that. It may be that of a file that cannot be read now.
-  const unseen = unreadable.length > 0 ? released.map(({ docId }) => docId) : [];
-  const givenUp = new Set([...matches.map(({ resource }) => resource.docId), ...unseen]);
+  const givenUp = new Set(matches.map(({ resource }) => resource.docId));
+  if (unreadable.length > 0) for (const { docId } of released) givenUp.add(docId);
   const ofFiles = matches
     .filter((match) => !ofRows.has(match))
     .sort((a, b) => Number(b.file.hasOther) - Number(a.file.hasOther));
@@ -97,7 +97,7 @@ export async function takeOver(
 
 /**
  * Runs inside a group commit. `isFreed`: the row that owned the resource was just removed. A doubt may still name it.
- * `givenUp`: resources that other files receive.
+ * `givenUp`: resources that other files receive, or may have.
  */
 function adopt(
   { ledger }: ActionContext,

@@ -100,13 +100,13 @@ export function openPacer(options: PacerOptions): Pacer {
     const ms = patienceMs();
     return failingSinceMs + (unreached && ms !== Infinity ? Math.min(ms, UNREACHED_PATIENCE_MS) : ms);
   };
-  /** Whether the key was refused once and is to be tried again. */
+  /** Whether the service refused the key only once so far: the next try decides. */
   const isUnconfirmed = (): boolean => refusals > 0 && refusals < REFUSALS_FINAL;
   const giveUpIfHopeless = (): void => {
     const error = troubleOf(state);
+    if (state.kind === "open" || error === undefined || patienceMs() === Infinity) return;
     // A delay that the service asked for meanwhile may outlast the patience.
-    const isNext = isUnconfirmed() && state.kind !== "open" && state.untilMs <= now();
-    if (error === undefined || patienceMs() === Infinity || isNext) return;
+    if (isUnconfirmed() && state.untilMs <= now()) return;
     if (!error.retryable || now() >= givesUpMs()) throw error;
   };
 

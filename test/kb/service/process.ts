@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { NODE_OPTIONS } from "../../node-options.ts";
+import { NODE_FLAGS } from "../../node-flags.ts";
 import type { Script } from "../../../src/kb/store/postgres/database/schema.ts";
 
 const PROGRAM = fileURLToPath(new URL("./process-main.ts", import.meta.url));
@@ -48,7 +48,7 @@ export function launchProcess(
   options: ProcessOptions,
   spawning?: { readonly detached?: boolean; readonly stdio?: "ignore" },
 ): ChildProcess {
-  return spawn(process.execPath, [...NODE_OPTIONS, PROGRAM, JSON.stringify(options)], {
+  return spawn(process.execPath, [...NODE_FLAGS, PROGRAM, JSON.stringify(options)], {
     stdio: ["ignore", "pipe", "inherit"],
     ...spawning,
   });

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { request } from "undici";
 import { vi } from "vitest";
 import { z } from "zod";
-import { NODE_OPTIONS } from "../../../node-options.ts";
+import { NODE_FLAGS } from "../../../node-flags.ts";
 
 /** Longest wait for a program, in milliseconds; far more than it takes, for slow machines. */
 export const WAIT_MS = 60_000;
@@ -77,7 +77,7 @@ export function newSite(database: string): Site {
   );
   const started: ChildProcess[] = [];
   const begin = (args: readonly string[], level: string) => {
-    const child = spawn(process.execPath, [...NODE_OPTIONS, main, ...args, "--config", config], {
+    const child = spawn(process.execPath, [...NODE_FLAGS, main, ...args, "--config", config], {
       cwd: folder,
       env: { ...process.env, KBSYNC_LOG: level, XDG_RUNTIME_DIR: folder },
       stdio: ["ignore", "pipe", "pipe"],
