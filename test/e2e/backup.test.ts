@@ -83,7 +83,7 @@ it("a restored older state is brought to agreement with the folder, and nothing 
   rmSync(join(docs, "note-10.md"));
   renameSync(join(docs, "note-20.md"), join(docs, "moved.md"));
   const waited = await run("wait");
-  expect(waited.code).toBe(0);
+  expect([waited.code, waited.stdout]).toEqual([0, ""]);
   await stop(up);
   write("note-30.md", "# Note 30\n\nChanged while nothing ran.\n");
   for (const from of [late, early]) {

@@ -104,7 +104,7 @@ export async function startEmbeddedService(
     const key = await ownKey(service, state, log);
     ownKeyHash = hashKey(key);
     const { url } = await service.start();
-    writeServiceAddress(state, url);
+    writeServiceAddress(state, url, options.daemon !== undefined);
     return {
       apiUrl: url,
       dbUrl: url,
