@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { KbsyncError } from "../lib/failure.ts";
+import { pagesOf } from "../lib/pages.ts";
 import { OWNER_CHARS_MAX } from "../wire/constants.ts";
 import { OWNERS_MAX } from "../wire/owners.ts";
 import type { Reached } from "./caller.ts";
@@ -62,20 +63,13 @@ async function sourcesOf(
   signal: AbortSignal,
 ): Promise<readonly McpSource[]> {
   const found: McpSource[] = [];
-  const read = new Set<string>();
-  for (let cursor: string | undefined; ;) {
-    const page = await listSources(reached, files, { limit: OWNERS_MAX, cursor }, signal);
-    found.push(...page.sources.filter(({ owner_id: own }) => own === owner));
-    if (page.nextCursor === null) return found;
-    cursor = page.nextCursor;
-    if (read.has(cursor)) {
-      throw new KbsyncError("the service's list of owners has no end", {
-        code: "service_refused",
-        hint: "Nothing was erased. The list returned the same cursor twice.",
-      });
-    }
-    read.add(cursor);
-  }
+  const pages = pagesOf({
+    what: "list of owners",
+    read: async (cursor) => listSources(reached, files, { limit: OWNERS_MAX, cursor }, signal),
+    next: ({ nextCursor }) => nextCursor,
+  });
+  for await (const { sources } of pages) found.push(...sources.filter((each) => each.owner_id === owner));
+  return found;
 }
 
 /** Throws for documents of files that would be sent again: of a folder of this machine, or of another one's. */

@@ -2,8 +2,9 @@ import { setTimeout } from "node:timers/promises";
 import type { Command } from "commander";
 import { loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
+import { pagesOf } from "../../lib/pages.ts";
 import { type KnowledgeService, openServiceConnections } from "../../mcp/service.ts";
-import { type Change, CHANGES_MAX, NOW } from "../../wire/changes.ts";
+import { type Change, type ChangesAnswer, CHANGES_MAX, NOW } from "../../wire/changes.ts";
 import { reachService } from "../compose/reached-service.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../terminal/log.ts";
@@ -16,6 +17,8 @@ interface ChangesOptions extends CommonOptions {
   readonly follow?: boolean;
   readonly json?: boolean;
 }
+
+type ChangesPage = ChangesAnswer["data"];
 
 /** Time after which a broken stream is opened again. */
 const AGAIN_MS = 1000;
@@ -61,15 +64,18 @@ async function printStored(
   print: (change: Change) => void,
   signal: AbortSignal,
 ): Promise<string> {
-  let cursor = start;
-  for (;;) {
+  const read = async (cursor: string | undefined): Promise<ChangesPage> => {
     const page = await service.changes({ cursor, limit: CHANGES_MAX }, signal);
-    if (page === undefined)
-      throw new KbsyncError("the service has no feed of changes", { code: "service_refused" });
-    for (const change of page.changes) print(change);
-    cursor = page.cursor;
-    if (!page.more) return cursor;
+    if (page !== undefined) return page;
+    throw new KbsyncError("the service has no feed of changes", { code: "service_refused" });
+  };
+  const next = ({ more, cursor }: ChangesPage): string | undefined => (more ? cursor : undefined);
+  let end = "";
+  for await (const { changes, cursor } of pagesOf({ what: "feed of changes", read, next, start })) {
+    for (const change of changes) print(change);
+    end = cursor;
   }
+  return end;
 }
 
 /** Prints later changes until the signal aborts. Waits for a service that restarts. */

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
+import { pagesOf } from "../../lib/pages.ts";
 import { type KnowledgeService, openServiceConnections } from "../../mcp/service.ts";
 import { searchScopes } from "../../sync/operator/search.ts";
 import type { Facet } from "../../wire/facets.ts";
@@ -81,14 +82,16 @@ async function allFacets(
   signal: AbortSignal,
 ): Promise<readonly Facet[]> {
   const facets: Facet[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await service.facets({ ...query, cursor }, signal);
-    if (page === undefined)
+  const pages = pagesOf({
+    what: "list of metadata",
+    read: async (cursor) => {
+      const page = await service.facets({ ...query, cursor }, signal);
+      if (page !== undefined) return page;
       throw new KbsyncError("the service does not list metadata", { code: "service_refused" });
-    facets.push(...page.facets);
-    cursor = page.nextCursor ?? undefined;
-  } while (cursor !== undefined);
+    },
+    next: ({ nextCursor }) => nextCursor,
+  });
+  for await (const page of pages) facets.push(...page.facets);
   return facets;
 }
 
