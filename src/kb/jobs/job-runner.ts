@@ -4,7 +4,7 @@ import { openLoop, type Loop } from "../queue/loop.ts";
 import type { QueuedJob } from "../queue/queue.ts";
 import { openJobSchedule } from "./job-schedule.ts";
 import { WaitLimitReached, openJobSlots, type JobSlot, type WaitReservation } from "./job-slots.ts";
-import { firstJob, runJob } from "./job.ts";
+import { nextJob, runJob } from "./job.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 
 /** Most bytes of request bodies in memory at once. A job with a longer body runs alone. */
@@ -45,7 +45,7 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
       if (signal.aborted) return undefined;
       const outcome = await runJob(kb, job, slot);
       if (outcome instanceof WaitLimitReached) return outcome;
-      return outcome !== "over" || schedule.hasMore(job) ? await firstJob(kb, job.line) : undefined;
+      return outcome !== "over" || schedule.hasMore(job) ? await nextJob(kb, job, outcome) : undefined;
     };
     let next: QueuedJob | WaitLimitReached | undefined = job;
     try {

@@ -5,7 +5,7 @@ import type { WhileWaiting } from "../ingest/extract/extract.ts";
 import type { ResourceKey } from "../store/resources.ts";
 import { isExhausted } from "../queue/admission.ts";
 import { jobKey } from "../queue/waits.ts";
-import type { Lease, LeasedJob, QueuedJob, WaitingJob } from "../queue/queue.ts";
+import { type Lease, type LeasedJob, LOCKED_MS, type QueuedJob, type WaitingJob } from "../queue/queue.ts";
 import { WaitLimitReached } from "./job-slots.ts";
 import { requesterOf, nowIso, type KnowledgeBase, type WhileFetching } from "../resources/knowledge-base.ts";
 import type { JobBody } from "../resources/new-job.ts";
@@ -22,15 +22,20 @@ const ELSEWHERE_MS = 30_000;
 const ELSEWHERE_PAUSE_MS = 100;
 
 /**
- * Runs a job of a resource; the caller holds the resource's turn. The resource's state records a failure. `again`: the job
- * waits; `elsewhere`: it is gone, or belongs to another process; read the first job of its line. `whileWaiting` wraps the job's waits: a crash during one
- * does not count against the job. After `WaitLimitReached` the job has done nothing. Throws when the store fails.
+ * How a job ended. `again`: it waits; `elsewhere`: it is gone, or another process works on it: read the first job of its line. After
+ * `WaitLimitReached` it has done nothing.
+ */
+type JobOutcome = "over" | "again" | "elsewhere" | WaitLimitReached;
+
+/**
+ * Runs a job of a resource; the caller holds the resource's turn. The resource's state records a failure. `whileWaiting` wraps the
+ * job's waits: a crash during one does not count against the job. Throws when the store fails.
  */
 export async function runJob(
   kb: KnowledgeBase,
   { number, crashes }: WaitingJob,
   { whileWaiting, isEarly = false }: { readonly whileWaiting?: WhileWaiting; readonly isEarly?: boolean },
-): Promise<"over" | "again" | "elsewhere" | WaitLimitReached> {
+): Promise<JobOutcome> {
   const job = await kb.leases.take(number, isEarly);
   if (job === undefined) return "elsewhere";
   const outcome =
@@ -134,8 +139,22 @@ export async function finishJobs(kb: KnowledgeBase, at: ResourceKey): Promise<vo
   }
 }
 
+/**
+ * Reads the first job of a resource after one of its jobs ended with `outcome`. It may be the same one, locked by a transaction for
+ * minutes. That looks free if its lease has ended, so it is due after a pause.
+ */
+export async function nextJob(
+  kb: KnowledgeBase,
+  { number, line }: QueuedJob,
+  outcome: Exclude<JobOutcome, WaitLimitReached>,
+): Promise<QueuedJob | undefined> {
+  const first = await firstJob(kb, line);
+  if (outcome !== "elsewhere" || first?.number !== number) return first;
+  return { ...first, dueMs: Math.max(first.dueMs, kb.steadyMs() + LOCKED_MS) };
+}
+
 /** Reads the first job of a resource. */
-export function firstJob(kb: KnowledgeBase, line: string): Promise<QueuedJob | undefined> {
+function firstJob(kb: KnowledgeBase, line: string): Promise<QueuedJob | undefined> {
   return kb.queue.first({ queue: "ingest", line, nowMs: kb.steadyMs() });
 }
 

@@ -59,6 +59,8 @@ export const IN_ORDER: Readonly<Record<QueueName, boolean>> = {
   webhook: false,
 };
 
+/** Wait before a due job is tried again that another transaction had locked. */
+export const LOCKED_MS = 1000;
 /** Duration of a lease that is not renewed. A worker renews three times in this time. */
 export const LEASE_MS = 60_000;
 

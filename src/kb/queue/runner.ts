@@ -1,6 +1,6 @@
 import type { Leases } from "./leases.ts";
 import { openLoop, type Loop } from "./loop.ts";
-import type { LeasedJob, Queue, QueueName, WaitingJob } from "./queue.ts";
+import { type LeasedJob, LOCKED_MS, type Queue, type QueueName, type WaitingJob } from "./queue.ts";
 
 /** The dependencies of a runner for one queue. */
 export interface RunnerParts {
@@ -29,22 +29,27 @@ export function openRunner({ queue, name, leases, nowMs, choose, work, ...parts 
   const park = (job: WaitingJob, ms: number): void => {
     parked.set(job.number, { job, dueMs: nowMs() + ms });
   };
+  const locked = openLockedJobs(nowMs);
   return openLoop<WaitingJob>({
     find: async (running) => {
       const found = await queue.due({ queue: name, nowMs: nowMs(), perLine: parts.perLine });
       const numbers = new Set(running.map(({ number }) => number));
       const ready = [...parked.values()].filter(({ dueMs }) => dueMs <= nowMs());
-      const free = found.filter(({ number }) => !numbers.has(number) && !parked.has(number));
+      const free = locked.unlocked(found).filter(({ number }) => !numbers.has(number) && !parked.has(number));
       const jobs = choose([...ready.map(({ job }) => job), ...free], running);
       const parkedMs = [...parked.values()].map(({ dueMs }) => dueMs).filter((dueMs) => dueMs > nowMs());
-      const nextMs = Math.min((await queue.nextDueMs(name, nowMs())) ?? Infinity, ...parkedMs);
+      const nextDueMs = (await queue.nextDueMs(name, nowMs())) ?? Infinity;
+      const nextMs = Math.min(nextDueMs, ...parkedMs, ...locked.times());
       return { jobs, nextMs: nextMs - nowMs() };
     },
     run: async (job, signal) => {
       parked.delete(job.number);
       try {
         const leased = await leases.take(job.number);
-        if (leased === undefined) return;
+        if (leased === undefined) {
+          locked.add(job.number);
+          return;
+        }
         const againInMs = await work(leased, signal);
         if (againInMs === undefined) leases.drop(job.number);
         else {
@@ -60,6 +65,27 @@ export function openRunner({ queue, name, leases, nowMs, choose, work, ...parts 
     },
     onProblem: parts.onProblem,
   });
+}
+
+/** Due jobs that could not be leased, because another transaction had locked them. They are tried again after a pause. */
+function openLockedJobs(nowMs: () => number): {
+  add(number: number): void;
+  /** Returns the due jobs that may be tried. */
+  unlocked(due: readonly WaitingJob[]): readonly WaitingJob[];
+  /** When the jobs are tried again. */
+  times(): Iterable<number>;
+} {
+  const againMs = new Map<number, number>();
+  return {
+    add: (number) => void againMs.set(number, nowMs() + LOCKED_MS),
+    unlocked: (due) => {
+      const numbers = new Set(due.map(({ number }) => number));
+      for (const [number, atMs] of againMs)
+        if (atMs <= nowMs() || !numbers.has(number)) againMs.delete(number);
+      return due.filter(({ number }) => !againMs.has(number));
+    },
+    times: () => againMs.values(),
+  };
 }
 
 /** Orders jobs so that keys take turns: keys with fewer running jobs go first, then by number. Pure. */

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import type { WaitingJob } from "../../../src/kb/queue/queue.ts";
 import { openLeases, type Leases } from "../../../src/kb/queue/leases.ts";
@@ -97,6 +98,33 @@ it("renews the lease of a job that waits in memory, and runs it again", async ()
   await vi.waitFor(() => expect(runs).toBe(1), WAIT);
   expect(await storeAt(1).queue.due({ queue: "chat", nowMs: Date.now(), perLine: 1 })).toEqual([]);
   await vi.waitFor(() => expect(runs).toBe(2), WAIT);
+});
+
+it("tries a due job that another transaction has locked again after a pause, not at once", async () => {
+  const { queue } = storeAt(0);
+  let tries = 0;
+  let isLocked = true;
+  let runs = 0;
+  const leases: Leases = {
+    ...openLeases(queue, "worker 0", Date.now, () => undefined),
+    take: async (number) => {
+      tries += 1;
+      return isLocked ? undefined : queue.lease({ number, worker: "worker 0", nowMs: Date.now() });
+    },
+  };
+  opened.push(leases);
+  const work = async (job: Parameters<RunnerParts["work"]>[0]): Promise<undefined> => {
+    runs += 1;
+    await queue.complete(job);
+    return undefined;
+  };
+  await put(1);
+  open(0, work, { leases }).wake();
+  await vi.waitFor(() => expect(tries).toBe(1), WAIT);
+  await sleep(300);
+  expect(tries).toBe(1);
+  isLocked = false;
+  await vi.waitFor(() => expect(runs).toBe(1), WAIT);
 });
 
 it("hands an aborted job to the next process without counting a crash", async () => {

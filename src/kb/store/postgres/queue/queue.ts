@@ -223,10 +223,14 @@ function leasesOn(tx: Transaction): Pick<Queue, "lease" | "renew" | "release" | 
         { ...request, isEarly, inOrder: QUEUES_IN_ORDER },
       ),
     renew: async ({ leases, worker, nowMs, isWorking }: Renewal) => {
+      // A job that another transaction is ending is not waited for, because the other leases would end meanwhile.
       const renewed = await tx.all<{ number: number }>(
-        `UPDATE job SET leased_until_ms = @nowMs::bigint + ${LEASE_MS}, is_working = @isWorking
-        FROM unnest(@numbers::bigint[], @tokens::bigint[]) AS lease (number, token)
-        WHERE job.number = lease.number AND job.token = lease.token AND worker = @worker RETURNING job.number`,
+        `WITH own AS (
+          SELECT job.number FROM job
+          JOIN unnest(@numbers::bigint[], @tokens::bigint[]) AS lease (number, token) USING (number, token)
+          WHERE worker = @worker FOR UPDATE OF job SKIP LOCKED)
+        UPDATE job SET leased_until_ms = @nowMs::bigint + ${LEASE_MS}, is_working = @isWorking
+        FROM own WHERE job.number = own.number RETURNING job.number`,
         {
           nowMs,
           worker,

@@ -23,7 +23,7 @@ describe.skipIf(isSkipped())("PostgreSQL", () => {
   });
 });
 
-describe.skipIf(isSkipped())("a job whose transaction commits late", () => {
+describe.skipIf(isSkipped())("a job in a transaction", () => {
   let database: Database;
   let store: Store;
   let accountId: string;
@@ -72,5 +72,29 @@ describe.skipIf(isSkipped())("a job whose transaction commits late", () => {
     expect(await store.queue.lease({ number: first?.number ?? 0, worker: "one", nowMs: NOW })).toMatchObject({
       name: "late",
     });
+  });
+
+  it("a lease is renewed while the transaction of another job of its worker has locked that one", async () => {
+    for (const line of ["d", "e"]) await store.queue.put(job(line, line));
+    const due = await store.queue.due({ queue: "chat", nowMs: NOW, perLine: 1 });
+    const numbers = due.filter(({ line }) => "de".includes(line)).map(({ number }) => number);
+    const leases = [];
+    for (const number of numbers) {
+      const leased = await store.queue.lease({ number, worker: "two", nowMs: NOW });
+      leases.push({ number, token: leased?.token ?? 0 });
+    }
+    const mayCommit = Promise.withResolvers<void>();
+    const isLocked = Promise.withResolvers<void>();
+    const writing = database.run("write", "", async (tx) => {
+      await tx.run("SELECT 1 FROM job WHERE number = @number FOR UPDATE", { number: numbers[0] ?? 0 });
+      isLocked.resolve();
+      await mayCommit.promise;
+    });
+    await isLocked.promise;
+    const renewal = { worker: "two", leases, isWorking: true, nowMs: NOW + 1 };
+    expect(await store.queue.renew(renewal)).toEqual([numbers[1]]);
+    mayCommit.resolve();
+    await writing;
+    expect(new Set(await store.queue.renew(renewal))).toEqual(new Set(numbers));
   });
 });
