@@ -7,6 +7,7 @@ import type { Control } from "../../sync/control/server.ts";
 import type { Daemon } from "../../sync/daemon.ts";
 import type { ProgressSample } from "../../system/progress.ts";
 import { openConfiguredDaemon } from "../compose/configured-daemon.ts";
+import type { ReachedService } from "../compose/embedded-service.ts";
 import { openPlanning } from "../compose/plan-pass.ts";
 import type { DaemonBridge } from "../compose/daemon-bridge.ts";
 import type { Context } from "../output/context.ts";
@@ -109,7 +110,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
       const unit = watchUnit(current.config.sources, context.env);
       supervisor.watch(supervisedDaemon(daemon, current, run.samples));
       const signal = AbortSignal.any([context.signal, reloads.signal(), unit.signal]);
-      await runReachable(daemon, run, program, signal).finally(() => unit.stop());
+      await runReachable(daemon, current, run, program, signal).finally(() => unit.stop());
       if (unit.problem() !== undefined) throw unit.problem();
       const next = reloads.take();
       if (next === undefined || context.signal.aborted) break;
@@ -154,6 +155,7 @@ function openPlans({ state, log }: DaemonRun, ground: () => Ground): DaemonProgr
 /** Runs one daemon, which the other commands reach meanwhile. */
 async function runReachable(
   daemon: Daemon,
+  { service }: Ground,
   { context, state, log, bridge }: DaemonRun,
   program: RunProgram,
   signal: AbortSignal,
@@ -167,6 +169,7 @@ async function runReachable(
   const closeControl = (): void => void control?.close();
   signal.addEventListener("abort", closeControl, { once: true });
   try {
+    await publish(service, daemon);
     // The run opens the sources first, so that removed folders are known to be removed.
     await Promise.all([
       daemon.run({ signal }),
@@ -176,6 +179,16 @@ async function runReachable(
     ended.abort();
     signal.removeEventListener("abort", closeControl);
     await control?.close();
+  }
+}
+
+/** Writes the service's address now that commands reach the daemon: a script that finds the one finds the other. */
+async function publish(service: ReachedService, daemon: Daemon): Promise<void> {
+  try {
+    service.publish?.();
+  } catch (error) {
+    await daemon.close();
+    throw error;
   }
 }
 

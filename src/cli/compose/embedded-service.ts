@@ -47,6 +47,8 @@ export interface ReachedService {
   readonly readSources?: (sources: Config["sources"]) => void;
   /** Lets a service in this process ask its daemon about the folders; undefined: there is none. */
   readonly readFolders?: (ask: AskFolders | undefined) => void;
+  /** Writes the address of a service with a daemon for the other commands; undefined: it is written already. */
+  readonly publish?: () => void;
   /** Closes a service that this process started. Requests in flight may take `withinMs`, by default ten seconds. */
   close(withinMs?: number): Promise<void>;
 }
@@ -56,14 +58,14 @@ const CONSOLE_FOLDER = packagePath("dist/console");
 
 /** Settings of the service that the program starts. */
 export interface StartOptions {
-  /** The operations of a daemon in this process. */
+  /** The operations of a daemon in this process. The caller publishes the service's address once the daemon is reachable. */
   readonly daemon?: DaemonHandlers;
   /** Waits for a database that does not answer until this signal, instead of failing. */
   readonly waitUntil?: AbortSignal;
 }
 
 /**
- * Starts the embedded service with the key of the state folder, and writes its address there. Throws `state_locked` if
+ * Starts the embedded service with the key of the state folder, and writes its address there unless it has a daemon. Throws `state_locked` if
  * another process serves from the folder, the errors of `openConfiguredStore`, and those of listening.
  */
 export async function startEmbeddedService(
@@ -104,7 +106,8 @@ export async function startEmbeddedService(
     const key = await ownKey(service, state, log);
     ownKeyHash = hashKey(key);
     const { url } = await service.start();
-    writeServiceAddress(state, url, options.daemon !== undefined);
+    const publish = (): void => writeServiceAddress(state, url);
+    if (options.daemon === undefined) publish();
     return {
       apiUrl: url,
       dbUrl: url,
@@ -115,6 +118,7 @@ export async function startEmbeddedService(
       probe: () => opened.probe(),
       readSources: (now) => (sources = now),
       readFolders: (ask) => (askFolders = ask),
+      ...(options.daemon !== undefined && { publish }),
       close,
     };
   } catch (error) {

@@ -1,5 +1,4 @@
 import { resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { type Config, loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { askDaemon, type AskOptions } from "../../sync/control/client.ts";
@@ -17,7 +16,6 @@ import type { AnswerOf, DaemonOperation, RequestOf } from "../../wire/daemon.ts"
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 import { readableLookup, rememberedFolders } from "./sources.ts";
-import { isDaemonExpected, stateFolder } from "./state-folder.ts";
 import { isOnDisk, locatePath } from "./typed-path.ts";
 
 /** Runs the operations of a command, by the daemon of its state folder or on the ledger. */
@@ -27,7 +25,7 @@ export interface Operator {
   sources(): readonly WatchedSource[];
   /** The absolute path that a person means; see `locatePath`. */
   locate(typed: string): string;
-  /** Undefined: no daemon runs on the state folder. Waits up to 10 s for that of a `kbsync up` that is starting. */
+  /** Undefined: no daemon runs on the state folder. */
   ask<N extends DaemonOperation>(
     name: N,
     request: RequestOf<N>,
@@ -48,23 +46,12 @@ export interface Operator {
   ): Promise<{ readonly answer: AnswerOf<N>; readonly isLive: boolean } | undefined>;
 }
 
-/** Longest wait for a daemon that starts or that a new configuration replaces, and the poll interval. */
-const START_MS = 10_000;
-const POLL_MS = 50;
-
 /** Loads the configuration for a command that talks to the daemon. Throws what loading throws. */
 export function openOperator(context: Context, options: CommonOptions): Operator {
   const config = loadConfig(configRequest(context, options));
   const { stateDir } = config;
-  const { signal } = context;
-  const ask: Operator["ask"] = async (name, request, onLine) => {
-    for (let waitedMs = 0; ; waitedMs += POLL_MS) {
-      const answer = await askDaemon(stateDir, name, request, { signal, ...(onLine && { onLine }) });
-      if (answer !== undefined || waitedMs >= START_MS || !isDaemonExpected(stateFolder(stateDir)))
-        return answer;
-      await sleep(POLL_MS, undefined, { signal });
-    }
-  };
+  const ask: Operator["ask"] = (name, request, onLine) =>
+    askDaemon(stateDir, name, request, { signal: context.signal, ...(onLine !== undefined && { onLine }) });
   // `kbsync up FOLDER` leaves sources that no configuration names.
   const sources = (): readonly WatchedSource[] => {
     const configured = new Set(config.sources.map(({ absolutePath }) => absolutePath));

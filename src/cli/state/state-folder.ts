@@ -6,7 +6,6 @@ import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { stateUnusable } from "../../lib/folder-lock.ts";
 import { shortageAt } from "../../lib/full-disk.ts";
 import { closeToOthers, isOpenToOthers } from "../../lib/private-path.ts";
-import { isAlive } from "../../lib/process-alive.ts";
 import { finishRestore } from "./pending-restore.ts";
 
 /** The paths in a state folder. */
@@ -160,18 +159,12 @@ export function writeKeyFile(state: StateFolder, key: string): void {
   writeStateFile(state.keyFile, `${key}\n`);
 }
 
-const ServiceAddress = z.object({
-  url: z.string(),
-  pid: z.int(),
-  /** Whether its process runs a daemon too. */
-  hasDaemon: z.boolean().default(false),
-});
+const ServiceAddress = z.object({ url: z.string(), pid: z.int() });
 export type ServiceAddress = z.infer<typeof ServiceAddress>;
 
 /** Writes the address of this process's service for the other commands. */
-export function writeServiceAddress(state: StateFolder, url: string, hasDaemon: boolean): void {
-  const address: ServiceAddress = { url, pid: process.pid, hasDaemon };
-  writeStateFile(state.addressFile, `${JSON.stringify(address)}\n`);
+export function writeServiceAddress(state: StateFolder, url: string): void {
+  writeStateFile(state.addressFile, `${JSON.stringify({ url, pid: process.pid })}\n`);
 }
 
 /** The address that the last service wrote. It may no longer run. */
@@ -181,12 +174,6 @@ export function readServiceAddress(state: StateFolder): ServiceAddress | undefin
   } catch {
     return undefined; // none was written, or a crash truncated it: then no service is known
   }
-}
-
-/** Reports whether a service with a daemon runs. The daemon starts after the service, so it may not be reachable yet. */
-export function isDaemonExpected(state: StateFolder): boolean {
-  const address = readServiceAddress(state);
-  return address?.hasDaemon === true && isAlive(address.pid);
 }
 
 /** Removes the address of this process's service. */

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -81,6 +81,22 @@ describe("up", () => {
     await expect.poll(ask, { timeout: 15_000 }).toContain("three hundred");
     stopping.abort();
     await running;
+  });
+
+  it("writes its service's address once commands reach its daemon", async () => {
+    source("ships", "# Ships\n");
+    configure("ships");
+    const isThere = (name: string): boolean => existsSync(join(folder, "state", name));
+    let isReachable: boolean | undefined;
+    const watching = setInterval(() => {
+      if (isThere("service.json")) isReachable ??= isThere("control.sock");
+    }, 1);
+    const running = run(["up"]);
+    await expect.poll(() => isReachable, { timeout: 15_000 }).toBe(true);
+    clearInterval(watching);
+    stopping.abort();
+    await running;
+    expect(isThere("service.json")).toBe(false);
   });
 
   it("reports a stop during the start as STOPPING, and never READY", async () => {

@@ -110,8 +110,8 @@ it.each([
 
 it("remembers where the service of this process answers, and forgets it", () => {
   expect(readServiceAddress(state)).toBeUndefined();
-  writeServiceAddress(state, "http://127.0.0.1:1", true);
-  expect(readServiceAddress(state)).toEqual({ url: "http://127.0.0.1:1", pid: process.pid, hasDaemon: true });
+  writeServiceAddress(state, "http://127.0.0.1:1");
+  expect(readServiceAddress(state)).toEqual({ url: "http://127.0.0.1:1", pid: process.pid });
   forgetServiceAddress(state);
   expect(readServiceAddress(state)).toBeUndefined();
   writeFileSync(state.addressFile, "{ half");
@@ -137,7 +137,7 @@ describe("reports an unusable state folder with its path and a hint", () => {
   it("reports an unusable state folder where the key and the address cannot be written", () => {
     rmSync(state.path, { recursive: true });
     expect(() => ensureKey(state, () => "kb_one")).toThrow(unusable(state.keyFile));
-    expect(() => writeServiceAddress(state, "http://127.0.0.1:1", true)).toThrow(unusable(state.addressFile));
+    expect(() => writeServiceAddress(state, "http://127.0.0.1:1")).toThrow(unusable(state.addressFile));
   });
 
   it("reports an unusable state folder where the pid cannot be written, and releases the lock", () => {
