@@ -1,4 +1,4 @@
-import { LEASE_MS, type Lease, type LeasedJob, type Queue } from "./queue.ts";
+import { LEASE_MS, type Lease, type LeasedJob, type Queue, type Renewal } from "./queue.ts";
 
 /** The leases that this process holds. They are renewed until dropped. */
 export interface Leases {
@@ -22,14 +22,20 @@ export function openLeases(
   onProblem: (error: unknown) => void,
 ): Leases {
   const held = new Map<number, { readonly lease: Lease; isWorking: boolean }>();
-  const renew = async (leases: readonly Lease[], isWorking: boolean): Promise<void> => {
-    if (leases.length > 0) await queue.renew({ worker, leases, isWorking, nowMs: nowMs() });
+  const renew = async (
+    leases: readonly Lease[],
+    isWorking: boolean,
+    how: Pick<Renewal, "skipsLocked"> = {},
+  ): Promise<void> => {
+    if (leases.length > 0) await queue.renew({ worker, leases, isWorking, nowMs: nowMs(), ...how });
   };
   const renewAll = async (): Promise<void> => {
     for (const isWorking of [true, false])
       await renew(
         [...held.values()].filter((each) => each.isWorking === isWorking).map(({ lease }) => lease),
         isWorking,
+        // The other leases would end while this waits for the transaction of one job.
+        { skipsLocked: true },
       );
   };
   const timer = setInterval(() => void renewAll().catch(onProblem), LEASE_MS / 3).unref();
@@ -40,7 +46,9 @@ export function openLeases(
   return {
     take: async (number, isEarly = false) => {
       const job = await queue.lease({ number, worker, nowMs: nowMs(), isEarly });
-      if (job !== undefined) held.set(number, { lease: { number, token: job.token }, isWorking: true });
+      // One that this process held and does not get is locked, or gone. Renewed further, its lease would keep it from all processes.
+      if (job === undefined) held.delete(number);
+      else held.set(number, { lease: { number, token: job.token }, isWorking: true });
       return job;
     },
     note,

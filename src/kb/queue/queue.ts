@@ -37,7 +37,7 @@ export interface Queue {
   fail(lease: Lease, problem: string): Promise<boolean>;
   /** Removes up to `limit` dead letters of jobs put before `beforeMs`. Returns how many. */
   purgeDead(queue: QueueName, beforeMs: number, limit: number): Promise<number>;
-  /** Ends the leases of a worker that stops. No job's crash count grows. */
+  /** Ends the leases of a worker that stops, except of jobs that a transaction has locked. No job's crash count grows. */
   release(worker: string): Promise<void>;
   /**
    * Prepares the queue when a worker starts. Ends waits that began in the future: the clock was set back since. `isAlone`: also
@@ -59,7 +59,7 @@ export const IN_ORDER: Readonly<Record<QueueName, boolean>> = {
   webhook: false,
 };
 
-/** Wait before a due job is tried again that another transaction had locked. */
+/** Wait before a due job is tried again that could not be leased: another transaction may have locked it. */
 export const LOCKED_MS = 1000;
 /** Duration of a lease that is not renewed. A worker renews three times in this time. */
 export const LEASE_MS = 60_000;
@@ -150,6 +150,8 @@ export interface Renewal {
   readonly leases: readonly Lease[];
   readonly isWorking: boolean;
   readonly nowMs: number;
+  /** Leaves out jobs that another transaction has locked, rather than wait for it. Default: false. */
+  readonly skipsLocked?: boolean;
 }
 
 export interface Wait {

@@ -67,7 +67,7 @@ export function openRunner({ queue, name, leases, nowMs, choose, work, ...parts 
   });
 }
 
-/** Due jobs that could not be leased, because another transaction had locked them. They are tried again after a pause. */
+/** Due jobs that could not be leased, for example because another transaction had locked them. They are tried again after a pause. */
 function openLockedJobs(nowMs: () => number): {
   add(number: number): void;
   /** Returns the due jobs that may be tried. */

@@ -9,20 +9,21 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
+const jobOf = (number: number): LeasedJob => ({
+  number,
+  token: 7,
+  accountId: "a",
+  line: "",
+  name: "",
+  body: "{}",
+  createdMs: 0,
+  attempts: 0,
+  crashes: 0,
+});
+
 it("renews held leases until they are dropped, with their working state, and hands jobs back at the close", async () => {
   const renewed: string[] = [];
   const released: string[] = [];
-  const jobOf = (number: number): LeasedJob => ({
-    number,
-    token: 7,
-    accountId: "a",
-    line: "",
-    name: "",
-    body: "{}",
-    createdMs: 0,
-    attempts: 0,
-    crashes: 0,
-  });
   const queue: Pick<Queue, "lease" | "renew" | "release"> = {
     lease: async ({ number }) => (number === 4 ? undefined : jobOf(number)),
     renew: async ({ leases, isWorking }) => {
@@ -51,17 +52,7 @@ it("renews a third of a lease's time after the last renewal, and reports a renew
   const failures: unknown[] = [];
   let renewals = 0;
   const queue: Pick<Queue, "lease" | "renew" | "release"> = {
-    lease: async ({ number }) => ({
-      number,
-      token: 1,
-      accountId: "a",
-      line: "",
-      name: "",
-      body: "{}",
-      createdMs: 0,
-      attempts: 0,
-      crashes: 0,
-    }),
+    lease: async ({ number }) => jobOf(number),
     renew: async () => {
       renewals += 1;
       if (renewals === 2) throw failure;
@@ -79,5 +70,25 @@ it("renews a third of a lease's time after the last renewal, and reports a renew
   expect(renewals).toBe(1);
   await vi.advanceTimersByTimeAsync((2 * LEASE_MS) / 3);
   expect([renewals, failures]).toEqual([3, [failure]]);
+  await leases.close();
+});
+
+it("renews the lease of a job no further that it does not get again", async () => {
+  let renewals = 0;
+  let isLocked = false;
+  const queue: Pick<Queue, "lease" | "renew" | "release"> = {
+    lease: async ({ number }) => (isLocked ? undefined : jobOf(number)),
+    renew: async () => {
+      renewals += 1;
+      return [];
+    },
+    release: async () => undefined,
+  };
+  const leases = openLeases({ ...queue } as Queue, "w", Date.now, () => undefined); // the leases call only these
+  await leases.take(1);
+  isLocked = true;
+  expect(await leases.take(1)).toBeUndefined();
+  await vi.advanceTimersByTimeAsync(LEASE_MS);
+  expect(renewals).toBe(0);
   await leases.close();
 });

@@ -222,13 +222,12 @@ function leasesOn(tx: Transaction): Pick<Queue, "lease" | "renew" | "release" | 
         RETURNING job.number, account_id AS "accountId", line, crashes, token, name, body, created_ms AS "createdMs", attempts`,
         { ...request, isEarly, inOrder: QUEUES_IN_ORDER },
       ),
-    renew: async ({ leases, worker, nowMs, isWorking }: Renewal) => {
-      // A job that another transaction is ending is not waited for, because the other leases would end meanwhile.
+    renew: async ({ leases, worker, nowMs, isWorking, skipsLocked = false }: Renewal) => {
       const renewed = await tx.all<{ number: number }>(
         `WITH own AS (
           SELECT job.number FROM job
           JOIN unnest(@numbers::bigint[], @tokens::bigint[]) AS lease (number, token) USING (number, token)
-          WHERE worker = @worker FOR UPDATE OF job SKIP LOCKED)
+          WHERE worker = @worker FOR UPDATE OF job ${skipsLocked ? "SKIP LOCKED" : ""})
         UPDATE job SET leased_until_ms = @nowMs::bigint + ${LEASE_MS}, is_working = @isWorking
         FROM own WHERE job.number = own.number RETURNING job.number`,
         {
@@ -242,7 +241,11 @@ function leasesOn(tx: Transaction): Pick<Queue, "lease" | "renew" | "release" | 
       return renewed.map(({ number }) => number);
     },
     release: async (worker) => {
-      await tx.run("UPDATE job SET worker = NULL WHERE worker = @worker", { worker });
+      await tx.run(
+        `UPDATE job SET worker = NULL
+        WHERE number IN (SELECT number FROM job WHERE worker = @worker FOR UPDATE SKIP LOCKED)`,
+        { worker },
+      );
     },
     resume: async (worker, nowMs, isAlone) => {
       if (isAlone) {
@@ -252,9 +255,11 @@ function leasesOn(tx: Transaction): Pick<Queue, "lease" | "renew" | "release" | 
           { worker },
         );
       }
-      await tx.run("UPDATE job SET due_ms = 0 WHERE due_ms > 0 AND waits_from_ms > @fromMs", {
-        fromMs: nowMs + CLOCKS_APART_MS,
-      });
+      await tx.run(
+        `UPDATE job SET due_ms = 0 WHERE number IN (
+          SELECT number FROM job WHERE due_ms > 0 AND waits_from_ms > @fromMs FOR UPDATE SKIP LOCKED)`,
+        { fromMs: nowMs + CLOCKS_APART_MS },
+      );
     },
   };
 }

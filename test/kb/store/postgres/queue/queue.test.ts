@@ -74,27 +74,43 @@ describe.skipIf(isSkipped())("a job in a transaction", () => {
     });
   });
 
-  it("a lease is renewed while the transaction of another job of its worker has locked that one", async () => {
-    for (const line of ["d", "e"]) await store.queue.put(job(line, line));
-    const due = await store.queue.due({ queue: "chat", nowMs: NOW, perLine: 1 });
-    const numbers = due.filter(({ line }) => "de".includes(line)).map(({ number }) => number);
-    const leases = [];
-    for (const number of numbers) {
+  /** Puts jobs and leases them, and locks the first in a transaction that commits when `commit` is called. */
+  const openLocked = async (...lines: readonly string[]) => {
+    const leases: { readonly number: number; readonly token: number }[] = [];
+    for (const line of lines) {
+      await store.queue.put(job(line, line));
+      const { number = 0 } = (await store.queue.first({ queue: "chat", line, nowMs: NOW })) ?? {};
       const leased = await store.queue.lease({ number, worker: "two", nowMs: NOW });
       leases.push({ number, token: leased?.token ?? 0 });
     }
-    const mayCommit = Promise.withResolvers<void>();
-    const isLocked = Promise.withResolvers<void>();
+    const [isLocked, mayCommit] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const writing = database.run("write", "", async (tx) => {
-      await tx.run("SELECT 1 FROM job WHERE number = @number FOR UPDATE", { number: numbers[0] ?? 0 });
+      await tx.run("SELECT 1 FROM job WHERE number = @number FOR UPDATE", { number: leases[0]?.number ?? 0 });
       isLocked.resolve();
       await mayCommit.promise;
     });
     await isLocked.promise;
+    const commit = async (): Promise<void> => {
+      mayCommit.resolve();
+      await writing;
+    };
+    return { leases, numbers: leases.map(({ number }) => number), commit };
+  };
+
+  it("a lease is renewed while the transaction of another job of its worker has locked that one", async () => {
+    const { leases, numbers, commit } = await openLocked("d", "e");
     const renewal = { worker: "two", leases, isWorking: true, nowMs: NOW + 1 };
-    expect(await store.queue.renew(renewal)).toEqual([numbers[1]]);
-    mayCommit.resolve();
-    await writing;
-    expect(new Set(await store.queue.renew(renewal))).toEqual(new Set(numbers));
+    expect(await store.queue.renew({ ...renewal, skipsLocked: true })).toEqual([numbers[1]]);
+    const renewing = store.queue.renew(renewal);
+    await commit();
+    expect(new Set(await renewing)).toEqual(new Set(numbers));
+  });
+
+  it("a worker that stops hands back the jobs that no transaction has locked", async () => {
+    const { numbers, commit } = await openLocked("f", "g");
+    await store.queue.release("two");
+    const free = await store.queue.due({ queue: "chat", nowMs: NOW + 2, perLine: 1 });
+    expect(numbers.map((number) => free.some((each) => each.number === number))).toEqual([false, true]);
+    await commit();
   });
 });
