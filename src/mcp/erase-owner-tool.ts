@@ -67,6 +67,7 @@ async function sourcesOf(
     what: "list of owners",
     read: async (cursor) => listSources(reached, files, { limit: OWNERS_MAX, cursor }, signal),
     next: ({ nextCursor }) => nextCursor,
+    hint: "Nothing was erased. The list returned the same cursor twice.",
   });
   for await (const { sources } of pages) found.push(...sources.filter((each) => each.owner_id === owner));
   return found;

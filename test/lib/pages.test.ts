@@ -17,11 +17,14 @@ async function pagesRead(
   return pages;
 }
 
-it("reads the pages of a list from the first, or from a cursor on", async () => {
-  const followers = { first: "a", a: "b", b: null };
-  expect(await pagesRead(followers)).toEqual(["first", "a", "b"]);
-  expect(await pagesRead(followers, "a")).toEqual(["a", "b"]);
-});
+it.each([null, ""])(
+  "reads the pages of a list from the first, or from a cursor on, to the cursor %o",
+  async (last) => {
+    const followers = { first: "a", a: "b", b: last };
+    expect(await pagesRead(followers)).toEqual(["first", "a", "b"]);
+    expect(await pagesRead(followers, "a")).toEqual(["a", "b"]);
+  },
+);
 
 it.each([{ a: "a" }, { a: "b", b: "a" }, { a: "b", b: "c", c: "b" }])(
   "ends a list that repeats a cursor: %o",
