@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { filesOf } from "../../config/schema/files.ts";
@@ -95,6 +96,8 @@ export async function startEmbeddedService(
     lock.release();
   };
   try {
+    // Of a killed process, which may have had the same pid: in a container each has 1.
+    rmSync(state.addressFile, { force: true });
     const { service: opened, metrics } = await openStateService(config.kb, config.service, state, log, {
       unratedKey: () => ownKeyHash,
       sources: () => sources,
@@ -106,7 +109,11 @@ export async function startEmbeddedService(
     const key = await ownKey(service, state, log);
     ownKeyHash = hashKey(key);
     const { url } = await service.start();
-    const publish = (): void => writeServiceAddress(state, url);
+    let isPublished = false;
+    const publish = (): void => {
+      if (!isPublished) writeServiceAddress(state, url);
+      isPublished = true;
+    };
     if (options.daemon === undefined) publish();
     return {
       apiUrl: url,

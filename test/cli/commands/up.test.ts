@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -83,20 +83,27 @@ describe("up", () => {
     await running;
   });
 
-  it("writes its service's address once commands reach its daemon", async () => {
+  it("writes its service's address once commands reach its daemon, and removes that of a killed process before", async () => {
     source("ships", "# Ships\n");
     configure("ships");
-    const isThere = (name: string): boolean => existsSync(join(folder, "state", name));
+    mkdirSync(join(folder, "state"), { mode: 0o700 });
+    const address = join(folder, "state", "service.json");
+    const former = JSON.stringify({ url: "http://127.0.0.1:1", pid: process.pid });
+    writeFileSync(address, former);
+    let isRemoved = false;
     let isReachable: boolean | undefined;
     const watching = setInterval(() => {
-      if (isThere("service.json")) isReachable ??= isThere("control.sock");
+      if (!existsSync(address)) isRemoved = true;
+      else if (readFileSync(address, "utf8") !== former)
+        isReachable ??= existsSync(join(folder, "state", "control.sock"));
     }, 1);
     const running = run(["up"]);
     await expect.poll(() => isReachable, { timeout: 15_000 }).toBe(true);
     clearInterval(watching);
+    expect(isRemoved).toBe(true);
     stopping.abort();
     await running;
-    expect(isThere("service.json")).toBe(false);
+    expect(existsSync(address)).toBe(false);
   });
 
   it("reports a stop during the start as STOPPING, and never READY", async () => {
