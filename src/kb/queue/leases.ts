@@ -45,8 +45,9 @@ export function openLeases(
   };
   return {
     take: async (number, isEarly = false) => {
-      const job = await queue.lease({ number, worker, nowMs: nowMs(), isEarly });
-      // One that this process held and does not get is locked, or gone. Renewed further, its lease would keep it from all processes.
+      // The row of one that this process holds may be locked for a moment by a renewal.
+      const job = await queue.lease({ number, worker, nowMs: nowMs(), isEarly, waits: held.has(number) });
+      // Renewed further, a lease that is lost would keep the job from all processes.
       if (job === undefined) held.delete(number);
       else held.set(number, { lease: { number, token: job.token }, isWorking: true });
       return job;

@@ -128,6 +128,8 @@ export interface LeaseRequest {
   readonly nowMs: number;
   /** Ends a wait early. */
   readonly isEarly?: boolean;
+  /** Waits for a transaction that has locked the job, and throws `store_busy` if that takes too long. Default: it is not leased. */
+  readonly waits?: boolean;
 }
 
 /** Identifies one lease of one job. */

@@ -73,11 +73,14 @@ it("renews a third of a lease's time after the last renewal, and reports a renew
   await leases.close();
 });
 
-it("renews the lease of a job no further that it does not get again", async () => {
+it("waits for a job that it holds, and renews its lease no further if it does not get it again", async () => {
   let renewals = 0;
-  let isLocked = false;
+  const waits: unknown[] = [];
   const queue: Pick<Queue, "lease" | "renew" | "release"> = {
-    lease: async ({ number }) => (isLocked ? undefined : jobOf(number)),
+    lease: async ({ number, ...request }) => {
+      waits.push(request.waits);
+      return waits.length === 1 ? jobOf(number) : undefined;
+    },
     renew: async () => {
       renewals += 1;
       return [];
@@ -86,8 +89,8 @@ it("renews the lease of a job no further that it does not get again", async () =
   };
   const leases = openLeases({ ...queue } as Queue, "w", Date.now, () => undefined); // the leases call only these
   await leases.take(1);
-  isLocked = true;
   expect(await leases.take(1)).toBeUndefined();
+  expect(waits).toEqual([false, true]);
   await vi.advanceTimersByTimeAsync(LEASE_MS);
   expect(renewals).toBe(0);
   await leases.close();

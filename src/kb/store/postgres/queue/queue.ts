@@ -205,7 +205,7 @@ const DUE = `
 
 function leasesOn(tx: Transaction): Pick<Queue, "lease" | "renew" | "release" | "resume"> {
   return {
-    lease: ({ isEarly = false, ...request }: LeaseRequest) =>
+    lease: ({ isEarly = false, waits = false, ...request }: LeaseRequest) =>
       // A job that another transaction is leasing or ending is not waited for: afterwards it is gone or leased.
       tx.get<LeasedJob>(
         `WITH free AS (
@@ -215,7 +215,7 @@ function leasesOn(tx: Transaction): Pick<Queue, "lease" | "renew" | "release" | 
             AND NOT (queue = ANY (@inOrder::text[]) AND EXISTS (
               SELECT 1 FROM job AS earlier WHERE earlier.queue = job.queue AND NOT earlier.is_dead
                 AND earlier.line = job.line AND earlier.number < job.number))
-          FOR UPDATE SKIP LOCKED)
+          FOR UPDATE ${waits ? "" : "SKIP LOCKED"})
         UPDATE job SET crashes = crashes + (worker IS NOT NULL AND worker <> @worker AND is_working)::int,
           worker = @worker, token = token + 1, leased_until_ms = @nowMs::bigint + ${LEASE_MS}, is_working = true
         FROM free WHERE job.number = free.number

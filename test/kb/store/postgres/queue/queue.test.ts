@@ -106,6 +106,15 @@ describe.skipIf(isSkipped())("a job in a transaction", () => {
     expect(new Set(await renewing)).toEqual(new Set(numbers));
   });
 
+  it("a worker gets its own job again once the transaction that locked it has ended, if it waits", async () => {
+    const { numbers, commit } = await openLocked("h");
+    const request = { number: numbers[0] ?? 0, worker: "two", nowMs: NOW + 1 };
+    expect(await store.queue.lease(request)).toBeUndefined();
+    const waiting = store.queue.lease({ ...request, waits: true });
+    await commit();
+    expect(await waiting).toMatchObject({ number: numbers[0], crashes: 0 });
+  });
+
   it("a worker that stops hands back the jobs that no transaction has locked", async () => {
     const { numbers, commit } = await openLocked("f", "g");
     await store.queue.release("two");
