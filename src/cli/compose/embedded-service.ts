@@ -48,7 +48,7 @@ export interface ReachedService {
   readonly readSources?: (sources: Config["sources"]) => void;
   /** Lets a service in this process ask its daemon about the folders; undefined: there is none. */
   readonly readFolders?: (ask: AskFolders | undefined) => void;
-  /** Writes the address of a service with a daemon for the other commands; undefined: it is written already. */
+  /** Writes the address of a service in this process for the other commands, once; undefined for a remote one. */
   readonly publish?: () => void;
   /** Closes a service that this process started. Requests in flight may take `withinMs`, by default ten seconds. */
   close(withinMs?: number): Promise<void>;
@@ -66,8 +66,8 @@ export interface StartOptions {
 }
 
 /**
- * Starts the embedded service with the key of the state folder, and writes its address there unless it has a daemon. Throws `state_locked` if
- * another process serves from the folder, the errors of `openConfiguredStore`, and those of listening.
+ * Starts the embedded service with the key of the state folder, and writes its address there unless it has a daemon. Throws
+ * `state_locked` if another process serves from the folder, the errors of `openConfiguredStore`, and those of listening.
  */
 export async function startEmbeddedService(
   config: Config,
@@ -125,7 +125,7 @@ export async function startEmbeddedService(
       probe: () => opened.probe(),
       readSources: (now) => (sources = now),
       readFolders: (ask) => (askFolders = ask),
-      ...(options.daemon !== undefined && { publish }),
+      publish,
       close,
     };
   } catch (error) {

@@ -22,21 +22,15 @@ export function openLeases(
   onProblem: (error: unknown) => void,
 ): Leases {
   const held = new Map<number, { readonly lease: Lease; isWorking: boolean }>();
-  const renew = async (
-    leases: readonly Lease[],
-    isWorking: boolean,
-    how: Pick<Renewal, "skipsLocked"> = {},
-  ): Promise<void> => {
-    if (leases.length > 0) await queue.renew({ worker, leases, isWorking, nowMs: nowMs(), ...how });
+  const renew = async (renewal: Omit<Renewal, "worker" | "nowMs">): Promise<void> => {
+    if (renewal.leases.length > 0) await queue.renew({ ...renewal, worker, nowMs: nowMs() });
   };
   const renewAll = async (): Promise<void> => {
-    for (const isWorking of [true, false])
-      await renew(
-        [...held.values()].filter((each) => each.isWorking === isWorking).map(({ lease }) => lease),
-        isWorking,
-        // The other leases would end while this waits for the transaction of one job.
-        { skipsLocked: true },
-      );
+    for (const isWorking of [true, false]) {
+      const alike = [...held.values()].filter((each) => each.isWorking === isWorking);
+      // Waits for no job: the other leases would end meanwhile.
+      await renew({ leases: alike.map(({ lease }) => lease), isWorking });
+    }
   };
   const timer = setInterval(() => void renewAll().catch(onProblem), LEASE_MS / 3).unref();
   const note = (number: number, isWorking: boolean): void => {
@@ -55,7 +49,7 @@ export function openLeases(
     note,
     setWorking: async (lease, isWorking) => {
       note(lease.number, isWorking);
-      await renew([lease], isWorking);
+      await renew({ leases: [lease], isWorking, waits: true });
     },
     drop: (number) => void held.delete(number),
     close: async () => {

@@ -152,8 +152,8 @@ export interface Renewal {
   readonly leases: readonly Lease[];
   readonly isWorking: boolean;
   readonly nowMs: number;
-  /** Leaves out jobs that another transaction has locked, rather than wait for it. Default: false. */
-  readonly skipsLocked?: boolean;
+  /** As in `LeaseRequest`. Default: the leases of locked jobs are not renewed. */
+  readonly waits?: boolean;
 }
 
 export interface Wait {

@@ -206,7 +206,7 @@ const DUE = `
 function leasesOn(tx: Transaction): Pick<Queue, "lease" | "renew" | "release" | "resume"> {
   return {
     lease: ({ isEarly = false, waits = false, ...request }: LeaseRequest) =>
-      // A job that another transaction is leasing or ending is not waited for: afterwards it is gone or leased.
+      // A job that another worker's transaction is leasing or ending is not waited for: afterwards it is gone or leased.
       tx.get<LeasedJob>(
         `WITH free AS (
           SELECT number FROM job
@@ -222,12 +222,12 @@ function leasesOn(tx: Transaction): Pick<Queue, "lease" | "renew" | "release" | 
         RETURNING job.number, account_id AS "accountId", line, crashes, token, name, body, created_ms AS "createdMs", attempts`,
         { ...request, isEarly, inOrder: QUEUES_IN_ORDER },
       ),
-    renew: async ({ leases, worker, nowMs, isWorking, skipsLocked = false }: Renewal) => {
+    renew: async ({ leases, worker, nowMs, isWorking, waits = false }: Renewal) => {
       const renewed = await tx.all<{ number: number }>(
         `WITH own AS (
           SELECT job.number FROM job
           JOIN unnest(@numbers::bigint[], @tokens::bigint[]) AS lease (number, token) USING (number, token)
-          WHERE worker = @worker FOR UPDATE OF job ${skipsLocked ? "SKIP LOCKED" : ""})
+          WHERE worker = @worker FOR UPDATE OF job ${waits ? "" : "SKIP LOCKED"})
         UPDATE job SET leased_until_ms = @nowMs::bigint + ${LEASE_MS}, is_working = @isWorking
         FROM own WHERE job.number = own.number RETURNING job.number`,
         {
