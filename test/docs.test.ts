@@ -129,3 +129,28 @@ it.each(["docs/RECIPES.md"])("every configuration of %s is valid", (file) => {
   expect(configurations.length).toBeGreaterThan(3);
   for (const [, , text = ""] of configurations) expect(() => parseConfig(text, file)).not.toThrow();
 });
+
+describe("docs/PROMISES.md", () => {
+  const rows = [...read("docs/PROMISES.md").matchAll(/^\| \d.*$/gm)].map(([row]) => row);
+  const promises = rows.map(
+    (row) => /^\| \d+ \| \S.*\. \| `([^`]+)` › (.+) \|$/.exec(row)?.slice(1) ?? [row, ""],
+  );
+
+  it("has forty promises, numbered in order", () => {
+    expect(rows.map((row) => Number.parseInt(row.slice(2), 10))).toEqual(
+      Array.from({ length: 40 }, (_, index) => index + 1),
+    );
+  });
+
+  it.each(promises)("names a test that exists: %s › %s", (file, title) => {
+    expect(titlesOf(join("test", file))).toContain(title);
+  });
+});
+
+/** The titles of a file's tests as the source has them, with `%s` and `${name}` for values; not those of `it.skip` or `it.todo`. */
+function titlesOf(file: string): string[] {
+  const calls = read(file).matchAll(
+    /(?:\b(?:it|test)(?:\.concurrent)?|\))\(\s*(["`])((?:\\.|(?!\1)[^\\])*)\1/g,
+  );
+  return [...calls].map(([, , title = ""]) => title);
+}
