@@ -1,8 +1,8 @@
 /** The documentation sample of ../shared/data, as the daemon sends it, and the questions about it. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { containsAnswer } from "../src/lib/retrieval-figures.ts";
-import { parseQuestions, type Question } from "../src/cli/evaluation/questions.ts";
+import { parse } from "yaml";
+import { z } from "zod";
 import { nameText } from "../src/sync/document/title.ts";
 import type { JudgedDocument, JudgedSet } from "./judged-sets.ts";
 
@@ -34,10 +34,22 @@ export function sampleDocuments(): readonly SampleDocument[] | undefined {
     });
 }
 
+const Question = z.strictObject({
+  question: z.string(),
+  expect: z.union([z.array(z.string()), z.string().transform((path) => [path])]),
+  answer: z.string().optional(),
+});
+type Question = z.infer<typeof Question>;
+
 /** Reads a file of questions beside the benchmarks. */
 export function readBenchQuestions(name: string): readonly Question[] {
-  const file = join(import.meta.dirname, name);
-  return parseQuestions(readFileSync(file, "utf8"), file);
+  return z.array(Question).parse(parse(readFileSync(join(import.meta.dirname, name), "utf8")));
+}
+
+/** Whether a text contains an answer, where any run of white space equals any other. */
+export function containsAnswer(text: string, answer: string): boolean {
+  const folded = (each: string): string => each.replaceAll(/\s+/g, " ").trim();
+  return folded(text).includes(folded(answer));
 }
 
 /** The questions with an answer as a judged set: a chunk of an expected file is relevant if it contains the answer. */

@@ -7,7 +7,6 @@
  * Asks the questions of docs-questions.yaml, by default in `moderate`. Vectors are kept in the temporary folder: making them takes minutes.
  */
 import { parseArgs } from "node:util";
-import { containsAnswer } from "../src/lib/retrieval-figures.ts";
 import { openLocalEmbedder } from "../src/kb/embed/local.ts";
 import { chunkRecursive } from "../src/kb/ingest/chunk/recursive.ts";
 import { contextOf, withContext } from "../src/kb/passages/context.ts";
@@ -17,7 +16,7 @@ import { openSqliteStore } from "../src/kb/store/sqlite/open.ts";
 import { countTokens } from "../src/lib/tokens.ts";
 import { DEFAULT_SETTINGS, Tier } from "../src/wire/primitives.ts";
 import { SearchBody, TOP_K_MAX } from "../src/wire/search.ts";
-import { documentationSet, readBenchQuestions, sampleDocuments } from "./docs-sample.ts";
+import { containsAnswer, documentationSet, readBenchQuestions, sampleDocuments } from "./docs-sample.ts";
 import { judgedSets } from "./judged-sets.ts";
 import { fill } from "./judged-store.ts";
 import { median, printTable, quantile } from "./report.ts";

@@ -33,7 +33,6 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<AddC
     search: async () => (await import("./commands/search.ts")).addSearch,
     open: async () => (await import("./commands/open.ts")).addOpen,
     ask: async () => (await import("./commands/question.ts")).addAsk,
-    facets: async () => (await import("./commands/facets.ts")).addFacets,
     eval: async () => (await import("./commands/eval.ts")).addEval,
     mcp: async () => (await import("./commands/mcp.ts")).addMcp,
     console: async () => (await import("./commands/console.ts")).addConsole,
@@ -190,7 +189,7 @@ function setLog(context: Context, { quiet, verbose, logFormat: format }: CommonO
 }
 
 /** Commands that print the contents of documents. */
-const VERBATIM: ReadonlySet<string> = new Set(["search", "ask", "eval", "mcp", "facets", "completion"]);
+const VERBATIM: ReadonlySet<string> = new Set(["search", "ask", "eval", "mcp", "completion"]);
 
 /** Standard error, for the width of messages. */
 export const standardError = {

@@ -4,8 +4,6 @@ import { openAgent } from "../lib/proxy.ts";
 import { readServerEvents } from "../lib/server-events.ts";
 import { Change, ChangesAnswer } from "../wire/changes.ts";
 import { ErasureAnswer, type ErasureReport } from "../wire/erasure.ts";
-import { EvalAnswer, type EvalBody, StarterAnswer, type StarterQuery } from "../wire/evaluation.ts";
-import { FacetsAnswer } from "../wire/facets.ts";
 import type { SearchContext } from "../wire/context.ts";
 import { Failure } from "../wire/failure.ts";
 import { OWNERS_MAX, OwnersAnswer, type OwnerEntry } from "../wire/owners.ts";
@@ -76,16 +74,8 @@ export interface KnowledgeService {
     page: PageRequest,
     signal: AbortSignal,
   ): Promise<RecordsPage>;
-  /** Counts the values of metadata of an owner's resources in a collection. Undefined if the service lacks this. */
-  facets(request: FacetsRequest, signal: AbortSignal): Promise<FacetsAnswer["data"] | undefined>;
-  /** Measures how well searches find what answers questions. Undefined if the service lacks this. */
-  evaluate(request: EvalRequest, signal: AbortSignal): Promise<EvalAnswer["data"] | undefined>;
-  /** Makes questions for an evaluation from headings. Undefined if the service lacks this. */
-  starter(query: StarterQuery, signal: AbortSignal): Promise<StarterAnswer["data"] | undefined>;
   /** Erases a document, live or deleted. Undefined if the service lacks this. */
   erase(id: string, signal: AbortSignal): Promise<ErasureReport | undefined>;
-  /** Erases all documents of an owner, and the name. Undefined if the service lacks this. */
-  eraseOwner(ownerId: string, signal: AbortSignal): Promise<ErasureReport | undefined>;
   /** Returns a page of changes of documents; by default from the oldest one. Undefined if the service lacks this. */
   changes(page: Partial<PageRequest>, signal: AbortSignal): Promise<ChangesAnswer["data"] | undefined>;
   /**
@@ -101,18 +91,6 @@ export interface KnowledgeService {
   endGrant(signal: AbortSignal): Promise<void>;
   /** Returns a page of owners with resources, by default of the largest size. Undefined if the service lacks this. */
   owners(signal: AbortSignal, page?: Partial<PageRequest>): Promise<OwnersPage | undefined>;
-}
-
-/** Body of an evaluation. Filters are checked by the service. */
-export type EvalRequest = Omit<EvalBody, "settings"> & { readonly settings: readonly object[] };
-
-/** Query of the facets of an owner's part of a collection. */
-export interface FacetsRequest extends Partial<PageRequest> {
-  readonly collectionId: string;
-  readonly ownerId: string;
-  /** Default: all. */
-  readonly fields?: readonly string[] | undefined;
-  readonly filter?: object | undefined;
 }
 
 /** A page to read. */
@@ -194,15 +172,6 @@ function serviceAt(
   return {
     search: async (request, signal) =>
       accepted(await post(apiUrl, ROUTES.query, request, signal), SearchAnswer),
-    evaluate: async (request, signal) => {
-      const answer = await post(apiUrl, ROUTES.evaluate, request, signal);
-      return lacksOperation(answer) ? undefined : accepted(answer, EvalAnswer).data;
-    },
-    starter: async ({ collectionId, ownerId, limit }, signal) => {
-      const query = new URLSearchParams({ collectionId, ownerId, limit: String(limit) });
-      const answer = await get(`${ROUTES.starter}?${query.toString()}`, signal, apiUrl);
-      return lacksOperation(answer) ? undefined : accepted(answer, StarterAnswer).data;
-    },
     resource: (id, signal) => one(id, "", signal),
     record: (id, signal) => one(id, "?content=false", signal),
     list: async (collectionId, ownerId, signal) => {
@@ -220,17 +189,7 @@ function serviceAt(
       const { entries, ...rest } = pageOf(resources, { limit, cursor });
       return { records: entries, ...rest };
     },
-    facets: async ({ collectionId, ownerId, fields, filter, limit, cursor }, signal) => {
-      const query = new URLSearchParams({ collectionId, ownerId });
-      if (fields !== undefined) query.set("fields", fields.join(","));
-      if (filter !== undefined) query.set("filter", JSON.stringify(filter));
-      if (limit !== undefined) query.set("limit", String(limit));
-      if (cursor !== undefined) query.set("cursor", cursor);
-      const answer = await get(`${ROUTES.facets}?${query.toString()}`, signal);
-      return lacksOperation(answer) ? undefined : accepted(answer, FacetsAnswer).data;
-    },
     erase: (id, signal) => erase(ROUTES.eraseResources, { resource_ids: [id] }, signal),
-    eraseOwner: (ownerId, signal) => erase(ROUTES.eraseOwner, { owner_id: ownerId }, signal),
     changes: async (page, signal) => {
       const answer = await get(`${ROUTES.changes}?${pageQuery(page)}`, signal);
       return lacksOperation(answer) ? undefined : accepted(answer, ChangesAnswer).data;

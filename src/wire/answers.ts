@@ -194,7 +194,7 @@ export const AllCollectionsAnswer = answerOf(
       .array(z.string())
       .describe("Media types of uploads that are read, in addition to PDFs, images and plain text."),
     locations: z.literal(true).describe("locations are taken with content."),
-    metadata: z.literal(true).describe("User metadata is stored, found by filters and listed by facets."),
+    metadata: z.literal(true).describe("User metadata is stored and found by filters."),
   }),
 ).meta({ id: "CollectionsAnswer" });
 

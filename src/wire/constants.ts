@@ -19,9 +19,6 @@ export const MAIL_TYPE = "message/rfc822";
 /** Most locations of a text. A search reads those of every document that it finds. */
 export const LOCATIONS_MAX = 10_000;
 
-/** Most values of a facet, the most frequent ones. */
-export const FACET_VALUES_MAX = 100;
-
 /** Largest upload by default, in bytes (32 MB, the specification's limit for images). */
 export const UPLOAD_BYTES_MAX = 32 * 1024 * 1024;
 

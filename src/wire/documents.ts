@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { answerOf } from "./answers.ts";
 import { DESCRIPTION_CHARS } from "./constants.ts";
-import { filterText } from "./facets.ts";
+import { type Filter, readFilter } from "./filter.ts";
 import { Count, WireInteger } from "./primitives.ts";
 
 /** Most documents per answer. */
@@ -9,6 +9,12 @@ export const DOCUMENTS_MAX = 1000;
 const DOCUMENTS_DEFAULT = 100;
 
 const Status = z.enum(["queued", "chunked", "error"]);
+
+/** A filter as JSON. */
+const filterText = z
+  .string()
+  .transform((text, context): Filter => readFilter(parsed(text), context))
+  .meta({ type: "string", description: "A filter as JSON; only resources that match it are counted." });
 
 /** Query string of `GET /api/rag/documents` (an addition). */
 export const DocumentsQuery = z.object({
@@ -75,3 +81,11 @@ export const DocumentsAnswer = answerOf(
   }),
 ).meta({ id: "DocumentsAnswer" });
 export type DocumentsAnswer = z.infer<typeof DocumentsAnswer>;
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // refused as no object
+  }
+}

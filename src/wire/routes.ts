@@ -15,14 +15,8 @@ export const ROUTES = {
   /** db: additions, the erasure of documents and of an owner. */
   eraseResources: "/api/rag/erase/resources",
   eraseOwner: "/api/rag/erase/owner",
-  /** db: an addition, the metadata of an owner's resources with their values. */
-  facets: "/api/rag/facets",
   /** api: operation 3, search. */
   query: "/rag/query",
-  /** api: an addition, how well searches find what they should. */
-  evaluate: "/v1/eval",
-  /** api: an addition, questions for an evaluation, made from headings. */
-  starter: "/v1/eval/starter",
   /** api: operation 7, chat completion. */
   chat: "/api/v2/model/chat/completion",
   /** api: operation 8, upload an image for chat. */

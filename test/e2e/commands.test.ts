@@ -133,19 +133,14 @@ describe("sync", () => {
     });
   });
 
-  it("a synced folder can be searched with a filter, and lists the values that filters can name", async () => {
+  it("a synced folder can be searched with a filter", async () => {
     write("a.md", "# Aardvark\n");
     await sync();
     const none = await kbsync(["search", "aardvark", "--state-dir", state, "--filter", '{"kind": "none"}']);
-    expect(none.stdout).toMatch(/^nothing found with this filter; /);
+    expect(none.stdout).toBe("nothing found with this filter\n");
     const filter = '{"not": {"kind": "none"}}';
     const found = await kbsync(["search", "aardvark", "--state-dir", state, "--filter", filter]);
     expect(found.stdout).toContain("a.md");
-    const listed = await kbsync(["facets", "colour", "--state-dir", state, "--json"]);
-    expect(JSON.parse(listed.stdout)).toEqual({
-      scopes: [{ sources: [docs], facets: [{ field: "colour", distinct: 0, values: [] }] }],
-    });
-    expect((await kbsync(["facets", "--state-dir", state])).code).toBe(0);
     const changes = await kbsync(["changes", "--state-dir", state]);
     expect(changes.stdout).toMatch(/^\S+Z {2}created {2}a\.md, version 1$/m);
     const [, cursor = ""] = /^cursor (\S+)\n$/m.exec(changes.stdout) ?? [];

@@ -1,8 +1,6 @@
-import { cpSync, existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { z } from "zod";
 import {
   agreed,
   type Ended,
@@ -23,7 +21,10 @@ let running: Running;
 
 const run = (...args: string[]): Promise<Ended> =>
   kbsync([...args, "--state-dir", state], { cwd: temporary.path });
-const evaluate = (...args: string[]): Promise<Ended> => run("eval", ...args);
+const evaluate = (text: string, ...args: string[]): Promise<Ended> => {
+  writeFileSync(questions, text);
+  return run("eval", "questions.yaml", ...args);
+};
 
 beforeAll(async () => {
   cpSync(join(repositoryRoot, "sample-docs"), docs, { recursive: true });
@@ -35,113 +36,54 @@ afterAll(async () => {
   temporary.remove();
 });
 
-it("writes a starter from the headings of the sample folder, which finds the right files", async () => {
-  const { code, stdout } = await evaluate("--init");
-  expect({ code, stdout }).toEqual({
-    code: 0,
-    stdout: expect.stringMatching(/^\S+questions\.yaml: 7 questions, from 7 headings /),
+it("counts an expected file by its path, its folder, a glob or a list", async () => {
+  const { code, stdout } = await evaluate(
+    ["handbook/dome.md", "handbook/", "hand*/**/dome.*", '["gone.md", "./handbook/dome.md"]']
+      .map((expected) => `- question: may I open the dome in the rain\n  expect: ${expected}\n  note: ours\n`)
+      .join(""),
+  );
+  expect([code, stdout]).toEqual([0, "questions  4\nhit@1      1.00\nhit@3      1.00\nMRR        1.00\n"]);
+});
+
+it("lists the questions that were missed, with what was expected and what came", async () => {
+  const text =
+    "- question: may I open the dome in the rain\n  expect: handbook/moved.md\n" +
+    "- question: may I open the dome in the rain\n  expect: handbook/dome.md\n";
+  const { code, stdout } = await evaluate(text);
+  expect(code).toBe(0);
+  expect(stdout).toContain("hit@1      0.50\nhit@3      0.50\nMRR        0.50\n\n1 question missed\n");
+  expect(stdout).toContain(
+    "      expected handbook/moved.md\n      no synced file is at handbook/moved.md\n      found    handbook/dome.md (",
+  );
+  const json: unknown = JSON.parse((await evaluate(text, "--json", "--tier", "fastest")).stdout);
+  expect(json).toMatchObject({
+    file: questions,
+    questions: 2,
+    hit1: 0.5,
+    hit3: 0.5,
+    mrr: 0.5,
+    misses: [{ expect: ["handbook/moved.md"], rank: null, found: [{ path: "handbook/dome.md" }, {}, {}] }],
   });
-  expect(readFileSync(questions, "utf8")).toContain(
-    "- question: If somebody is hurt\n  expect: handbook/night-shift.md\n  answer: Call 112 ",
-  );
-  const first = await evaluate("--min-hit3", "0.9", "--min-answer", "0.9");
-  expect(first.code).toBe(0);
-  expect(first.stdout).toMatch(
-    /^tier +questions +hit@1 +hit@3 +MRR +answer +median ms\nfastest +7 +\d\.\d\d +1\.00 /,
-  );
 });
 
-it("does not overwrite a file, and writes none where it would become a document", async () => {
-  const again = await evaluate("--init", "questions.yaml");
-  expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("questions.yaml exists already")]);
-  const inside = await evaluate("--init", join(docs, "questions.yaml"));
-  expect([inside.code, inside.stderr]).toEqual([2, expect.stringContaining("lies in the synced folder")]);
-  expect(existsSync(join(docs, "questions.yaml"))).toBe(false);
-});
-
-const Report = z.object({
-  gotWorse: z.boolean(),
-  shortfalls: z.array(z.object({ tier: z.string(), metric: z.string() })),
-  tiers: z.array(
-    z.object({
-      tier: z.string(),
-      isTrial: z.boolean(),
-      figures: z.object({ questions: z.number(), hit3: z.number() }),
-      last: z.object({ worse: z.array(z.object({ question: z.object({ line: z.number() }) })) }).nullable(),
-    }),
-  ),
-});
-const reportOf = ({ stdout }: Ended) => Report.parse(JSON.parse(stdout));
-
-it("names a question that got worse, ends with 1, and compares with the better run again", async () => {
-  const own = join(temporary.path, "own.yaml");
-  const question = "- question: may visitors touch the focuser\n  expect: handbook/tele*\n";
-  writeFileSync(own, `${question}  answer: Visitors never touch the focuser\n`);
-  expect((await evaluate(own, "--no-worse")).code).toBe(0);
-  const path = join(docs, "handbook", "telescopes.md");
-  const before = readFileSync(path, "utf8");
-  writeFileSync(path, before.replaceAll("Visitors never touch the focuser", "Everybody may turn the knob"));
-  await run("wait", path);
-  const refused = await evaluate(own, "--no-worse");
-  expect(refused.code).toBe(1);
-  expect(refused.stdout).toMatch(
-    /\n {2}worse {3}own\.yaml:1 {2}may visitors touch the focuser: .*answer lost\n/,
-  );
-  const json = await evaluate(own, "--no-worse", "--json");
-  expect([json.code, reportOf(json)]).toMatchObject([
-    1,
-    { gotWorse: true, tiers: [{ tier: "fastest", last: { worse: [{ question: { line: 1 } }] } }] },
-  ]);
-  // Without --no-worse, the run becomes the one to compare with.
-  expect((await evaluate(own)).code).toBe(0);
-  expect((await evaluate(own, "--no-worse")).code).toBe(0);
-  writeFileSync(path, before);
-  await run("wait", path);
-});
-
-it("tries a tier that is not in use in a temporary copy, and leaves nothing of it", async () => {
-  const copies = () => readdirSync(tmpdir()).filter((name) => name.startsWith("kbsync-eval-"));
-  const had = copies().length;
-  const ended = await evaluate("--tier", "fastest", "--tier", "moderate", "--json", "--min-mrr", "1");
-  expect(ended.stderr).toContain("to moderate in a temporary folder, for this evaluation only");
-  expect(reportOf(ended).tiers).toMatchObject([
-    { tier: "fastest", isTrial: false, figures: { questions: 7 } },
-    { tier: "moderate", isTrial: true, figures: { questions: 7, hit3: 1 } },
-  ]);
-  expect(ended.code).toBe(reportOf(ended).shortfalls.length > 0 ? 1 : 0);
-  expect(copies().length).toBe(had);
-  expect((await run("status")).stdout).not.toContain("moderate");
-});
-
-it("ends with 2 and the line of what is wrong", async () => {
-  const wrong = join(temporary.path, "wrong.yaml");
-  writeFileSync(wrong, "- question: who?\n  expect: a.md\n\n- question: what?\n  expects: b.md\n");
-  const invalid = await evaluate(wrong);
+it("ends with 2 for a file of other content, for a missing file and for a tier without folders", async () => {
+  const invalid = await evaluate("- question: who?\n  expect: a.md\n\n- question: what?\n  expects: b.md\n");
   expect(invalid.code).toBe(2);
-  expect(invalid.stderr).toContain(`${wrong}:4: expect: missing, expected a path or a list of paths`);
-  expect(invalid.stderr).toContain(`${wrong}:5: expects: unknown key`);
-  writeFileSync(wrong, "- question: who?\n  expect: a.md\n  source: elsewhere\n");
-  expect((await evaluate(wrong)).stderr).toContain(`${wrong}:1: source: expected a synced folder (${docs})`);
-  const none = await evaluate("none.yaml");
-  expect([none.code, none.stderr]).toEqual([2, expect.stringContaining("kbsync eval --init")]);
+  expect(invalid.stderr).toContain(`${questions}: [1].expect: missing, expected a path or a list of paths`);
+  const none = await run("eval", "none.yaml");
+  expect([none.code, none.stderr]).toEqual([2, expect.stringContaining("cannot read the questions ")]);
+  const other = await evaluate("- question: who?\n  expect: a.md\n", "--tier", "moderate");
+  expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("no folder has the tier moderate")]);
+});
+
+it("refuses a file of questions that is a document itself", async () => {
   const document = join(docs, "questions.yaml");
-  writeFileSync(document, readFileSync(questions));
+  writeFileSync(document, "- question: who?\n  expect: a.md\n");
   await run("wait", document);
-  const synced = await evaluate(document);
+  const synced = await run("eval", document);
   expect([synced.code, synced.stderr]).toEqual([
     2,
     expect.stringContaining("is a document of the knowledge base"),
   ]);
   rmSync(document);
-});
-
-it("counts a question whose file is not synced as a miss, and ends with 1 below a threshold", async () => {
-  const gone = join(temporary.path, "gone.yaml");
-  writeFileSync(gone, "- question: may I open the dome in the rain\n  expect: handbook/moved.md\n");
-  const { code, stdout } = await evaluate(gone, "--min-hit3", "0.5");
-  expect(code).toBe(1);
-  expect(stdout).toContain(
-    "no synced file matches what is expected\n      expected handbook/moved.md\n      came     handbook/dome.md (",
-  );
-  expect(stdout).toContain("below the threshold: fastest hit@3 is 0.000, expected at least 0.5\n");
 });

@@ -52,7 +52,7 @@ describe.each(AGES)("kbsync mcp over stdio, for a client of the age %s", (age) =
     const connection = await connect(age);
     const { data } = await connection.call("search", { query: "what moves the sea" });
     const sample = { query: "what moves the sea", documentId: data.results[0].id, documents: 2 };
-    expect(await checkTools(connection, sample)).toBe(10);
+    expect(await checkTools(connection, sample)).toBe(7);
     expect(await checkResources(connection, sample)).toBe(2);
     expect(await checkPrompts(connection, sample)).toBe(2);
     await connection.client.close();

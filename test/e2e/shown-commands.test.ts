@@ -65,24 +65,13 @@ const LIVE: readonly Step[] = [
   { line: 'sudo kbsync search "your question" --config /etc/kbsync/kbsync.config.json' },
   { line: "kbsync ls --failed" },
   { line: "kbsync ls --skipped ~/docs" },
-  { line: "kbsync facets" },
-  { line: "kbsync facets tags" },
-  { line: "kbsync facets tags folder" },
   { line: "kbsync changes --follow --json", until: /\{.*\}/ },
   { line: "kbsync ask when may I open the dome" },
   { line: 'kbsync ask "may I open the dome in the rain"' },
   { line: "kbsync ask 'What does this show?' --image gauge.png" },
   { line: 'kbsync ask "what does this meter say?" --image meter.jpg --thread meters' },
   { line: 'kbsync ask "…" --agent desk --json' },
-  { line: "kbsync eval --init questions.yaml" },
-  { line: "kbsync eval --init", before: "mkdir fresh && cd fresh" },
   { line: "kbsync eval questions.yaml" },
-  { line: "kbsync eval questions.yaml --tier fastest --tier moderate" },
-  { line: "kbsync eval questions.yaml --tier fastest --tier moderate --tier high_accuracy" },
-  { line: "kbsync eval questions.yaml --tier moderate --min-hit3 0.9" },
-  {
-    line: `kbsync eval questions.yaml --setting '{}' --setting '{"expand": "section", "max_tokens": 1000}'`,
-  },
   { line: "kbsync pause" },
   { line: "kbsync resume" },
   { line: "kbsync pause ~/docs" },
@@ -152,9 +141,6 @@ const ALONE: readonly Step[] = [
   },
   {
     line: "sudo kbsync restore -c /etc/kbsync/kbsync.config.json --state-dir /var/lib/kbsync --force /backup/kbsync/DATED",
-  },
-  {
-    line: "kbsync sync docs --state-dir .kbsync && kbsync eval questions.yaml --state-dir .kbsync --min-hit3 0.9 --no-worse",
   },
   { line: "kbsync init ~/docs --tier moderate", before: "mkdir init && cd init" },
   {
@@ -247,6 +233,7 @@ beforeAll(async () => {
     "---\ntags: [draft, team]\n---\n# Plan\n\nThe budget and the deadlines of the dome.\n",
   );
   write("docs/minutes/may.md", "# Minutes of May\n\nThe gate opens at nine.\n");
+  write("questions.yaml", "- question: when does the gate open\n  expect: minutes/may.md\n");
   write("docs/secret.md", "# Secret\n\nThe code of the cellar.\n");
   write("notes/letter.md", "# Letter\n\nThe tides in the harbour.\n");
   write("papers/paper.md", "# Paper\n\nOn the naming of branches.\n");

@@ -18,16 +18,11 @@ const READERS = new Set(["read_document", "fetch"]);
 
 /** Returns how many tools there are. Calls every tool, and checks each answer against the output schema that the server declares. */
 export async function checkTools({ client }: Connected, { query, documentId }: Sample): Promise<number> {
-  const listed = await client.callTool({ name: "list_sources", arguments: {} });
-  const { sources } = listed.structuredContent as { sources: { owner_id: string; collection_id: string }[] };
   const inputs: Record<string, Record<string, unknown>> = {
     search_passages: { query, top_k: 100 },
     read_document: { document: documentId },
     list_sources: {},
     list_changes: {},
-    list_metadata: { source: sources[0]?.owner_id, collection: sources[0]?.collection_id },
-    evaluate: { questions: [{ question: query, expect: documentId }] },
-    suggest_questions: { source: sources[0]?.owner_id, collection: sources[0]?.collection_id },
     plan_sync: {},
     search: { query },
     fetch: { id: documentId },

@@ -113,10 +113,7 @@ describe("the tool erase_document", () => {
     const { client } = await mcp.connect(service.key);
     const { tools } = await client.listTools();
     const destructive = tools.filter(({ annotations }) => annotations?.readOnlyHint !== true);
-    expect(destructive).toMatchObject([
-      { name: "erase_document", annotations: { destructiveHint: true } },
-      { name: "erase_owner", annotations: { destructiveHint: true } },
-    ]);
+    expect(destructive).toMatchObject([{ name: "erase_document", annotations: { destructiveHint: true } }]);
   });
 
   it.each([["another title"], ["the sea"], ["true"], ["sea"]])(
@@ -231,70 +228,5 @@ describe("the tool erase_document", () => {
     expect((await service.send("GET", `/api/rag/resource/${live}`)).status).toBe(404);
     const files = await call("erase_document", { document: fileId, confirm: "The sea" });
     expect(files.text).toContain("(daemon_private)");
-  });
-});
-
-describe("the tool erase_owner", () => {
-  const count = async (owner: string, documents: number, change: object = {}): Promise<string> => {
-    const ids = await Promise.all(
-      Array.from({ length: documents }, () => create({ owner_id: owner, ...change })),
-    );
-    return ids[0] ?? "";
-  };
-  const isThere = async (id: string): Promise<boolean> =>
-    (await service.send("GET", `/api/rag/resource/${id}`)).status === 200;
-
-  it("erases nothing unless the number of documents is repeated", async () => {
-    const id = await count("harbour", 2);
-    const { call } = await mcp.connect(await service.issueKey("local", ["read", "write", "admin"]));
-    for (const confirm of [0, 1, 3]) {
-      const { isError, text } = await call("erase_owner", { owner: "harbour", confirm });
-      expect([isError, text]).toEqual([true, expect.stringContaining("(erase_unconfirmed)")]);
-    }
-    expect(await isThere(id)).toBe(true);
-    const done = await call("erase_owner", { owner: "harbour", confirm: 2 });
-    expect(done.data).toMatchObject({ owner: "harbour", service: { documents: 2 }, machine: null });
-    expect(await isThere(id)).toBe(false);
-    expect((await call("erase_owner", { owner: "harbour", confirm: 0 })).isError).toBe(false);
-  });
-
-  it("erases nothing of another account, and nothing with a key that may not", async () => {
-    const id = await count("quay", 1);
-    const stranger = await mcp.connect(await service.issueKey("stranger", ["read", "write", "admin"]));
-    const unseen = await stranger.call("erase_owner", { owner: "quay", confirm: 1 });
-    expect(unseen.text).toContain("(erase_unconfirmed)");
-    const none = await stranger.call("erase_owner", { owner: "quay", confirm: 0 });
-    expect(none.data).toMatchObject({ service: { documents: 0 } });
-    const writer = await mcp.connect(otherKey);
-    const refused = await writer.call("erase_owner", { owner: "quay", confirm: 1 });
-    expect(refused.text).toContain("(scope_missing)");
-    expect(await isThere(id)).toBe(true);
-  });
-
-  it("refuses an owner whose folder is synced, here or maybe elsewhere", async () => {
-    erased = [];
-    const { call } = await mcp.connect(service.key);
-    const here = await call("erase_owner", { owner: "synced", confirm: 1 });
-    expect(here.text).toContain("/srv/sea, which is synced (still_synced)");
-    await count("far", 1, { metadata: { path: "far.md" } });
-    const far = await call("erase_owner", { owner: "far", confirm: 1 });
-    expect(far.text).toMatch(/of no folder that this machine syncs \(still_synced\)/);
-    expect(erased).toEqual([]);
-  });
-
-  it("has the daemon erase the owner of a folder that is no longer synced", async () => {
-    await count("former", 1, { metadata: { path: "old.md" } });
-    const request = { owner: "former", confirm: 1 };
-    const other = await mcp.connect(await service.issueKey("local", ["read", "write", "admin"]));
-    expect((await other.call("erase_owner", request)).text).toContain("(still_synced)");
-    erased = [];
-    const { call } = await mcp.connect(service.key);
-    const { data, text } = await call("erase_owner", request);
-    expect(erased).toEqual([{ owner: "former" }]);
-    expect(data).toMatchObject({ machine: { files: 1 }, remains_total: 1, next_cursor: null });
-    expect(text).toMatch(/^Erased former\. At the service: 1 documents/);
-    runs = false;
-    expect((await call("erase_owner", request)).text).toContain("(daemon_missing)");
-    runs = true;
   });
 });

@@ -72,11 +72,8 @@ describe.each(AGES)("tools for a client of the age %s", (age) => {
       "search_passages",
       "read_document",
       "list_sources",
-      "list_metadata",
       "list_changes",
       "plan_sync",
-      "evaluate",
-      "suggest_questions",
       "search",
       "fetch",
     ]);
@@ -122,104 +119,6 @@ describe.each(AGES)("tools for a client of the age %s", (age) => {
   });
 });
 
-describe("the tool evaluate", () => {
-  it("returns figures for each tier and setting, and what came instead of a missed document", async () => {
-    const { call } = await mcp.connect(service.key);
-    const { data, text } = await call("evaluate", {
-      questions: [
-        { question: "why do tides rise", expect: tidesId },
-        { question: "flour and water", expect: ["cake.md"], answer: "salt" },
-      ],
-      settings: [{}, { expand: "section" }],
-    });
-    const rows = data.results.map(({ tier, setting }: { tier: string; setting: number }) => [tier, setting]);
-    expect(rows).toEqual(expect.arrayContaining([["moderate", 1]]) as unknown);
-    expect(data.asked).toBe(2);
-    const missed = data.misses.find(
-      (miss: { tier: string; question: number }) => miss.tier === "moderate" && miss.question === 1,
-    );
-    expect(missed).toMatchObject({ rank: null, came: [{ document_id: breadId }] });
-    expect(text).toMatch(/^2 of 2 questions asked\n.*hit@1 /);
-    const bread = await call("evaluate", {
-      questions: [{ question: "flour and water", expect: breadId, answer: "salt" }],
-      collection: "moderate",
-    });
-    expect(bread.data).toMatchObject({
-      results: [{ tier: "moderate", setting: 0, hit1: 1, hit3: 1, mrr: 1, answer: 1, missed: 0 }],
-      misses: [],
-    });
-    const unknown = await call("evaluate", {
-      questions: [{ question: "q", expect: "a" }],
-      source: "nowhere",
-    });
-    expect([unknown.isError, unknown.text.includes("source_unknown")]).toEqual([true, true]);
-  });
-});
-
-describe("the tool suggest_questions", () => {
-  it("makes questions of one source from headings, which evaluate takes", async () => {
-    const content = "# Harbour office\n\nThe office opens at eight.\n\n# Lost and found\n\nAsk the master.";
-    const stored = { owner_id: "office", title: "Office", content, metadata: { path: "office.md" } };
-    await create(stored);
-    const { call } = await mcp.connect(service.key);
-    const { data, text } = await call("suggest_questions", { source: "office" });
-    expect(data).toMatchObject({
-      questions: [
-        { question: "Harbour office", expect: "office.md", answer: "The office opens at eight." },
-        { question: "Lost and found", expect: "office.md" },
-      ],
-      headings: 2,
-      complete: true,
-    });
-    expect(text).toMatch(/^Harbour office \(office\.md\)\n/);
-    const found = await call("evaluate", { questions: data.questions, source: "office" });
-    expect(found.data.results).toMatchObject([{ hit1: 1 }]);
-    expect((await call("suggest_questions")).text).toContain("(too_many_sources)");
-  });
-});
-
-describe("the tool evaluate pages", () => {
-  const questions = Array.from({ length: 40 }, (_, at) => ({
-    question: `flour and water ${at}`,
-    expect: "gone.md",
-    answer: "nowhere to be found",
-  }));
-
-  it("evaluate asks the rest with a cursor, and returns each miss once", async () => {
-    const { call } = await mcp.connect(service.key);
-    const seen: string[] = [];
-    let asked = 0;
-    for (let cursor: string | null | undefined; cursor !== null;) {
-      const input = { questions, settings: [{}, { collapse: true }], ...(cursor && { cursor }) };
-      const { data } = await call("evaluate", input);
-      seen.push(
-        ...data.misses.map(({ question, tier, setting }: Record<string, unknown>) =>
-          [question, tier, setting].join(),
-        ),
-      );
-      cursor = data.next_cursor;
-      asked += 1;
-    }
-    expect(asked).toBeGreaterThan(1);
-    expect([seen.length, new Set(seen).size]).toEqual([questions.length * 4, questions.length * 4]);
-    for (const cursor of ["40.0", "-1.0", "0.-1", "0x1.0", "1", ""]) {
-      const invalid = await call("evaluate", { questions, cursor });
-      expect(`${cursor}: ${invalid.text}`).toContain("(cursor_invalid)");
-    }
-  });
-
-  it("evaluate compares with the results of an earlier call", async () => {
-    const { call } = await mcp.connect(service.key);
-    const input = { questions: [{ question: "why do tides rise", expect: tidesId }], collection: "fastest" };
-    const { results } = (await call("evaluate", input)).data;
-    expect(results).toMatchObject([{ first: 0, ranks: [1], answers: [null], worse: null, better: null }]);
-    const before = [{ ...results[0], ranks: [null] }];
-    const { data, text } = await call("evaluate", { ...input, before });
-    expect(data.results).toMatchObject([{ worse: [], better: [0] }]);
-    expect(text).toContain("0 got worse, 1 better");
-  });
-});
-
 describe("the tool list_changes", () => {
   it("list_changes pages through changes, and continues where it ended when there are others", async () => {
     const { call } = await mcp.connect(service.key);
@@ -234,42 +133,6 @@ describe("the tool list_changes", () => {
     );
     const unknown = await call("list_changes", { cursor: "1-0" });
     expect(unknown.text).toContain("(cursor_expired)");
-  });
-});
-
-describe("the tool list_metadata", () => {
-  it("list_metadata lists the fields of a source with their values, and those that are named", async () => {
-    const { call } = await mcp.connect(service.key);
-    const { data, text } = await call("list_metadata", { source: "/srv/sea" });
-    expect(data).toEqual({
-      fields: [
-        { field: "folderDescription", distinct: 1, values: [{ value: ABOUT, documents: 1 }] },
-        { field: "lang", distinct: 1, values: [{ value: "en", documents: 1 }] },
-      ],
-      next_cursor: null,
-    });
-    expect(text).toBe(`folderDescription: "${ABOUT}" (1)\nlang: "en" (1)`);
-    const some = await call("list_metadata", { source: "sea", fields: ["lang"], filter: { lang: "de" } });
-    expect(some.data.fields).toEqual([{ field: "lang", distinct: 0, values: [] }]);
-    const none = await call("list_metadata", { source: "kitchen" });
-    expect(none.text).toBe("The documents have no metadata.");
-  });
-
-  it("list_metadata needs a source where there are several, and pages through long lists", async () => {
-    const metadata = Object.fromEntries(
-      Array.from({ length: 7 }, (_, at) => [
-        `field${at}`,
-        Array.from({ length: 12 }, (__, n) => `${n} ${"x".repeat(60)}`),
-      ]),
-    );
-    await create({ owner_id: "many", title: "Sand", content: "Dunes.", metadata });
-    const { call } = await mcp.connect(service.key);
-    expect((await call("list_metadata")).text).toMatch(/sources fit/);
-    const { data, text } = await call("list_metadata", { source: "many" });
-    expect(countTokens(JSON.stringify(data))).toBeLessThanOrEqual(ANSWER_TOKENS);
-    expect(data.fields[0]).toMatchObject({ field: "field0", distinct: 12 });
-    expect(data.fields[0].values).toHaveLength(10);
-    expect(text).toContain("and 2 more");
   });
 });
 

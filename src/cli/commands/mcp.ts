@@ -52,7 +52,7 @@ export function addMcp(program: Command, context: Context): void {
     )
     .option(
       "--allow-erase",
-      "add the tools erase_document and erase_owner, which remove documents for good (default: all tools only read)",
+      "add the tool erase_document, which removes documents for good (default: all tools only read)",
     )
     .action(async (options: McpOptions) => mcp(context, options));
 }

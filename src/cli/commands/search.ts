@@ -79,7 +79,7 @@ export function addSearch(program: Command, context: Context): void {
     .option("-d, --doc <path>", "search only this file")
     .option("--source <source>", "search only this synced folder")
     .addOption(new Option("--tier <tier>", "search only the folders of this tier").choices(Tier.options))
-    .option("--filter <json>", "search only documents with this metadata (see kbsync facets)", filterOption)
+    .option("--filter <json>", "search only documents with this metadata", filterOption)
     .option("--score <n>", "minimum score of a result, from 0 to 1", scoreOption)
     .option(
       "--max-per-document <n>",
@@ -257,9 +257,7 @@ function isWeak(found: readonly Found[], { score }: SearchOptions): boolean {
 function nothingWords({ score, filter }: SearchOptions, { scoreBelow }: Answer): string {
   if (score !== undefined && scoreBelow !== undefined)
     return `nothing found with a score of ${score} or more; the best has ${scoreBelow.toFixed(2)}`;
-  return filter === undefined
-    ? "nothing found"
-    : "nothing found with this filter; `kbsync facets` lists what it can name";
+  return filter === undefined ? "nothing found" : "nothing found with this filter";
 }
 
 function foundAt({ id, score, version, payload }: SearchResult, lookup: ResourceLookup): Found {

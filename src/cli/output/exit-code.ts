@@ -4,7 +4,7 @@ import { codeOf } from "../../lib/failure.ts";
 /** The meaning of every exit status. */
 export const EXIT = {
   done: 0,
-  /** Some files failed, or wait for a later pass; the rest is in agreement. Figures of `eval` are below their thresholds. */
+  /** Some files failed, or wait for a later pass; the rest is in agreement. */
   filesFailed: 1,
   /** The command line or the configuration is wrong. */
   usage: 2,
@@ -27,7 +27,7 @@ export const EXIT = {
 /** Meaning of each exit status, in the order of the manual. */
 export const EXIT_WORDS: readonly (readonly [code: number, meaning: string])[] = [
   [EXIT.done, "done"],
-  [EXIT.filesFailed, "some files failed or wait for another try; a figure of eval is too low"],
+  [EXIT.filesFailed, "some files failed or wait for another try"],
   [EXIT.usage, "wrong usage, configuration or state folder"],
   [EXIT.service, "the service is unreachable or refuses"],
   [EXIT.held, "deletes are held, or a folder is missing or replaced"],

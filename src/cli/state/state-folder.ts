@@ -55,7 +55,7 @@ export function makeStateFolder(path: string): StateFolder {
 
 /** The files that kbsync itself puts into a state folder, by prefix, and those of a disk's root. */
 const OWN_NAMES =
-  /^(?:pauthkey|ledger\.|daemon\.|control\.|service|trash|mcp-secret|restore|before-restore-|plan-\d|eval\.json|instances|backups\.json|\.c|lost\+found)/;
+  /^(?:pauthkey|ledger\.|daemon\.|control\.|service|trash|mcp-secret|restore|before-restore-|plan-\d|instances|backups\.json|\.c|lost\+found)/;
 
 /**
  * Closes an existing state folder to everyone but its owner. A folder that contains other files keeps its mode; only kbsync's

@@ -7,7 +7,6 @@ import { search } from "../search/search.ts";
 import type { SearchOutcome } from "../search/search.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { noCollection } from "./list.ts";
-import type { QuestionVectors } from "./question-vectors.ts";
 import { readBefore, receiptOf, type Searched } from "./receipt.ts";
 import { invalidField, noResource, Refusal } from "./refusal.ts";
 
@@ -38,13 +37,12 @@ export async function queryWithReceipt(
   return { ...outcome, results, receipt: await receiptOf(kb, before, cited, outcome.fallback) };
 }
 
-/** Searches what was found for a body. `embedding` wraps the model of the question. */
+/** Searches what was found for a body. */
 export async function queryResources(
   kb: KnowledgeBase,
   accountId: string,
   { scope: whole, tier }: Searched,
   body: Pick<SearchBody, "filter" | "query" | "score" | "top_k" | keyof typeof ContextFields>,
-  embedding: QuestionVectors["once"] = (embedder) => embedder,
 ): Promise<SearchOutcome & Partial<ContextOutcome>> {
   const startMs = performance.now();
   const scope = body.filter === undefined ? whole : { ...whole, filter: body.filter };
@@ -60,7 +58,7 @@ export async function queryResources(
   const { modelTurns, reranker } = kb;
   const found = await search(
     kb.index,
-    model && embedding(modelTurns.queries(model.queries ?? model, accountId)),
+    model && modelTurns.queries(model.queries ?? model, accountId),
     request,
     reranker && modelTurns.judge(reranker, accountId),
   );

@@ -130,8 +130,6 @@ export const METHODS = {
     surroundings: scan,
     documentMatches: scan,
     matchedTerms: scan,
-    metadataFields: read,
-    facet: read,
     documents: scan,
     unfinished: scan,
     sentenceMatches: read,

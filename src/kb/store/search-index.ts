@@ -1,5 +1,4 @@
 import type { DocumentEntry } from "../../wire/documents.ts";
-import type { Facet } from "../../wire/facets.ts";
 import type { Filter } from "../../wire/filter.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { WordMatch } from "../lexical/word-match.ts";
@@ -41,10 +40,6 @@ export interface Index {
   documentMatches(query: DocumentQuery): Promise<readonly DocumentMatch[]>;
   /** Returns the query's terms that each chunk is found by. Leaves out chunks that no longer exist. */
   matchedTerms(query: DocumentQuery): Promise<readonly MatchedTerms[]>;
-  /** Returns paths of metadata that resources of the scope have, ascending. Ignores the scope's filter. */
-  metadataFields(query: FieldsQuery): Promise<readonly string[]>;
-  /** Counts the values at a path of metadata, over the resources of the scope. */
-  facet(query: { readonly scope: Scope; readonly field: string }): Promise<Facet>;
   /**
    * One page of a scope's documents, without their texts; with the first one, how many there are of each status. A page costs what it
    * shows, unless few documents match. Documents that change meanwhile may be counted as before or after.
@@ -283,13 +278,6 @@ export interface DocumentsPage {
 }
 
 export type Statuses = Readonly<Record<DocumentEntry["status"], number>>;
-
-export interface FieldsQuery {
-  readonly scope: Scope;
-  /** Starts after this path. Undefined: at the first. */
-  readonly after: string | undefined;
-  readonly limit: number;
-}
 
 /** Counts of chunks without a vector end here, so that a search costs little while many wait. */
 export const UNFINISHED_CHUNKS_MAX = 1000;

@@ -78,11 +78,6 @@ const ASKS: Readonly<Record<string, Ask>> = {
     finds: "nothing",
   },
   "GET /v1/changes": { finds: "own" },
-  "GET /api/rag/facets": {
-    path: (owned) => list(owned).replace("resource/by-collection", "facets"),
-    finds: "nothing",
-  },
-  // Unknown resources and owners count as erased before.
   "POST /api/rag/erase/resources": {
     sent: ({ resource }) => ({ body: { resource_ids: [resource._id] } }),
     finds: "own",
@@ -93,19 +88,6 @@ const ASKS: Readonly<Record<string, Ask>> = {
   },
   "POST /rag/query": {
     sent: ({ resource }) => ({ body: { query: "moon", doc_id: resource._id } }),
-    finds: "nothing",
-  },
-  "POST /v1/eval": {
-    sent: ({ resource: { collectionId, ownerId } }) => ({
-      body: {
-        questions: [{ question: "moon", expect: "tides.md" }],
-        parts: [{ collection_id: collectionId, owner_id: ownerId }],
-      },
-    }),
-    finds: "nothing",
-  },
-  "GET /v1/eval/starter": {
-    path: (owned) => list(owned).replace("api/rag/resource/by-collection", "v1/eval/starter"),
     finds: "nothing",
   },
   "GET /files/:token/:name": { path: ({ fileUrl }) => new URL(fileUrl).pathname, finds: "nothing" },

@@ -180,62 +180,6 @@ export function filterContract(fixture: StoreFixture): void {
       expect(some).toEqual({ ceiling: all.ceiling, hits: all.hits.slice(0, 1) });
     });
 
-    it("counts the values of metadata, of all resources and of those that match a filter", async () => {
-      const tagged = (tags: MetadataScalar[], rest: Metadata = {}) =>
-        create("moon", { metadata: { tags, ...rest } });
-      await tagged(["sea", "moon"], { deep: { year: 2024 } });
-      const { id } = await tagged(["sea", true, 1, null, "1"], { deep: { year: 2023.5 } });
-      await tagged(["sea"]);
-      await create("moon", { ownerId: "bob", metadata: { tags: ["bobs"] } });
-      const { index, records } = fixture.store;
-      const within = await scope();
-      const fields = (after?: string, limit = 9) => index.metadataFields({ scope: within, after, limit });
-      expect([await fields(), await fields(undefined, 1), await fields("deep.year")]).toEqual([
-        ["deep.year", "tags"],
-        ["deep.year"],
-        ["tags"],
-      ]);
-      expect(await index.facet({ scope: within, field: "tags" })).toEqual({
-        field: "tags",
-        distinct: 6,
-        values: [
-          { value: "sea", count: 3 },
-          { value: true, count: 1 },
-          { value: 1, count: 1 },
-          { value: "1", count: 1 },
-          { value: "moon", count: 1 },
-          { value: null, count: 1 },
-        ],
-      });
-      const filter: Filter = { kind: "in", path: "tags", values: ["moon"] };
-      expect(await index.facet({ scope: { ...within, filter }, field: "deep.year" })).toEqual({
-        field: "deep.year",
-        distinct: 1,
-        values: [{ value: 2024, count: 1 }],
-      });
-      await records.deleteResource({ accountId: fixture.account.id, id, nowIso: LATER });
-      expect(await index.facet({ scope: within, field: "tags" })).toMatchObject({ distinct: 2 });
-      expect(await index.facet({ scope: within, field: "unknown" })).toMatchObject({
-        distinct: 0,
-        values: [],
-      });
-      const nobody = await scope("nobody");
-      expect(await index.metadataFields({ scope: nobody, after: undefined, limit: 9 })).toEqual([]);
-      expect(await index.facet({ scope: nobody, field: "tags" })).toMatchObject({ distinct: 0 });
-    });
-
-    it("returns the hundred most frequent values of a field, and how many it has", async () => {
-      const numbers = Array.from({ length: 120 }, (_, at) => at);
-      await create("moon", { metadata: { many: numbers } });
-      await create("moon", { metadata: { many: numbers.slice(-1) } });
-      const { distinct, values } = await fixture.store.index.facet({ scope: await scope(), field: "many" });
-      expect([distinct, values.length]).toEqual([120, 100]);
-      expect(values.slice(0, 2)).toEqual([
-        { value: 119, count: 2 },
-        { value: 0, count: 1 },
-      ]);
-    });
-
     it("applies any filter as the reference does", async () => {
       const value = fc.oneof(scalar, fc.array(scalar, { maxLength: 3 }));
       const metadatas = fc.sample(

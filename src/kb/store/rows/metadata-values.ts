@@ -1,7 +1,7 @@
 import type { MetadataScalar } from "../../../wire/filter.ts";
 
 /** Kinds of values in `metadata_value`. SQLite would treat true and 1 as equal. */
-export type ValueKind = "s" | "n" | "b" | "z";
+type ValueKind = "s" | "n" | "b" | "z";
 
 /** Converts a value to the columns of the table. */
 export function storedValue(value: MetadataScalar): {
@@ -11,10 +11,4 @@ export function storedValue(value: MetadataScalar): {
   if (value === null) return { kind: "z", value: 0 };
   if (typeof value === "boolean") return { kind: "b", value: value ? 1 : 0 };
   return typeof value === "number" ? { kind: "n", value } : { kind: "s", value };
-}
-
-/** Returns the value of the columns of the table. */
-export function valueOf(kind: ValueKind, value: string | number): MetadataScalar {
-  if (kind === "z") return null;
-  return kind === "b" ? value === 1 : value;
 }

@@ -15,7 +15,6 @@ import { prepareErasureReads } from "./resources/erasures.ts";
 import { prepareFileReads } from "./resources/files.ts";
 import { prepareSurroundings } from "./resources/surroundings.ts";
 import { prepareDocumentList } from "./scopes/document-list.ts";
-import { prepareFacets } from "./scopes/facets.ts";
 import { prepareScopes } from "./scopes/scopes.ts";
 import { prepareUnfinished } from "./scopes/unfinished.ts";
 import { prepareSearches } from "./searches.ts";
@@ -161,7 +160,6 @@ function readsOf(
     },
     queue,
     index: {
-      ...prepareFacets(db, scopes),
       embeddedChunks: serving.embeddedChunks,
       foundChunks: (scope, refs) => {
         const target = scopes.find(scope);

@@ -150,8 +150,6 @@ describe.skipIf(isSkipped())("the stores in SQLite and in PostgreSQL", () => {
             documents: await index.documentMatches({ scope, query, refs }),
             terms: await index.matchedTerms({ scope, query, refs }),
             around: await index.surroundings({ scope, refs: first, chunksMax: 2, charsMax: 80 }),
-            facet: await index.facet({ scope, field: "year" }),
-            fields: await index.metadataFields({ scope, after: undefined, limit: 3 }),
             unfinished: await index.unfinished({ scope, vectors: { fingerprint: "m1" } }),
             lacking: await index.chunksWithoutVector("m1", ["moderate"], 7),
           };

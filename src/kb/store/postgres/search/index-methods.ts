@@ -1,7 +1,6 @@
 import type { Index } from "../../search-index.ts";
 import type { Transaction } from "../database/connections.ts";
 import { listDocuments } from "../scopes/document-list.ts";
-import { facetsOn } from "../scopes/facets.ts";
 import { readUnfinished } from "./unfinished.ts";
 import { embeddingWritesOn } from "../vectors/embeddings.ts";
 import { servingOn } from "../vectors/serving.ts";
@@ -14,7 +13,6 @@ import { findTarget } from "../scopes/target.ts";
 export function indexOn(tx: Transaction, caches: IndexCaches): Index {
   return {
     ...searchesOn(tx, caches),
-    ...facetsOn(tx, caches.filters),
     ...embeddingWritesOn(tx),
     ...servingOn(tx),
     async surroundings(query) {

@@ -92,7 +92,6 @@ export async function readAll({ records, index, queue }: Store) {
       hits += evidence.lexical.hits.length;
       found.push(evidence);
     }
-    found.push(await index.metadataFields({ scope, after: undefined, limit: 100 }));
     found.push(await index.unfinished({ scope, vectors: { fingerprint: "rest" } }));
   };
   for (const account of await records.accounts()) {
