@@ -14,7 +14,7 @@ import { search } from "../src/kb/search/search.ts";
 import { SEGMENTS_MERGED } from "../src/kb/store/search/merge-rules.ts";
 import type { Index, Scope } from "../src/kb/store/search-index.ts";
 import { openDatabase, type Database } from "../src/kb/store/postgres/database/database.ts";
-import { migratePostgres, openPostgresStore } from "../src/kb/store/postgres/open.ts";
+import { openPostgresStore } from "../src/kb/store/postgres/open.ts";
 import type { Transaction } from "../src/kb/store/postgres/database/connections.ts";
 import { makeIndexCaches, type IndexCaches } from "../src/kb/store/postgres/search/caches.ts";
 import { indexOn } from "../src/kb/store/postgres/search/index-methods.ts";
@@ -64,7 +64,6 @@ async function main(): Promise<void> {
   const cluster = startCluster(programs.folder);
   cluster.sql("CREATE DATABASE accounts");
   const url = cluster.url("accounts");
-  await migratePostgres(url);
   const store = await openPostgresStore(url);
   const database = openDatabase(url);
   const client = new Client({ connectionString: url });

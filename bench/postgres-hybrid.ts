@@ -9,7 +9,7 @@ import type { Embedder } from "../src/kb/embed/embedder.ts";
 import { openLocalEmbedder } from "../src/kb/embed/local.ts";
 import { FUSED_DEPTH } from "../src/kb/search/fuse.ts";
 import { search } from "../src/kb/search/search.ts";
-import { migratePostgres, openPostgresStore } from "../src/kb/store/postgres/open.ts";
+import { openPostgresStore } from "../src/kb/store/postgres/open.ts";
 import type { Scope } from "../src/kb/store/search-index.ts";
 import type { Store } from "../src/kb/store/store.ts";
 import { findPgvector, startCluster, type Cluster } from "../test/kb/store/postgres/cluster.ts";
@@ -261,7 +261,6 @@ async function judge(
 
 async function newStore(cluster: Cluster, name: string): Promise<Store> {
   cluster.sql(`CREATE DATABASE ${name}`);
-  await migratePostgres(cluster.url(name));
   return openPostgresStore(cluster.url(name));
 }
 

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
-import { migratePostgres, openPostgresStore } from "../src/kb/store/postgres/open.ts";
+import { openPostgresStore } from "../src/kb/store/postgres/open.ts";
 import { SEGMENTS_MERGED } from "../src/kb/store/search/merge-rules.ts";
 import type { Tier } from "../src/wire/primitives.ts";
 import { findPrograms, startCluster, type Cluster } from "../test/kb/store/postgres/cluster.ts";
@@ -57,11 +57,10 @@ const row = (name: string, bytes: readonly number[]): string[] =>
 async function measure(cluster: Cluster, tier: Tier, chunks: number) {
   cluster.sql(`CREATE DATABASE ${tier}`);
   const url = cluster.url(tier);
-  await migratePostgres(url);
+  const store = await openPostgresStore(url);
   const client = new Client({ connectionString: url });
   await client.connect();
   const before = await sizesOf(client);
-  const store = await openPostgresStore(url);
   const { accountId } = await openAccount(store);
   const load = await fill(store, accountId, tier, chunks);
   for (let isDue = true; isDue; await sleep(500)) {

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Client } from "pg";
 import { search } from "../src/kb/search/search.ts";
-import { migratePostgres, openPostgresStore } from "../src/kb/store/postgres/open.ts";
+import { openPostgresStore } from "../src/kb/store/postgres/open.ts";
 import { openSqliteStore } from "../src/kb/store/sqlite/open.ts";
 import type { Scope } from "../src/kb/store/search-index.ts";
 import type { Store } from "../src/kb/store/store.ts";
@@ -55,7 +55,6 @@ async function main(): Promise<void> {
 /** Creates a database with the tables of a store. */
 async function newDatabase(cluster: Cluster, name: string): Promise<string> {
   cluster.sql(`CREATE DATABASE ${name}`);
-  await migratePostgres(cluster.url(name));
   return cluster.url(name);
 }
 

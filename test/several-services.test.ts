@@ -50,7 +50,6 @@ describe("the compose file of several services", () => {
 
   it("runs commands that there are, with what it declares", () => {
     expect(own.map(([name, { command }]) => [name, command])).toEqual([
-      ["migrate", ["migrate"]],
       ["one", ["serve"]],
       ["two", ["serve"]],
     ]);
@@ -87,8 +86,7 @@ describe("the compose file of several services", () => {
     const states = own.map(([, { volumes }]) => volumes.find((one) => one.endsWith(`:${serving.stateDir}`)));
     expect(new Set(states).size).toBe(own.length);
     expect(states).not.toContain(undefined);
-    for (const [name, { volumes }] of own)
-      expect(volumes.includes(`files:${serving.files}`)).toBe(name !== "migrate");
+    for (const [, { volumes }] of own) expect(volumes).toContain(`files:${serving.files}`);
     const { hostname, username, pathname } = new URL(serving.database ?? "");
     expect(compose.services["postgres"]?.environment).toMatchObject({
       POSTGRES_USER: username,
@@ -150,40 +148,29 @@ describe("the objects for Kubernetes", () => {
       return [object.kind, object] as const;
     }),
   );
-  const podOf = (kind: string) => Workload.parse(objects.get(kind)).spec;
   const { data } = z.object({ data: z.record(z.string(), z.string()) }).parse(objects.get("ConfigMap"));
   const serving = servingOf(JSON.parse(data[CONFIG_FILE_NAME] ?? ""));
-  const set = podOf("StatefulSet");
+  const set = Workload.parse(objects.get("StatefulSet")).spec;
   const [container] = set.template.spec.containers;
 
   it("the objects for Kubernetes are what the document says, without an error of syntax", () => {
     expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
     expect(documents.flatMap(({ warnings }) => warnings)).toEqual([]);
-    expect([...objects.keys()]).toEqual([
-      "ConfigMap",
-      "Job",
-      "StatefulSet",
-      "PodDisruptionBudget",
-      "Service",
-    ]);
+    expect([...objects.keys()]).toEqual(["ConfigMap", "StatefulSet", "PodDisruptionBudget", "Service"]);
   });
 
   it("run commands that there are, with a configuration that the program takes", () => {
-    for (const kind of ["Job", "StatefulSet"]) {
-      const { template, volumeClaimTemplates } = podOf(kind);
-      const [{ args, volumeMounts }] = template.spec.containers;
-      expect(args).toEqual([kind === "Job" ? "migrate" : "serve"]);
-      expect(commands).toContain(args[0]);
-      const volumes = [...template.spec.volumes, ...volumeClaimTemplates.map(({ metadata }) => metadata)];
-      const names = new Set(volumes.map(({ name }) => name));
-      expect(volumeMounts.filter(({ name }) => !names.has(name))).toEqual([]);
-      const paths = volumeMounts.map(({ mountPath }) => mountPath);
-      expect(paths).toContain(serving.stateDir);
-      expect(paths.some((path) => serving.databasePasswordFile?.startsWith(`${path}/`))).toBe(true);
-    }
-    expect(container.volumeMounts.map(({ mountPath }) => mountPath)).toContain(
-      environment["CACHE_DIRECTORY"],
-    );
+    const { template, volumeClaimTemplates } = set;
+    const { args, volumeMounts } = container;
+    expect(args).toEqual(["serve"]);
+    expect(commands).toContain(args[0]);
+    const volumes = [...template.spec.volumes, ...volumeClaimTemplates.map(({ metadata }) => metadata)];
+    const names = new Set(volumes.map(({ name }) => name));
+    expect(volumeMounts.filter(({ name }) => !names.has(name))).toEqual([]);
+    const paths = volumeMounts.map(({ mountPath }) => mountPath);
+    expect(paths).toContain(serving.stateDir);
+    expect(paths.some((path) => serving.databasePasswordFile?.startsWith(`${path}/`))).toBe(true);
+    expect(paths).toContain(environment["CACHE_DIRECTORY"]);
   });
 
   it("ask routes that there are, on the ports of the configuration", () => {

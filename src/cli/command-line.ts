@@ -62,8 +62,6 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<AddC
     restore: async () => (await import("./commands/restore.ts")).addRestore,
     key: async () => (await import("./commands/key.ts")).addKey,
     models: async () => (await import("./commands/models.ts")).addModels,
-    migrate: async () => (await import("./commands/migrate.ts")).addMigrate,
-    move: async () => (await import("./commands/move.ts")).addMove,
     webhooks: async () => (await import("./commands/webhooks.ts")).addWebhooks,
     completion: async () => (await import("./commands/completion.ts")).addCompletion,
   },

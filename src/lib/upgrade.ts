@@ -41,11 +41,6 @@ export function versionOf(db: Database.Database): number {
   return Number(db.pragma("user_version", { simple: true }));
 }
 
-/** Reports whether the tables of a file are those of this program. */
-export function isCurrent(db: Database.Database, schema: Schema): boolean {
-  return versionOf(db) === currentVersion(schema);
-}
-
 const HINT_OLDER = {
   ledger:
     "It was left as it is. `kbsync recover` keeps it under another name and makes a new one from what the service holds; nothing is sent twice.",

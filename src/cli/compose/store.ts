@@ -2,10 +2,8 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { databaseName, hasPassword, withPassword } from "../../config/database.ts";
 import type { Config } from "../../config/load.ts";
-import type { MoveSource, MoveTarget } from "../../kb/store/move/side.ts";
 import type { ReadUploads } from "../../kb/store/maintenance.ts";
 import type { DatabaseReport } from "../../kb/store/postgres/check.ts";
-import type { Migrated } from "../../kb/store/postgres/open.ts";
 import type { Spending } from "../../kb/store/spending.ts";
 import type { Store } from "../../kb/store/store.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
@@ -63,19 +61,6 @@ export async function openConfiguredStore(
   return store;
 }
 
-export type { Migrated };
-
-/** Migrates the configured database; undefined: none is configured. Throws as `migratePostgres` and `databaseAddress`. */
-export async function migrateDatabase(
-  service: OwnService,
-  env: NodeJS.ProcessEnv,
-): Promise<Migrated | undefined> {
-  const address = databaseAddress(service, env);
-  if (address === undefined) return undefined;
-  const { migratePostgres } = await import("../../kb/store/postgres/open.ts");
-  return migratePostgres(address);
-}
-
 /** Checks the configured database; undefined: none is configured. Throws as `checkPostgres` and `databaseAddress`. */
 export async function checkDatabase(
   service: OwnService,
@@ -116,18 +101,6 @@ export async function spentInDatabase(
     if (codeOf(error) === "store_busy") return undefined;
     throw error;
   }
-}
-
-/** Opens a database whose store is copied. Throws as `openPostgresSource`. */
-export async function openDatabaseSource(address: string): Promise<MoveSource> {
-  const { openPostgresSource } = await import("../../kb/store/postgres/move-side.ts");
-  return openPostgresSource(address);
-}
-
-/** Opens a database as the copy of another store. Throws as `openPostgresTarget`. */
-export async function openDatabaseTarget(address: string): Promise<MoveTarget> {
-  const { openPostgresTarget } = await import("../../kb/store/postgres/move-side.ts");
-  return openPostgresTarget(address);
 }
 
 /** Pause between attempts: short enough that a service starts soon after its database. */

@@ -58,11 +58,6 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "kbsync models paraphrase-multilingual-MiniLM-L12-v2",
     "kbsync models multilingual-e5-small --from /media/usb/multilingual-e5-small",
   ],
-  move: [
-    "kbsync move --to postgres://kbsync@db.example/kbsync",
-    "kbsync move --from postgres://kbsync@db.example/kbsync",
-  ],
-  migrate: ["kbsync migrate", "kbsync migrate --config /etc/kbsync/kbsync.config.json"],
   doctor: ["kbsync doctor", "kbsync doctor --quick"],
   init: [
     "kbsync init ~/docs --tier moderate",

@@ -61,11 +61,6 @@ const BY_CODE: Readonly<Record<string, number>> = {
   store_newer: EXIT.usage,
   store_older: EXIT.usage,
   store_unfit: EXIT.usage,
-  store_unfinished: EXIT.usage,
-  move_nothing: EXIT.usage,
-  move_occupied: EXIT.usage,
-  move_in_use: EXIT.passing,
-  move_differs: EXIT.filesFailed,
   store_unreachable: EXIT.passing,
   // A database that does not answer at present.
   store_busy: EXIT.passing,

@@ -19,8 +19,6 @@ const NEED_NONE: ReadonlySet<string> = new Set([
   "sync",
   "recover",
   "restore",
-  "migrate",
-  "move",
   "init",
   "doctor",
   "completion",

@@ -171,7 +171,7 @@ function refuseForeign(db: Sqlite, file: string, service: string): void {
   throw new KbsyncError(`the ledger ${file} belongs to the service ${owner}, not to ${service}`, {
     code: "ledger_other_service",
     subject: file,
-    hint: "Give each service a state folder of its own: `--state-dir`, or `stateDir` in the configuration. Before the first start with another database, `kbsync move` takes a knowledge base and its ledger there.",
+    hint: "Give each service a state folder of its own: `--state-dir`, or `stateDir` in the configuration. The daemon fills a new knowledge base from its folders.",
   });
 }
 

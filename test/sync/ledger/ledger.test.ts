@@ -306,7 +306,7 @@ describe("the ledger", () => {
     expect(() => openLedger(dir, "other")).toThrow(
       expect.objectContaining({
         code: "ledger_other_service",
-        hint: "Give each service a state folder of its own: `--state-dir`, or `stateDir` in the configuration. Before the first start with another database, `kbsync move` takes a knowledge base and its ledger there.",
+        hint: "Give each service a state folder of its own: `--state-dir`, or `stateDir` in the configuration. The daemon fills a new knowledge base from its folders.",
       }) as Error,
     );
     const db = new Database(ledgerFile(dir));

@@ -4,8 +4,7 @@ import { accountOf, answerMethods, makeMethods, METHODS, type Kind } from "../me
 import type { Ports, Store } from "../store.ts";
 import type { Mode, Transaction } from "./database/connections.ts";
 import { nameOf, openDatabase, type DatabaseListener } from "./database/database.ts";
-import { migrate, readVersions, refuseUnfit, refuseUnknown, type Versions } from "./database/migrate.ts";
-import { refuseUnfinished } from "./database/unfinished.ts";
+import { bringUpToDate } from "./database/migrate.ts";
 import { openClaims } from "./queue/claims.ts";
 import { openTokenBuckets } from "./queue/token-buckets.ts";
 import { openDamageCheck } from "./damage/walk.ts";
@@ -17,8 +16,8 @@ import { openHnswBuilder, type HnswOptions } from "./vectors/hnsw-builder.ts";
 import { openMerging, purgeRemoved } from "./words/merging.ts";
 
 /**
- * Opens a store in a PostgreSQL database, which any number of processes may use at a time, and whose tables are up to date. Throws
- * `store_older`, `store_newer`, `store_unfit`, `store_unreachable`, and `store_busy` while the database does not answer.
+ * Opens a store in a PostgreSQL database, which any number of processes may use at a time. Creates its tables, or brings them up to date.
+ * Throws as `bringUpToDate`, `store_unreachable`, and `store_busy` while the database does not answer.
  */
 export async function openPostgresStore(
   url: string,
@@ -27,12 +26,7 @@ export async function openPostgresStore(
 ): Promise<Store> {
   const database = openDatabase(url, listener);
   try {
-    const versions = await database.run("snapshot", "", async (tx) => {
-      await refuseUnfit(tx);
-      await refuseUnfinished(tx, nameOf(url));
-      return readVersions(tx);
-    });
-    refuseUnknown(versions, nameOf(url));
+    await bringUpToDate(database);
   } catch (error) {
     await database.close();
     throw error;
@@ -82,32 +76,6 @@ async function readClock(tx: Transaction): Promise<number> {
   );
   assert(found !== undefined);
   return found.nowMs;
-}
-
-/** The result of a migration. */
-export interface Migrated {
-  /** The database without user and password. */
-  readonly database: string;
-  /** Undefined: it had no tables. */
-  readonly before: Versions | undefined;
-  readonly after: Versions | undefined;
-}
-
-/**
- * Creates the tables of a database or brings them up to date. A repetition changes nothing. Throws `store_newer`, `store_foreign`,
- * `store_unfit`, and as `openPostgresStore` if the database does not work.
- */
-export async function migratePostgres(url: string): Promise<Migrated> {
-  const database = openDatabase(url);
-  try {
-    return await database.run("migration", "", async (tx) => {
-      await refuseUnfit(tx);
-      const before = await migrate(tx);
-      return { database: nameOf(url), before, after: await readVersions(tx) };
-    });
-  } finally {
-    await database.close();
-  }
 }
 
 function isWrite(kind: Kind): boolean {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from "vitest";
-import { migratePostgres, openPostgresStore } from "../../../../src/kb/store/postgres/open.ts";
+import { openPostgresStore } from "../../../../src/kb/store/postgres/open.ts";
 import type { Store } from "../../../../src/kb/store/store.ts";
 import { queueContract } from "../../queue/queue-contract.ts";
 import { indexContract } from "../index-contract.ts";
@@ -18,7 +18,6 @@ const newDatabase = async (): Promise<string> => {
   const name = `database_${++made}`;
   await query(server.url("public"), `CREATE SCHEMA ${name}`);
   const url = server.url(name);
-  await migratePostgres(url);
   return url;
 };
 const open = async (): Promise<Store> => openPostgresStore(await newDatabase());

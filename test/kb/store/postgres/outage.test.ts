@@ -23,7 +23,6 @@ describe.skipIf(isSkipped())("the program without its database", () => {
   });
 
   it("the program without its database waits for it when it starts, refuses requests while it is away, and goes on by itself", async () => {
-    await site.run("migrate");
     cluster.stop();
     const launched = site.launch("serve");
     await vi.waitFor(() => expect(launched.log()).toContain("the database does not answer"), WAIT_MS);
@@ -53,7 +52,7 @@ describe.skipIf(isSkipped())("the program without its database", () => {
   });
 
   it("lets doctor, backup, status and key say so", async () => {
-    await site.run("migrate");
+    await site.run("key", "list");
     expect((await site.run("doctor")).stdout).toMatch(/ok +store +PostgreSQL \d+\.\d+, 0 documents/);
     const backup = await site.run("backup", `${site.docs}-backup`);
     expect(backup).toMatchObject({ code: 2, stdout: "" });

@@ -1,5 +1,5 @@
 import type { TestProject } from "vitest/node";
-import { migratePostgres } from "../../../../src/kb/store/postgres/open.ts";
+import { openPostgresStore } from "../../../../src/kb/store/postgres/open.ts";
 import { serversFolder } from "../../../memory-folder.ts";
 import { findPgvector, findPrograms, startCluster } from "./cluster.ts";
 
@@ -29,7 +29,7 @@ export async function setup(project: TestProject): Promise<(() => Promise<void>)
   try {
     cluster.sql(`CREATE DATABASE ${TEMPLATE}`);
     if (hasPgvector) cluster.sql("CREATE EXTENSION vector", TEMPLATE);
-    await migratePostgres(cluster.url(TEMPLATE));
+    await (await openPostgresStore(cluster.url(TEMPLATE))).close();
   } catch (error) {
     await cluster.remove();
     throw error;

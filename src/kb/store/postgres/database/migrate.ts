@@ -1,5 +1,6 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
 import type { Transaction } from "./connections.ts";
+import type { Database } from "./database.ts";
 import { SCHEMA, type Schema } from "./schema.ts";
 
 /** Key of the advisory lock under which one process at a time changes tables (the bytes "kbst"). */
@@ -25,6 +26,19 @@ export async function readVersions(tx: Transaction): Promise<Versions | undefine
   );
   if (found?.found !== true) return undefined;
   return tx.get<Versions>("SELECT minimum, maximum FROM schema_version");
+}
+
+/**
+ * Creates the tables of a database or brings them up to date. Reads alone if they are, so that the user with whom services connect needs
+ * no right to change tables then. Throws as `migrate`, and `store_unfit`.
+ */
+export async function bringUpToDate(database: Database, schema: Schema = SCHEMA): Promise<void> {
+  const versions = await database.run("snapshot", "", async (tx) => {
+    await refuseUnfit(tx);
+    return readVersions(tx);
+  });
+  if (versions !== undefined && versions.maximum >= versionOf(schema)) refuseNewer(versions, schema);
+  else await database.run("migration", "", (tx) => migrate(tx, schema));
 }
 
 /**
@@ -60,7 +74,7 @@ export function refuseUnknown(versions: Versions | undefined, name: string, sche
     throw new KbsyncError(`the database ${name} has no tables of kbsync yet`, {
       code: "store_older",
       subject: name,
-      hint: "Create them once, before the first service starts: `kbsync migrate`",
+      hint: "The first service that starts creates them: `kbsync up` or `kbsync serve`",
     });
   }
   refuseBeforeBaseline(versions, schema);
@@ -70,7 +84,7 @@ export function refuseUnknown(versions: Versions | undefined, name: string, sche
       {
         code: "store_older",
         subject: name,
-        hint: "Bring them up to date, while services of the older version go on: `kbsync migrate`",
+        hint: "The next start of a service of this version brings them up to date.",
       },
     );
   }
@@ -116,7 +130,7 @@ function refuseBeforeBaseline({ maximum }: Versions, { baseline }: Schema): void
     `the database was made by a kbsync from before the first release: its tables have version ${maximum}, this program reads version ${baseline} and later`,
     {
       code: "store_older",
-      hint: "It was left as it is. Create another database, run `kbsync migrate` and start with a new state folder: kbsync builds a new store from the watched folders. Documents, keys and threads that were made through the API are only in the old one.",
+      hint: "It was left as it is. Create another database, and start with a new state folder: kbsync builds a new store from the watched folders. Documents, keys and threads that were made through the API are only in the old one.",
     },
   );
 }

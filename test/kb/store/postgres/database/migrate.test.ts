@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openDatabase, type Database } from "../../../../../src/kb/store/postgres/database/database.ts";
 import {
+  bringUpToDate,
   migrate,
   readVersions,
   refuseUnknown,
   type Versions,
 } from "../../../../../src/kb/store/postgres/database/migrate.ts";
 import type { Schema } from "../../../../../src/kb/store/postgres/database/schema.ts";
-import { migratePostgres, openPostgresStore } from "../../../../../src/kb/store/postgres/open.ts";
+import { openPostgresStore } from "../../../../../src/kb/store/postgres/open.ts";
 import { isSkipped, newDatabase, query } from "../databases.ts";
 
 const FIRST = { minimum: 1, sql: "CREATE TABLE one (a integer)" };
@@ -65,7 +66,7 @@ describe.skipIf(isSkipped())("the migration of a database", () => {
       message: expect.stringMatching(
         /before the first release: .* version 1, .* version 2 and later/,
       ) as string,
-      hint: expect.stringContaining("`kbsync migrate`") as string,
+      hint: expect.stringContaining("Create another database") as string,
     };
     await expect(to(later)).rejects.toMatchObject(expected);
     expect(() => refuseUnknown({ minimum: 1, maximum: 1 }, "db", later)).toThrow(
@@ -91,9 +92,25 @@ describe.skipIf(isSkipped())("the migration of a database", () => {
     expect(await versions()).toEqual({ minimum: 1, maximum: 1 });
   });
 
-  it("refuses a database with tables of another program, and to open one without tables", async () => {
-    await expect(openPostgresStore(url)).rejects.toMatchObject({ code: "store_older" });
+  it("starts of several processes on an empty database create its tables once", async () => {
+    const fresh = await newDatabase("template0");
+    const stores = await Promise.all([openPostgresStore(fresh), openPostgresStore(fresh)]);
+    const accounts = await Promise.all(stores.map(({ records }) => records.ensureAccount("local")));
+    expect(new Set(accounts.map(({ id }) => id)).size).toBe(1);
+    await Promise.all(stores.map((store) => store.close()));
+  });
+
+  it("a start brings an older database up to date, and leaves a newer one that it works with", async () => {
+    await bringUpToDate(database, schemaOf(FIRST));
+    await bringUpToDate(database, schemaOf(FIRST, EXPAND));
+    expect(await versions()).toEqual({ minimum: 1, maximum: 2 });
+    await bringUpToDate(database, schemaOf(FIRST));
+    await bringUpToDate(database, schemaOf(FIRST, EXPAND, CONTRACT));
+    await expect(bringUpToDate(database, schemaOf(FIRST))).rejects.toMatchObject({ code: "store_newer" });
+  });
+
+  it("a start refuses a database with tables of another program", async () => {
     await query(url, "CREATE TABLE one (a integer)");
-    await expect(migratePostgres(url)).rejects.toMatchObject({ code: "store_foreign" });
+    await expect(openPostgresStore(url)).rejects.toMatchObject({ code: "store_foreign" });
   });
 });

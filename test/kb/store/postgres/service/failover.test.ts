@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { generateKey } from "../../../../../src/kb/keys/keys.ts";
-import { migratePostgres } from "../../../../../src/kb/store/postgres/open.ts";
 import { openRandom } from "../../../../simulate/virtual/random.ts";
 import { type ServiceProcess, startProcess } from "../../../service/process.ts";
 import { openReceiver, type Receiver } from "../../../webhooks/receiver.ts";
@@ -37,7 +36,6 @@ describe.skipIf(isSkipped())("a failover to a standby", () => {
     const primary = newCluster();
     clusters.push(primary);
     primary.sql(`CREATE DATABASE ${DATABASE}`);
-    await migratePostgres(primary.url(DATABASE));
     clusters.push(newStandby(primary));
     balancer = await openSwitch(socketOf(primary));
     const database = `postgres://postgres@127.0.0.1:${balancer.port}/${DATABASE}`;

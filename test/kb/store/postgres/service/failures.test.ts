@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { generateKey } from "../../../../../src/kb/keys/keys.ts";
-import { migratePostgres } from "../../../../../src/kb/store/postgres/open.ts";
 import { openRandom, type Random } from "../../../../simulate/virtual/random.ts";
 import { type ServiceProcess, startProcess } from "../../../service/process.ts";
 import { openReceiver, type Receiver } from "../../../webhooks/receiver.ts";
@@ -37,7 +36,6 @@ describe.skipIf(isSkipped())("four processes on one database", () => {
     receiver = await openReceiver();
     cluster = newCluster();
     cluster.sql(`CREATE DATABASE ${DATABASE}`);
-    await migratePostgres(cluster.url(DATABASE));
     await Promise.all(Array.from({ length: PROCESSES }, (_, at) => start(at)));
     client = openClient((at) => processes[at % PROCESSES]?.url ?? "", key);
   }, TEST_MS);
