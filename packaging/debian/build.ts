@@ -27,11 +27,6 @@ const HOME = "/usr/lib/kbsync";
 const NPM_SCRIPT = "/usr/lib/node_modules/kbsync/dist/main.js";
 const NPM_START = `/usr/bin/node ${NPM_SCRIPT}`;
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
-const SHELLS = [
-  ["bash", "usr/share/bash-completion/completions/kbsync"],
-  ["zsh", "usr/share/zsh/vendor-completions/_kbsync"],
-  ["fish", "usr/share/fish/vendor_completions.d/kbsync.fish"],
-] as const;
 
 const own = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), "kbsync-deb-"));
@@ -61,7 +56,6 @@ function build(tree: string): readonly string[] {
   ] as const)
     put(to, unitFor(readFileSync(join(REPOSITORY, "systemd", unit), "utf8"), unit, start));
   put("usr/share/man/man1/kbsync.1.gz", zipped(readFileSync(join(REPOSITORY, "man/kbsync.1"))));
-  for (const [shell, to] of SHELLS) put(to, completionOf(home, shell));
   const docs = "usr/share/doc/kbsync";
   const licence = readFileSync(join(REPOSITORY, "LICENSE"), "utf8")
     .split("\n\n")
@@ -107,10 +101,6 @@ function takeNode(home: string): string {
 function unitFor(text: string, name: string, start: string): string {
   if (!text.includes(NPM_START)) throw new Error(`systemd/${name} does not start ${NPM_START}`);
   return text.replaceAll(NPM_START, start).replaceAll(NPM_SCRIPT, `${HOME}/dist/main.js`);
-}
-
-function completionOf(home: string, shell: string): Buffer {
-  return execFileSync(process.execPath, [join(home, "dist/main.js"), "completion", shell]);
 }
 
 function zipped(content: Buffer): Buffer {

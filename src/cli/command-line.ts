@@ -31,7 +31,6 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<AddC
   },
   Search: {
     search: async () => (await import("./commands/search.ts")).addSearch,
-    open: async () => (await import("./commands/open.ts")).addOpen,
     ask: async () => (await import("./commands/question.ts")).addAsk,
     eval: async () => (await import("./commands/eval.ts")).addEval,
     mcp: async () => (await import("./commands/mcp.ts")).addMcp,
@@ -63,7 +62,6 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<AddC
     key: async () => (await import("./commands/key.ts")).addKey,
     models: async () => (await import("./commands/models.ts")).addModels,
     webhooks: async () => (await import("./commands/webhooks.ts")).addWebhooks,
-    completion: async () => (await import("./commands/completion.ts")).addCompletion,
   },
 };
 
@@ -74,11 +72,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = Object.ass
 
 /**
  * The commands that a command line needs: its first word, because loading all of them takes as long as most commands run; none for
- * the version. All of them for help, completions and unknown commands, which list each.
+ * the version. All of them for help and unknown commands, which list each.
  */
 function namesToLoad([first = ""]: readonly string[]): readonly string[] {
   if (first === "--version" || first === "-V") return [];
-  return Object.hasOwn(COMMANDS, first) && first !== "completion" ? [first] : Object.keys(COMMANDS);
+  return Object.hasOwn(COMMANDS, first) ? [first] : Object.keys(COMMANDS);
 }
 
 /**
@@ -187,7 +185,7 @@ function setLog(context: Context, { quiet, verbose, logFormat: format }: CommonO
 }
 
 /** Commands that print the contents of documents. */
-const VERBATIM: ReadonlySet<string> = new Set(["search", "ask", "eval", "mcp", "completion"]);
+const VERBATIM: ReadonlySet<string> = new Set(["search", "ask", "eval", "mcp"]);
 
 /** Standard error, for the width of messages. */
 export const standardError = {

@@ -53,8 +53,6 @@ const LIVE: readonly Step[] = [
   { line: "kbsync why handbook/telescopes.md" },
   { line: "kbsync console" },
   { line: "kbsync search may I open the dome in the rain" },
-  { line: "kbsync open" },
-  { line: "kbsync open 2 --print" },
   { line: "kbsync search -k 3 --doc ~/docs/plan.md budget" },
   { line: `kbsync search --filter '{"tags": "draft"}' --fresh deadlines` },
   { line: `kbsync search "how do we name branches" --filter '{"tags": "team"}'` },
@@ -155,9 +153,6 @@ const ALONE: readonly Step[] = [
     line: "sudo kbsync init /srv/handbook --config /etc/kbsync/kbsync.config.json --state-dir /var/lib/kbsync",
     before: "rm /etc/kbsync/kbsync.config.json",
   },
-  { line: "kbsync completion bash > ~/.local/share/bash-completion/completions/kbsync" },
-  { line: 'kbsync completion zsh > "${fpath[1]}/_kbsync"' },
-  { line: "kbsync completion fish > ~/.config/fish/completions/kbsync.fish" },
   {
     line: "kbsync run --config /etc/kbsync/kbsync.config.json",
     before: "cp hosted.json /etc/kbsync/kbsync.config.json",
@@ -222,10 +217,8 @@ beforeAll(async () => {
     0o755,
   );
   write("bin/sudo", '#!/bin/sh\nexec "$@"\n', 0o755);
-  write("bin/xdg-open", "#!/bin/sh\n", 0o755);
-  for (const folder of ["zfunc", "mail", "root/backup", "root/srv/handbook", ".config/fish/completions"])
+  for (const folder of ["mail", "root/backup", "root/srv/handbook"])
     mkdirSync(join(home, folder), { recursive: true });
-  mkdirSync(join(home, ".local/share/bash-completion/completions"), { recursive: true });
   cpSync(join(repositoryRoot, "sample-docs"), join(home, "docs"), { recursive: true });
   cpSync(join(home, "docs/safety-sheet.pdf"), join(home, "docs/scan.pdf"));
   write(
@@ -274,7 +267,7 @@ function start(
   const before = step.before === undefined ? "" : `${placed(step.before)} && `;
   const line = `${before}${placed(step.line)}`;
   const at = `-c ${root}/etc/kbsync/kbsync.config.json --state-dir ${state}`;
-  const script = `fpath=(- "$HOME/zfunc"); at="${at}"; ${line}`;
+  const script = `at="${at}"; ${line}`;
   // A command that asks needs a terminal.
   const [program, ...args] =
     step.answer === undefined

@@ -79,13 +79,10 @@ describe.skipIf(why !== undefined)(
       }
     });
 
-    it("the Debian package has man page, completion, copyright and changelog where Debian expects them", () => {
+    it("the Debian package has man page, copyright and changelog where Debian expects them", () => {
       expect(gunzipSync(readFileSync(join(tree, "usr/share/man/man1/kbsync.1.gz"))).toString()).toContain(
         ".TH",
       );
-      expect(read("usr/share/bash-completion/completions/kbsync")).toContain("complete");
-      expect(read("usr/share/zsh/vendor-completions/_kbsync")).toContain("#compdef kbsync");
-      expect(read("usr/share/fish/vendor_completions.d/kbsync.fish")).toContain("complete");
       expect(read("usr/share/doc/kbsync/copyright")).toContain("Permission is hereby granted");
       expect(gunzipSync(readFileSync(join(tree, "usr/share/doc/kbsync/changelog.gz"))).toString()).toContain(
         "# Changelog",

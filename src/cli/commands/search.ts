@@ -44,7 +44,6 @@ import {
 } from "../output/options.ts";
 import type { Found } from "../results/result-text.ts";
 import { type ScopeOptions, scopeOf, type SearchScope } from "../results/search-scope.ts";
-import { rememberResults } from "../results/last-results.ts";
 import { ledgerOf } from "../state/receipt.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 import { styleOf } from "../terminal/style.ts";
@@ -213,7 +212,6 @@ async function print(
 ): Promise<void> {
   const { results, tokensMax, fallback, receipt } = answer;
   const found = results.map((result) => foundAt(result, lookup));
-  rememberResults(context.env, found);
   if (options.json === true) {
     printJson(context, { query, results: found, budget: budgetOf(results, tokensMax), fallback, receipt });
     return;

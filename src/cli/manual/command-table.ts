@@ -1,9 +1,6 @@
 import type { Argument, Command, Option } from "commander";
 import { examplesOf } from "./examples.ts";
 
-/** Kind of a value on the command line, for completion. */
-export type Completes = "file" | "folder" | "path" | "source" | "agent" | "words" | readonly string[];
-
 /** An option of a command. */
 export interface TableOption {
   /** `-p`; undefined: it has none. */
@@ -12,7 +9,6 @@ export interface TableOption {
   readonly long: string;
   /** `<n>`; undefined: it takes no value. */
   readonly value: string | undefined;
-  readonly completes: Completes;
   readonly description: string;
 }
 
@@ -20,7 +16,6 @@ export interface TableOption {
 export interface TableArgument {
   /** `[dir]` or `<name>`. */
   readonly usage: string;
-  readonly completes: Completes;
   readonly description: string;
 }
 
@@ -41,8 +36,6 @@ export interface CommandTable {
   readonly description: string;
   /** Options of the program itself. */
   readonly options: readonly TableOption[];
-  /** Commands that have commands of their own, by name. */
-  readonly groups: readonly { readonly name: string; readonly description: string }[];
   readonly commands: readonly TableCommand[];
 }
 
@@ -50,18 +43,15 @@ const HELP: TableOption = {
   short: "-h",
   long: "--help",
   value: undefined,
-  completes: "words",
   description: "show what the command does and takes",
 };
 
 /** Builds the table from the program's commands. */
 export function commandTable(program: Command): CommandTable {
-  const groups = program.commands.filter(({ commands }) => commands.length > 0);
   return {
     name: program.name(),
     description: program.description(),
     options: [...program.options.map(optionOf), HELP],
-    groups: groups.map((group) => ({ name: group.name(), description: group.description() })),
     commands: program.commands.flatMap((command) =>
       command.commands.length === 0
         ? [commandOf(command, "")]
@@ -80,13 +70,12 @@ function commandOf(command: Command, prefix: string): TableCommand {
   };
 }
 
-function optionOf({ flags, short, long, description, argChoices }: Option): TableOption {
+function optionOf({ flags, short, long, description }: Option): TableOption {
   const value = /[<[][^>\]]+[>\]]/.exec(flags)?.[0];
   return {
     short,
     long: long ?? flags,
     value,
-    completes: argChoices ?? completionOf(value ?? ""),
     description,
   };
 }
@@ -95,27 +84,6 @@ function argumentOf(argument: Argument): TableArgument {
   const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
   return {
     usage: argument.required ? `<${name}>` : `[${name}]`,
-    completes: argument.argChoices ?? completionOf(name),
     description: argument.description,
   };
-}
-
-/** Returns the kind of a value by its placeholder. */
-function completionOf(usage: string): Completes {
-  switch (usage.replaceAll(/[<>[\].]/g, "")) {
-    case "file":
-      return "file";
-    case "source":
-      return "source";
-    case "agent":
-      return "agent";
-    case "dir":
-    case "from":
-    case "to":
-      return "folder";
-    case "path":
-      return "path";
-    default:
-      return "words";
-  }
 }

@@ -50,7 +50,6 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   "webhooks list": ["kbsync webhooks list"],
   "webhooks replay": ["kbsync webhooks replay --all"],
   mcp: ["kbsync mcp", "kbsync mcp --http --port 7412"],
-  open: ["kbsync open", "kbsync open 2 --print"],
   backup: ["kbsync backup /backup/kbsync"],
   restore: ["kbsync restore /backup/kbsync"],
   models: [
@@ -62,11 +61,6 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   init: [
     "kbsync init ~/docs --tier moderate",
     "kbsync init ~/docs --api-url https://kb.example.com --key-file ~/.config/kbsync/pauthkey",
-  ],
-  completion: [
-    "kbsync completion bash > ~/.local/share/bash-completion/completions/kbsync",
-    'kbsync completion zsh > "${fpath[1]}/_kbsync"',
-    "kbsync completion fish > ~/.config/fish/completions/kbsync.fish",
   ],
 };
 

@@ -21,7 +21,6 @@ const NEED_NONE: ReadonlySet<string> = new Set([
   "restore",
   "init",
   "doctor",
-  "completion",
 ]);
 
 /**

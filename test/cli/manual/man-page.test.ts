@@ -19,6 +19,17 @@ it("man/kbsync.1 is what the program's commands give (npm run man rewrites it)",
   await expect(page).toMatchFileSnapshot(path);
 });
 
+it("knows every command and option of the program, with a description of each", () => {
+  expect(table.commands.length).toBeGreaterThan(25);
+  for (const command of table.commands) {
+    expect(command.description).not.toBe("");
+    expect(command.options.map(({ long }) => long)).toEqual(
+      expect.arrayContaining(["--help", "--config", "--state-dir"]),
+    );
+    for (const { description } of command.options) expect(description).not.toBe("");
+  }
+});
+
 it("names every command and every option with its value", () => {
   for (const { name, options } of table.commands) {
     const title = `.SS "kbsync ${name.replaceAll("-", "\\-")}`;
@@ -52,7 +63,7 @@ it.skipIf(!hasGroff)("the man page is set without a warning (skipped where groff
 
 it("keeps what a line may not begin with, and what would end a string, from being a request", () => {
   const text = manPage(
-    { ...table, description: '.hidden "files"\n\'quoted\\', commands: [], groups: [] },
+    { ...table, description: '.hidden "files"\n\'quoted\\', commands: [] },
     { version: "1", exits: [], environment: [], files: [] },
   );
   expect(text).toContain("\\&.hidden \\(dqfiles\\(dq\n\\&'quoted\\(rs\n");
