@@ -77,8 +77,6 @@ const SECOND_SERVER = [
   "test/kb/store/postgres/database/migrate.test.ts",
   "test/kb/store/postgres/queue/queue.test.ts",
 ];
-/** The contracts of the ports on PGlite: PostgreSQL 18 in WebAssembly. */
-const PGLITE = ["test/kb/store/pglite/*.test.ts"];
 /** The built console in a browser. */
 const CONSOLE = ["test/console/browser/**/*.test.ts"];
 const NOT_UNIT = [
@@ -90,7 +88,6 @@ const NOT_UNIT = [
   ...SYSTEMD,
   ...CONSOLE,
   ...POSTGRES,
-  ...PGLITE,
   "node_modules/**",
 ];
 
@@ -281,16 +278,6 @@ export default defineConfig({
           ...common,
           maxWorkers: 2,
           sequence: { groupOrder: 8 },
-        },
-      },
-      {
-        test: {
-          name: "pglite",
-          include: PGLITE,
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
-          ...common,
-          sequence: { groupOrder: 9 },
         },
       },
       {

@@ -113,8 +113,13 @@ export function isDeadWeight(path: string): boolean {
   if (DEAD_WEIGHT.some((pattern) => pattern.test(path))) return true;
   // The sources of SQLite, for machines that no binary was built for.
   if (/^node_modules\/better-sqlite3\/(?:deps|src)(?:\/|$)/.test(path)) return true;
-  const onnx = /^node_modules\/onnxruntime-node\/bin\/napi-v\d+\/([^/]+\/[^/]+)/.exec(path)?.[1];
-  if (onnx !== undefined && onnx !== HERE) return true;
+  if (isForeignRuntime(path)) return true;
   const prebuilt = /^node_modules\/better-sqlite3\/prebuilds\/([^/]+)$/.exec(path)?.[1];
   return prebuilt !== undefined && prebuilt !== PREBUILT;
+}
+
+/** Whether a path of the repository is a binary of the model runtime for another system or processor. */
+export function isForeignRuntime(path: string): boolean {
+  const machine = /^node_modules\/onnxruntime-node\/bin\/napi-v\d+\/([^/]+\/[^/]+)/.exec(path)?.[1];
+  return machine !== undefined && machine !== HERE;
 }

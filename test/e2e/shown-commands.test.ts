@@ -32,7 +32,7 @@ const NOT_RUN: readonly (readonly [lines: RegExp, reason: string])[] = [
     "syncs the clone itself into its own state folder: the same as kbsync up and search",
   ],
   [
-    /^npm run (?:check|test:\w+|simulate|mutate|bench)\b/,
+    /^npm run (?:check|test:\w+|simulate|bench)\b/,
     "the project's own checks; test/docs.test.ts finds their scripts",
   ],
   [/^kbsync serve --config [ab]\.json\b/, "needs PostgreSQL: test/kb/store/postgres"],
