@@ -1,7 +1,7 @@
 import { oneLine } from "../../lib/one-line.ts";
 import { retryAfterMs } from "../../lib/retry-after.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
-import { openAi } from "./openai-sdk.ts";
+import { EndpointRefusal, EndpointUnreachable } from "./endpoint.ts";
 import type { ModelUsage } from "./price.ts";
 
 /**
@@ -86,7 +86,7 @@ const BUSY: ReadonlySet<number> = new Set([408, 409, 425, 429]);
  * contain the key, would reach the log.
  */
 export function modelFailure(error: unknown, { model, apiKey, timeoutMs }: CalledModel): ModelFailure {
-  const status = error instanceof openAi().APIError ? error.status : undefined;
+  const status = error instanceof EndpointRefusal ? error.status : undefined;
   const facts = { subject: model, kind: failureKind(error), status };
   if (isTimeout(error)) {
     const message = `the model ${model} did not answer within ${timeoutMs / 1000} s`;
@@ -105,7 +105,7 @@ const REQUESTED_MS_MAX = 24 * 3600 * 1000;
 
 /** Returns the wait that an endpoint requests, in milliseconds, at most a day; undefined if it requests none. */
 export function requestedWaitMs(error: unknown): number | undefined {
-  if (!(error instanceof openAi().APIError)) return undefined;
+  if (!(error instanceof EndpointRefusal)) return undefined;
   // Not standard; sent by OpenAI and Azure.
   const exact = Number.parseFloat(error.headers?.get("retry-after-ms") ?? "");
   const waitMs = exact >= 0 ? exact : retryAfterMs(error.headers?.get("retry-after"), Date.now());
@@ -114,19 +114,16 @@ export function requestedWaitMs(error: unknown): number | undefined {
 
 /** Classifies an error of a model call. */
 export function failureKind(error: unknown): FailureKind {
-  if (isTimeout(error) || error instanceof openAi().APIConnectionError) return "unreachable";
+  if (isTimeout(error) || error instanceof EndpointUnreachable) return "unreachable";
   if (isTooLong(error)) return "unusable";
-  if (error instanceof openAi().APIError && error.status !== undefined) {
+  if (error instanceof EndpointRefusal) {
     return BUSY.has(error.status) || error.status >= 500 ? "unreachable" : "refused";
   }
   return connectionProblem(error) === undefined ? "unusable" : "unreachable";
 }
 
 function isTimeout(error: unknown): boolean {
-  return (
-    error instanceof openAi().APIConnectionTimeoutError ||
-    (error instanceof Error && error.name === "TimeoutError")
-  );
+  return error instanceof Error && error.name === "TimeoutError";
 }
 
 /** Whether the response exceeded the client's size limit. */
@@ -142,13 +139,11 @@ function isTooLong(error: unknown): boolean {
 function problemOf(error: unknown, apiKey: string | undefined): string {
   if (isTooLong(error)) return "its endpoint answered more than any model writes";
   const connection = connectionProblem(error);
-  if (error instanceof openAi().APIConnectionError) return connection ?? "its endpoint closed the connection";
+  if (error instanceof EndpointUnreachable) return connection ?? "its endpoint closed the connection";
   const redacted = (message: string): string =>
     cut(apiKey === undefined ? message : message.replaceAll(apiKey, "(the key)"));
-  if (error instanceof openAi().APIError) {
-    const status = error.status === undefined ? "" : `its endpoint answered ${error.status}: `;
-    return `${status}${redacted(error.message.replace(/^\d{3} /, ""))}`;
-  }
+  if (error instanceof EndpointRefusal)
+    return `its endpoint answered ${error.status}: ${redacted(error.message)}`;
   return connection ?? redacted(messageOf(error));
 }
 
@@ -162,7 +157,7 @@ const TLS_CODE = /CERT|TLS|SSL|SIGNATURE|ISSUER|CRL|^EPROTO$/;
 function connectionProblem(error: unknown): string | undefined {
   let cause: unknown = error;
   for (let depth = 0; depth < CAUSES_MAX && cause instanceof Error; depth++) {
-    const code = cause instanceof openAi().APIError ? undefined : codeOf(cause);
+    const code = codeOf(cause);
     if (code === "ECONNREFUSED") return "its endpoint refuses the connection";
     if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "the host name of its endpoint does not resolve";
     if (code !== undefined && TLS_CODE.test(code))

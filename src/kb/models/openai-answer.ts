@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type ModelAnswer } from "./chat-model.ts";
-import { openAi } from "./openai-sdk.ts";
+import { EndpointRefusal } from "./endpoint.ts";
 import { NO_USAGE, type ModelUsage } from "./price.ts";
 
 // The used part of the responses of endpoints, which differ in the fields that they omit and add.
@@ -60,7 +60,7 @@ const ErrorBody = z.object({
 export type Completion = z.output<typeof CompletionBody>;
 export type Chunk = z.output<typeof ChunkBody>;
 
-/** Parses a non-streamed response. Throws an Error with a message for a person, and an `APIError` for an error with a status. */
+/** Parses a non-streamed response. Throws an Error with a message for a person, and an EndpointRefusal for an error with a status. */
 export function readCompletion(text: string): Completion {
   let json: unknown;
   try {
@@ -93,8 +93,7 @@ function failureIn({ error }: z.output<typeof ErrorBody>): Error {
   const { message, code } = typeof error === "string" ? { message: error, code: undefined } : error;
   const reason = [message ?? "", String(code ?? "")].find((words) => words !== "") ?? "no reason given";
   const status = Number(code);
-  if (status >= 400 && status < 600)
-    return new (openAi().APIError)(status, { message: reason }, undefined, undefined);
+  if (status >= 400 && status < 600) return new EndpointRefusal(status, reason);
   return new Error(`its endpoint answered with an error: ${reason}`);
 }
 

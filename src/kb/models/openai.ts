@@ -1,7 +1,7 @@
-import type OpenAI from "openai";
-import { fetch as undiciFetch } from "undici";
-import { openAgent } from "../../lib/proxy.ts";
+import { Readable } from "node:stream";
+import type { Response } from "undici";
 import type { ChatModel, ModelAnswer, ModelCall, ModelMessage, ModelRequest } from "./chat-model.ts";
+import { type Endpoint, openEndpoint, readModelStream } from "./endpoint.ts";
 import { modelFailure, ModelFailure, unusableAnswer } from "./model-failure.ts";
 import {
   finishOf,
@@ -14,9 +14,7 @@ import {
   type Chunk,
   type Completion,
 } from "./openai-answer.ts";
-import { openAi, openAiStreaming } from "./openai-sdk.ts";
 import { withRetries, type RetryLimits } from "./retry.ts";
-import { watchStream } from "./stream-done.ts";
 
 /** An endpoint and its limits. */
 export interface OpenAiOptions {
@@ -35,17 +33,13 @@ const ATTEMPTS = 3;
 const WITHOUT_FORMAT_MAX = 1000;
 /** Longest answer in characters: about 250,000 tokens, more than any model writes. */
 const ANSWER_CHARS_MAX = 1_000_000;
-/** Largest non-streamed response or error: the longest answer with every character escaped, plus the envelope. */
-const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 /** Tool names collected from an answer that calls tools. */
 const TOOLS_MAX = 10;
-/** Largest stream: each token comes in an envelope of some hundred bytes. */
-const STREAM_BYTES_MAX = 128 * 1024 * 1024;
 
 /** Opens a model behind any endpoint with OpenAI's chat completions API. Sends nothing before the first question. */
 export function openOpenAiModel(options: OpenAiOptions): ChatModel {
   const { apiKey, timeoutMs, attempts = ATTEMPTS } = options;
-  const client = openClient(options);
+  const endpoint = openEndpoint(options.baseUrl, apiKey);
   /** Models whose endpoint refuses `response_format`: only the prompt asks them for JSON. */
   const withoutFormat = new Set<string>();
 
@@ -60,8 +54,8 @@ export function openOpenAiModel(options: OpenAiOptions): ChatModel {
     try {
       const given =
         onText === undefined
-          ? await complete(client, request, tries)
-          : await stream(client, request, tries, onText, failureOf);
+          ? await complete(endpoint, request, tries)
+          : await stream(endpoint, request, tries, onText, failureOf);
       // An empty answer is a failure, unless a content filter removed the text.
       if (given.text !== "" || given.finish === "content_filter") return given;
       if (given.finish === "error") throw new Error(given.problem);
@@ -85,51 +79,9 @@ export function openOpenAiModel(options: OpenAiOptions): ChatModel {
         return answerOnce({ ...request, asJson: false }, call);
       }
     },
-    close: client.close,
+    close: () => endpoint.close(),
   };
 }
-
-/** Opens a client that sends a question once, with connections of their own for whole answers and for streams. */
-function openClient({ baseUrl, apiKey }: OpenAiOptions) {
-  // Own agents without timeouts: undici's defaults would cut off slow answers.
-  const noTimeouts = { headersTimeout: 0, bodyTimeout: 0 };
-  const wholes = openAgent({ ...noTimeouts, maxResponseSize: ANSWER_BYTES_MAX });
-  const streams = openAgent({ ...noTimeouts, maxResponseSize: STREAM_BYTES_MAX });
-  const { OpenAI: Client } = openAi();
-  const client = new Client({
-    baseURL: baseUrl.replace(/\/+$/, ""),
-    // Ignores the environment, which belongs to other programs.
-    apiKey: apiKey ?? "none",
-    adminAPIKey: null,
-    organization: null,
-    project: null,
-    webhookSecret: null,
-    ...(apiKey === undefined ? { defaultHeaders: { authorization: null } } : {}),
-    // withRetries counts attempts and time for the whole question.
-    maxRetries: 0,
-    logLevel: "off",
-    // The types of undici's and the platform's fetch differ in name alone.
-    fetch: undiciFetch as unknown as typeof fetch,
-  });
-
-  return {
-    /** Sends a question, and returns the response before its body is read. */
-    send: (
-      body: OpenAI.ChatCompletionCreateParams,
-      { attemptMs }: RetryLimits,
-      signal: AbortSignal,
-    ): Promise<Response> => {
-      // Follows no redirects: documents, images and the key go to this address alone.
-      const fetchOptions: object = { dispatcher: body.stream ? streams : wholes, redirect: "manual" };
-      return client.chat.completions.create(body, { timeout: attemptMs, fetchOptions, signal }).asResponse();
-    },
-    close: async (): Promise<void> => {
-      await Promise.all([wholes.destroy(), streams.destroy()]);
-    },
-  };
-}
-
-type Client = Pick<ReturnType<typeof openClient>, "send">;
 
 /** How often and how long a question is sent. */
 interface Tries {
@@ -140,35 +92,31 @@ interface Tries {
 
 /** Asks for a whole answer. */
 async function complete(
-  client: Client,
+  endpoint: Endpoint,
   request: ModelRequest,
   { limits, attempts, signal }: Tries,
 ): Promise<ModelAnswer> {
   return withRetries(limits, attempts, signal, async (until) => {
-    const response = await client.send(bodyOf(request), limits, until);
-    // Parses the body here: some servers do not label it as JSON, and the client would return it as text.
+    const response = await endpoint.send(bodyOf(request), until);
     return wholeAnswer(readCompletion(await response.text()), request.model);
   });
 }
 
 /** Asks for a stream, and passes each piece of text to `onText`. A stream that fails after some text is an incomplete answer. */
 async function stream(
-  client: Client,
+  endpoint: Endpoint,
   request: ModelRequest,
   { limits, attempts, signal }: Tries,
   onText: (piece: string) => void,
   failureOf: (error: unknown) => ModelFailure,
 ): Promise<ModelAnswer> {
   const idle = new AbortController();
-  // The client library aborts it when iteration ends, at the end of the stream or earlier.
-  const reading = new AbortController();
   const body = { ...bodyOf(request), stream: true as const, stream_options: { include_usage: true } };
   const accumulator = accumulate(request.model);
   let idleTimer: NodeJS.Timeout | undefined;
   try {
     const response = await withRetries(limits, attempts, signal, async (until) => {
-      const aborted = AbortSignal.any([until, idle.signal, reading.signal]);
-      const given = await client.send(body, limits, aborted);
+      const given = await endpoint.send(body, AbortSignal.any([until, idle.signal]));
       if (isStream(given)) return given;
       // Some servers do not stream answers, others do not stream errors.
       return wholeAnswer(readCompletion(await given.text()), request.model);
@@ -178,17 +126,18 @@ async function stream(
       return response;
     }
     idleTimer = setTimeout(() => idle.abort(), limits.attemptMs);
-    const watched = watchStream(response);
-    for await (const chunk of openAiStreaming().Stream.fromSSEResponse<unknown>(watched.response, reading)) {
+    const chunks = readModelStream(response.body ?? Readable.from([]));
+    for (;;) {
+      const chunk = await chunks.next();
+      if (chunk.done) {
+        if (chunk.value) accumulator.end();
+        break;
+      }
       idleTimer.refresh();
-      const piece = accumulator.add(readChunk(chunk));
+      const piece = accumulator.add(readChunk(chunk.value));
       if (piece !== "") onText(piece);
       if (accumulator.isFull()) break;
     }
-    if (watched.isDone()) accumulator.end();
-    // An aborted stream ends without an error.
-    signal.throwIfAborted();
-    if (idle.signal.aborted) throw new DOMException("the stream stalled", "TimeoutError");
     return accumulator.answer("the answer broke off");
   } catch (error) {
     signal.throwIfAborted();
@@ -268,7 +217,7 @@ function bodyOf({ model, messages, temperature, seed, asJson }: ModelRequest) {
   };
 }
 
-function messageOf({ role, text, images = [] }: ModelMessage): OpenAI.ChatCompletionMessageParam {
+function messageOf({ role, text, images = [] }: ModelMessage): object {
   // Sends text alone as a string: some servers accept no other form.
   if (role !== "user" || images.length === 0) return { role, content: text };
   return {

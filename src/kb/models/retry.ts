@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { EndpointRefusal } from "./endpoint.ts";
 import { failureKind, requestedWaitMs } from "./model-failure.ts";
-import { openAi } from "./openai-sdk.ts";
 
 /** Timeouts of a model call with retries. */
 export interface RetryLimits {
@@ -51,7 +51,6 @@ export async function withRetries<T>(
 
 /** Whether a retry may help. An endpoint may deny it in a header: an exhausted budget is a 429, too. */
 function isTransient(failure: unknown): boolean {
-  if (failure instanceof openAi().APIError && failure.headers?.get("x-should-retry") === "false")
-    return false;
+  if (failure instanceof EndpointRefusal && failure.headers?.get("x-should-retry") === "false") return false;
   return failureKind(failure) === "unreachable";
 }

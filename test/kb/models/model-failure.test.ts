@@ -1,5 +1,5 @@
-import { APIConnectionError } from "openai";
 import { expect, it } from "vitest";
+import { EndpointUnreachable } from "../../../src/kb/models/endpoint.ts";
 import { modelFailure, ModelFailure } from "../../../src/kb/models/model-failure.ts";
 
 const ASKED = { model: "seeing", apiKey: "sk-secret", timeoutMs: 1000 };
@@ -7,10 +7,7 @@ const ASKED = { model: "seeing", apiKey: "sk-secret", timeoutMs: 1000 };
 /** An error as the client throws it: the system's error is two causes deep. */
 function connectionError(code: string): Error {
   const system = Object.assign(new Error("a system error"), { code });
-  return new APIConnectionError({
-    message: "Connection error.",
-    cause: new TypeError("failed", { cause: system }),
-  });
+  return new EndpointUnreachable("no answer", { cause: new TypeError("failed", { cause: system }) });
 }
 
 it.each([

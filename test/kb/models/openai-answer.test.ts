@@ -1,5 +1,5 @@
-import { APIError } from "openai";
 import { describe, expect, it } from "vitest";
+import { EndpointRefusal } from "../../../src/kb/models/endpoint.ts";
 import {
   finishOf,
   readChunk,
@@ -53,13 +53,13 @@ describe("a completion", () => {
   ])("a completion is refused: %s", (_name, body, message) => {
     const error = thrownBy(() => readCompletion(body));
     expect(error).toMatchObject({ message: expect.stringMatching(message) });
-    expect(error).not.toBeInstanceOf(APIError);
+    expect(error).not.toBeInstanceOf(EndpointRefusal);
   });
 
   it.each([400, "429", 503, 599])("a completion that holds the status %s is refused with it", (code) => {
     const error = thrownBy(() => readCompletion(JSON.stringify({ error: { code, message: "busy" } })));
-    expect(error).toBeInstanceOf(APIError);
-    expect(error).toMatchObject({ status: Number(code), message: `${code} busy` });
+    expect(error).toBeInstanceOf(EndpointRefusal);
+    expect(error).toMatchObject({ status: Number(code), message: "busy" });
   });
 });
 

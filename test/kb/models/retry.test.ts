@@ -1,10 +1,11 @@
-import { APIConnectionError, APIError } from "openai";
+import { Headers } from "undici";
 import { describe, expect, it } from "vitest";
+import { EndpointRefusal, EndpointUnreachable } from "../../../src/kb/models/endpoint.ts";
 import { requestedWaitMs } from "../../../src/kb/models/model-failure.ts";
 import { withRetries } from "../../../src/kb/models/retry.ts";
 
 const refused = (status: number, headers: Record<string, string> = {}): Error =>
-  APIError.generate(status, { message: "no" }, undefined, new Headers(headers));
+  new EndpointRefusal(status, "no", new Headers(headers));
 const never = new AbortController().signal;
 const limits = { attemptMs: 10_000, totalMs: 100_000 };
 
@@ -39,7 +40,7 @@ describe("a call with retries", () => {
 
   it("a call with retries is repeated after half a second where the endpoint asks for no wait", async () => {
     const startMs = performance.now();
-    const found = await callsOf([new APIConnectionError({ message: "no route" })]);
+    const found = await callsOf([new EndpointUnreachable("no route")]);
     expect(found).toEqual({ calls: 2, outcome: "answer" });
     expect(performance.now() - startMs).toBeGreaterThanOrEqual(495);
   });
