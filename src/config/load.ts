@@ -10,7 +10,6 @@ import {
   ConfigFile,
   type KbConfig,
   type MetricsConfig,
-  type NotifyConfig,
   type ServiceConfig,
   type SourceConfig,
   type SyncConfig,
@@ -37,7 +36,6 @@ export interface Config {
   /** Settings of the embedded service. */
   readonly kb: KbConfig;
   readonly metrics: MetricsConfig;
-  readonly notify: NotifyConfig;
 }
 
 /** A folder on the command line. What is left out is as configured for it, else the default. */
@@ -96,7 +94,6 @@ export function loadConfig(request: ConfigRequest): Config {
     },
     kb: absoluteKb(parsed.kb, folder),
     metrics: parsed.metrics,
-    notify: parsed.notify,
   };
   checkFolders(config);
   return config;

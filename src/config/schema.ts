@@ -5,7 +5,7 @@ import { EmbeddedService, HostedService, HOST_DEFAULT, PORT_DEFAULT } from "./sc
 import { SourceEntry } from "./schema/source.ts";
 import { SyncSection } from "./schema/sync.ts";
 import { KbSection } from "./schema/kb.ts";
-import { MetricsSection, NotifySection } from "./schema/notify.ts";
+import { MetricsSection } from "./schema/metrics.ts";
 
 /** The configuration file, with the defaults. */
 export const ConfigFile = z
@@ -25,7 +25,6 @@ export const ConfigFile = z
     sync: SyncSection.prefault({}),
     kb: KbSection.prefault({}),
     metrics: MetricsSection.prefault({}),
-    notify: NotifySection.prefault({}),
   })
   .superRefine(({ kb: { budget, embedding: text, languageModel: language, chat: talk } }, problems) => {
     if (budget.perDay === undefined && budget.perMonth === undefined) return;
@@ -75,5 +74,4 @@ export type SourceConfig = ConfigFile["sources"][number];
 export type SyncConfig = Omit<ConfigFile["sync"], "concurrency"> & { readonly concurrency: number };
 export type KbConfig = ConfigFile["kb"];
 export type MetricsConfig = ConfigFile["metrics"];
-export type NotifyConfig = ConfigFile["notify"];
 export type ServiceConfig = ConfigFile["service"];

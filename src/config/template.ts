@@ -89,7 +89,6 @@ export function configText({ folders, collection, ownerId, service, stateDir, sc
     ...section(root, "sync"),
     ...section(root, "kb"),
     ...section(root, "metrics"),
-    ...section(root, "notify"),
     "}",
   ];
   return `${lines.join("\n")}\n`;

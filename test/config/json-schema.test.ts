@@ -10,16 +10,7 @@ it("kbsync.schema.json matches the program's schema (npx vitest run -u updates i
 });
 
 it("knownKeys lists the keys at every level", () => {
-  expect(knownKeys("")).toEqual([
-    "$schema",
-    "service",
-    "stateDir",
-    "sources",
-    "sync",
-    "kb",
-    "metrics",
-    "notify",
-  ]);
+  expect(knownKeys("")).toEqual(["$schema", "service", "stateDir", "sources", "sync", "kb", "metrics"]);
   expect(knownKeys("sources[0].rules[3].settings")).toEqual(["strategy", "chunkSize", "chunkOverlap"]);
   expect(knownKeys("no.such")).toEqual([]);
 });
@@ -45,7 +36,6 @@ it("docs/CONFIG.md names every key", () => {
     "kb.limits",
     "kb.resources",
     "metrics",
-    "notify",
   ];
   const missing = paths.flatMap(knownKeys).filter((key) => !manual.includes(`\`${key}\``));
   expect(missing).toEqual([]);

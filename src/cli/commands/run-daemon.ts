@@ -1,4 +1,3 @@
-import { hostname } from "node:os";
 import type { Logger } from "pino";
 import type { Config } from "../../config/load.ts";
 import { codeOf, messageOf } from "../../lib/failure.ts";
@@ -14,7 +13,6 @@ import type { Context } from "../output/context.ts";
 import { answerStop, followDaemon, openLoggedFailures } from "./follow.ts";
 import { daemonMetrics, metricsLine, serveMetrics } from "../output/monitoring.ts";
 import { type Ground, openReloads, type Reloads } from "./reload.ts";
-import { startNotifier } from "../notify/notifier.ts";
 import { standingWords } from "../output/standing-words.ts";
 import type { ConfigChange } from "../state/config-change.ts";
 import { type FolderChangesOptions, openFolderChanges } from "../state/folder-changes.ts";
@@ -92,13 +90,6 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
     },
   );
   context.stdout.write(metricsLine(monitoring));
-  const notifier = startNotifier({
-    status: () => daemon.status(),
-    log,
-    env: context.env,
-    hostname: hostname(),
-  });
-  notifier.use(ground.config.notify);
   const reloads = openReloads({ context, log, supervisor, ground, read: run.read });
   const plan = openPlans(run, () => ({ ...current, config: inUnit(current.config) }));
   const program = programOf(run, reloads, () => current.config, plan);
@@ -121,7 +112,6 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
       current = next;
       registration.update(facts(next));
       next.service.readSources?.(next.config.sources);
-      notifier.use(next.config.notify);
       daemon = open(next);
       // New ones: the figures of removed sources must not be exported for ever.
       metrics?.readDaemon(() => daemon.figures());
@@ -129,7 +119,6 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
     log.debug("stopped");
   } finally {
     ground.service.readFolders?.(undefined);
-    notifier.stop();
     registration.remove();
     reloads.stop();
     await monitoring?.close();
