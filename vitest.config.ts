@@ -13,7 +13,6 @@ import { WAIT } from "./test/wait.ts";
 export const LONG_TESTS = [
   "test/cli/output/journal.test.ts",
   "test/cli/commands/{key,restore,up}.test.ts",
-  "test/cli/evaluation/vectors.test.ts",
   "test/cli/state/no-home.test.ts",
   "test/kb/chat/{builtin-images,fair-images,full-disk,images,kill,rendered,webhook,webhook-ends,webhook-order}.test.ts",
   "test/kb/embed/local.test.ts",

@@ -12,7 +12,6 @@ import type { OcrOptions } from "./ingest/extract/ocr.ts";
 import type { FoundModel } from "./ingest/model.ts";
 import type { OpenAiOptions } from "./models/openai.ts";
 import type { ServiceObserver } from "./observer.ts";
-import type { AskFolders } from "./resources/knowledge-base.ts";
 import type { Retention } from "./resources/housekeeping.ts";
 import type { CheckPace } from "./resources/store-check.ts";
 import type { RerankerOptions } from "./search/reranker.ts";
@@ -78,8 +77,6 @@ export interface ServiceOptions {
   readonly nowMs?: () => number;
   /** Whether other processes use the store too. Default false: a start ends the leases that an earlier process left. */
   readonly sharesStore?: boolean;
-  /** Asks the daemon of this process about its folders, for the receipts of answers. Default: there is none. */
-  readonly askFolders?: AskFolders;
   /** Observes the service for metrics. */
   readonly observer?: ServiceObserver;
   /**

@@ -1,5 +1,4 @@
 import type { Logger } from "pino";
-import { openShares } from "../lib/shares.ts";
 import { openTurns } from "../lib/turns.ts";
 import { openFetcher } from "./fetch/fetcher.ts";
 import type { Fetcher, FetcherOptions } from "./fetch/fetcher.ts";
@@ -13,7 +12,7 @@ import type { ServiceOptions } from "./options.ts";
 import { openWaits } from "./queue/waits.ts";
 import { cacheCollections } from "./resources/knowledge-base.ts";
 import type { KnowledgeBase } from "./resources/knowledge-base.ts";
-import { FRESH_WAITS_MAX } from "./resources/receipt.ts";
+import { openPending } from "./resources/pending.ts";
 import { Refusal } from "./resources/refusal.ts";
 import { openModelTurns } from "./search/model-turns.ts";
 import type { ServiceModels } from "./service-models.ts";
@@ -34,7 +33,7 @@ type Given = Pick<
 export async function openKnowledgeBase(
   options: ServiceOptions,
   store: Store,
-  { model, serving, backfill, reranker, language }: ServiceModels,
+  { model, serving, reranker, language }: ServiceModels,
   { resourcesUrl, ...given }: Given,
 ): Promise<KnowledgeBase> {
   const { log, observer } = options;
@@ -49,9 +48,7 @@ export async function openKnowledgeBase(
     model,
     embedderFor,
     reranker,
-    askFolders: options.askFolders,
-    freshWaits: openShares(FRESH_WAITS_MAX),
-    isEmbedding: () => backfill.isRunning(),
+    pending: openPending(index, embedderFor, given.steadyMs),
     modelTurns: openModelTurns(() => new Refusal("overloaded", "Too many searches are waiting for a model.")),
     ingest: openPipeline(options, { model, language, embedderFor }, index),
     files: await openFiles(options.files, options.stateDir, options.log),

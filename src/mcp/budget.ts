@@ -14,7 +14,7 @@ export const Cursor = z
 /** The pointer of a page of a list to the next one. */
 export const NextCursor = z.string().nullable().describe("Cursor of the next page; null on the last one.");
 
-/** Part of the budget for what surrounds the entries of an answer: a receipt takes some 100 tokens, a long cursor 200. */
+/** Part of the budget for what surrounds the entries of an answer: a long cursor takes 200 tokens. */
 const FRAME_TOKENS = 300;
 
 /** Returns the first entries whose JSON fits into an answer; at least one, so that paging advances. */

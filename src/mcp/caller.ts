@@ -1,6 +1,5 @@
 import type { Erased, PassPlan } from "../wire/daemon.ts";
 import type { KnownFiles } from "./known-files.ts";
-import type { AskLedger } from "./receipt.ts";
 import type { KnowledgeService } from "./service.ts";
 
 /** The caller of a tool. */
@@ -20,8 +19,6 @@ export interface Reached {
    * shows them its resources.
    */
   readonly ownsLedger: boolean;
-  /** Asks this machine's daemon, or its ledger, how fresh answers are. Absent: there is none. */
-  readonly askLedger?: AskLedger;
   /** This machine's daemon. Absent for callers without the key that its folders are synced with: its answers name files. */
   readonly daemon?: CallerDaemon;
 }

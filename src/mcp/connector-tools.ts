@@ -7,9 +7,8 @@ import type { Reached } from "./caller.ts";
 import { linkOf } from "./document-link.ts";
 import { duplicatesAmong } from "./duplicates.ts";
 import type { KnownFiles } from "./known-files.ts";
-import { readDocument, type ReadOutput } from "./read-tool.ts";
-import { answerReceipt, AnswerReceipt } from "./receipt.ts";
-import { askTargets, targetOf } from "./search-tool.ts";
+import { readDocument } from "./read-tool.ts";
+import { targetOf } from "./search-tool.ts";
 import { findSources } from "./sources.ts";
 import type { ToolOutput } from "./tool-result.ts";
 
@@ -45,7 +44,6 @@ export const FindOutput = z.object({
       url: z.string().describe("Address for citations."),
     }),
   ),
-  receipt: AnswerReceipt,
 });
 export type FindOutput = z.infer<typeof FindOutput>;
 
@@ -58,16 +56,10 @@ export async function findDocuments(
 ): Promise<ToolOutput<FindOutput>> {
   const { service } = reached;
   const sources = await findSources(reached, files, {}, signal);
-  const { answer: searched, receipt } = await askTargets(
-    reached,
-    sources.map(targetOf),
-    { waitSeconds: undefined, signal },
-    async (target) => ({
-      target,
-      answer: await service.search({ query, top_k: PASSAGES_MAX, ...target }, signal),
-    }),
+  const answers = await Promise.all(
+    sources.map((source) => service.search({ query, top_k: PASSAGES_MAX, ...targetOf(source) }, signal)),
   );
-  const passages = searched.flatMap(({ answer }) => answer.results).toSorted(byRank);
+  const passages = answers.flatMap(({ results }) => results).toSorted(byRank);
   const titles = new Map<string, string | undefined>();
   const duplicates = duplicatesAmong(passages);
   for (const { id, payload } of passages) {
@@ -83,7 +75,7 @@ export async function findDocuments(
       return [{ id, title: cutText(name, TITLE_CHARS_MAX), url: linkOf({ id, url: record.url }, files) }];
     }),
   );
-  const data = { results: [...fitting(found.flat())], receipt: answerReceipt(receipt) };
+  const data = { results: [...fitting(found.flat())] };
   return { data, text: JSON.stringify(data) };
 }
 
@@ -116,17 +108,9 @@ export const FetchOutput = z.object({
   url: z.string().describe("Address for citations."),
   metadata: z
     .record(z.string(), z.string())
-    .describe(
-      "path, folder, updated_at, characters, next_id if the text goes on, and how fresh it is: current, as_of (as in a receipt).",
-    ),
+    .describe("path, folder, updated_at, characters, and next_id if the text goes on."),
 });
 export type FetchOutput = z.infer<typeof FetchOutput>;
-
-function noteOf({ file_changed: isChanged, receipt }: ReadOutput): string | undefined {
-  if (isChanged) return "Its file has changed since this text was taken from it.";
-  if (receipt.folders_unknown !== true) return undefined;
-  return "No daemon answers here: whether its file was changed since is unknown.";
-}
 
 /** Returns a document's text, or a part of it: `ID#N` is the part from character N on. */
 export async function fetchDocument(
@@ -138,7 +122,7 @@ export async function fetchDocument(
   const [, document = id, offset = "0"] = /^(.+)#(\d{1,9})$/.exec(id) ?? [];
   const part = { document, offset: Number(offset), limit: TEXT_CHARS_MAX };
   const { data: read } = await readDocument(reached, files, part, signal);
-  const { document_id, path, folder, updated_at, total_chars, next_offset, status, message, receipt } = read;
+  const { document_id, path, folder, updated_at, total_chars, next_offset, status, message } = read;
   const nextId = next_offset === null ? undefined : `${document_id}#${next_offset}`;
   const facts = {
     path,
@@ -146,9 +130,6 @@ export async function fetchDocument(
     updated_at,
     characters: String(total_chars),
     next_id: nextId,
-    current: String(receipt.current),
-    as_of: receipt.as_of,
-    note: noteOf(read),
     problem: status === "error" ? (message ?? "Its text could not be read.") : undefined,
   };
   const data = {

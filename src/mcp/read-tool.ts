@@ -1,12 +1,10 @@
 import { z } from "zod";
 import { KbsyncError } from "../lib/failure.ts";
-import type { LedgerReceipt, Receipt } from "../wire/receipt.ts";
 import type { ResourceRecord } from "../wire/resource.ts";
 import { wholeCharacter } from "./budget.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
 import { withDocument } from "./named-document.ts";
-import { answerReceipt, AnswerReceipt } from "./receipt.ts";
 import type { KnowledgeService } from "./service.ts";
 import type { ToolOutput } from "./tool-result.ts";
 
@@ -41,8 +39,6 @@ export const ReadOutput = z.object({
   folder: z.string().nullable(),
   url: z.string().nullable(),
   updated_at: z.string().nullable(),
-  receipt: AnswerReceipt,
-  file_changed: z.boolean().describe("Its file was changed or deleted since this text was taken from it."),
   status: z
     .string()
     .nullable()
@@ -79,8 +75,6 @@ export async function readDocument(
   // A limit of one before a surrogate pair returns the whole pair, or reading would never advance.
   const end = to > from ? to : Math.min(from + 2, content.length);
   const file = files.fileOf(id);
-  const known = await reached.askLedger?.({ scopes: [{ documentId: id }], cited: [id] }, signal);
-  const isChanged = known?.changed.includes(id) === true;
   const data = {
     document_id: record._id,
     title: record.title,
@@ -89,8 +83,6 @@ export async function readDocument(
     folder: file?.folder ?? null,
     url: record.url ?? null,
     updated_at: record.updatedAt ?? null,
-    receipt: answerReceipt(receiptOf(record, known, isChanged)),
-    file_changed: isChanged,
     status: record.metadata?.status ?? null,
     message: record.metadata?.status === "error" ? (record.metadata.message ?? null) : null,
     text: content.slice(from, end),
@@ -99,29 +91,6 @@ export async function readDocument(
     next_offset: end < content.length ? end : null,
   };
   return { data, text: readText(data) };
-}
-
-/** Returns how fresh the text of a document is, by its record and by what is known of its file. */
-function receiptOf(
-  { metadata }: ResourceRecord,
-  known: LedgerReceipt | undefined,
-  isChanged: boolean,
-): Receipt {
-  const status = metadata?.status;
-  const folders = [...(known?.folders ?? [])];
-  const documents = {
-    waiting: Number(status === "queued"),
-    failed: Number(status === "error"),
-    withoutVectors: 0,
-  };
-  const isRead = documents.waiting === 0 && documents.failed === 0;
-  return {
-    current: isRead && !isChanged && folders.every(({ current }) => current),
-    folders,
-    ...(known === undefined && { foldersUnknown: true }),
-    documents,
-    changed: [],
-  };
 }
 
 /** Finds a resource in the list of its source, at a service without single resources. */
@@ -153,6 +122,5 @@ function readText(read: ReadOutput): string {
   const more = next_offset === null ? "" : `\n\n[It goes on at offset ${next_offset}.]`;
   const failed =
     status === "error" ? `[Its text could not be read${message === null ? "" : `: ${message}`}]\n\n` : "";
-  const changed = read.file_changed ? "[Its file has changed since.]\n\n" : "";
-  return `${name}${part}\n\n${failed}${changed}${text}${more}`;
+  return `${name}${part}\n\n${failed}${text}${more}`;
 }

@@ -3,10 +3,8 @@ import { TOKENIZER } from "../lib/tokens.ts";
 import { Expand } from "../wire/context.ts";
 import { Location } from "../wire/location.ts";
 import { Count, NumberRange } from "../wire/primitives.ts";
-import { FreshnessFields } from "../wire/receipt.ts";
-import { QUERY_CHARS_MAX, SearchFallback, TOP_K_DEFAULT, TOP_K_MAX } from "../wire/search.ts";
+import { Pending, QUERY_CHARS_MAX, SearchFallback, TOP_K_DEFAULT, TOP_K_MAX } from "../wire/search.ts";
 import { ANSWER_TOKENS } from "./budget.ts";
-import { AnswerReceipt } from "./receipt.ts";
 
 /** Fewest and most tokens of an answer: a passage with its location, and what Claude Code takes of a tool. */
 const TOKENS_MIN = 1000;
@@ -73,7 +71,6 @@ export const SearchInput = z.object({
     .describe(
       'Conditions on the metadata of documents: {"lang":"en"}, {"year":{"gte":2020}}, {"tags":{"in":["a","b"]}}, and/or/not.',
     ),
-  ...FreshnessFields,
 });
 export type SearchInput = z.infer<typeof SearchInput>;
 
@@ -107,7 +104,6 @@ export const SearchOutput = z.object({
       chunk_id: z.string(),
       version: z.number().describe("Of the document's text; the locations below are right for this one."),
       ...Place.shape,
-      file_changed: z.boolean().optional().describe("Its file was changed or deleted since."),
       text: z.string(),
       hits: z
         .array(z.object({ chunk_id: z.string(), score: z.number(), start: Count, end: Count }))
@@ -122,7 +118,7 @@ export const SearchOutput = z.object({
   ),
   tokenizer: z.string().describe("What counts the tokens for max_tokens, over the results as JSON."),
   fallback: SearchFallback.optional(),
-  receipt: AnswerReceipt,
+  pending: Pending,
   next_offset: z.number().nullable().describe("Offset of the next passages; null if there are none."),
 });
 export type SearchOutput = z.infer<typeof SearchOutput>;

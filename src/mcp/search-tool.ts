@@ -2,10 +2,11 @@ import { byRank } from "../lib/by-rank.ts";
 import { KbsyncError } from "../lib/failure.ts";
 import { TOKENIZER } from "../lib/tokens.ts";
 import { ANSWER_TOKENS_MIN } from "../wire/context.ts";
-import { FRESH_SECONDS_DEFAULT, type Receipt } from "../wire/receipt.ts";
 import {
   FALLBACK_TEXT,
   joinFallbacks,
+  joinPending,
+  pendingText,
   TOP_K_MAX,
   type SearchAnswer,
   type SearchResult,
@@ -15,7 +16,6 @@ import type { Reached } from "./caller.ts";
 import { type Duplicates, duplicatesAmong, withDuplicates } from "./duplicates.ts";
 import type { KnownFiles } from "./known-files.ts";
 import { withDocument } from "./named-document.ts";
-import { answerReceipt, askWithReceipt, type FreshQuestion, joinReceipts, receiptLine } from "./receipt.ts";
 import type { SearchRequest } from "./service.ts";
 import { findSources, type McpSource } from "./sources.ts";
 import type { ToolOutput } from "./tool-result.ts";
@@ -35,15 +35,11 @@ export async function searchPassages(
   const { query, offset, score, filter, document, max_per_document, collapse } = input;
   const top_k = Math.min(offset + input.top_k, TOP_K_MAX);
   const fields = { query, score, filter, max_per_document, collapse };
-  const waitSeconds = input.freshness && (input.wait_seconds ?? FRESH_SECONDS_DEFAULT);
   const ask: Ask = (target, more) => reached.service.search({ ...fields, ...target, ...more }, signal);
-  const find = (targets: readonly SearchTarget[]): ReturnType<typeof askTargets> =>
-    askTargets(reached, targets, { waitSeconds, signal }, async (target, fresh) => ({
-      target,
-      answer: await ask(target, { top_k, ...fresh }),
-    }));
+  const find = (targets: readonly SearchTarget[]): Promise<Searched[]> =>
+    Promise.all(targets.map(async (target) => ({ target, answer: await ask(target, { top_k }) })));
   refuseTwice(input);
-  const { answer: searched, receipt } =
+  const searched =
     document === undefined
       ? await find((await findSources(reached, files, input, signal)).map(targetOf))
       : await withDocument(reached, files, document, (doc_id) => find([{ doc_id }]));
@@ -52,12 +48,7 @@ export async function searchPassages(
   const duplicates = duplicatesAmong(collapse ? ranked : []);
   const [earlier, hits] = [ranked.slice(0, offset), ranked.slice(offset, top_k)];
   const shown = await showHits(searched, { earlier, hits, duplicates }, input, files, ask);
-  const marked = shown.map((each) =>
-    Object.assign(
-      withDuplicates(each, duplicates.of(hitIds(each))),
-      receipt.changed.includes(each.document_id) && { file_changed: true },
-    ),
-  );
+  const marked = shown.map((each) => withDuplicates(each, duplicates.of(hitIds(each))));
   const results = pageOf(marked, hits[0], input.max_tokens);
   const covered = new Set(results.flatMap(hitIds));
   const missing = hits.findIndex((hit) => !covered.has(hit.id) && !duplicates.has(hit));
@@ -67,45 +58,17 @@ export async function searchPassages(
   const data = {
     results,
     tokenizer: TOKENIZER,
-    receipt: answerReceipt(receipt),
+    pending: joinPending(answers),
     next_offset: isEnd ? null : next,
   };
   const fallback = joinFallbacks(answers);
-  const line = receiptLine(receipt, waitSeconds !== undefined, fallback);
+  const line = pendingText(data.pending);
   const remarks = [
     ...(fallback === undefined ? [] : [FALLBACK_TEXT[fallback]]),
     ...(line === undefined ? [] : [line]),
   ];
   const text = [...remarks, resultText(data)].join("\n\n");
   return { data: { ...data, ...(fallback !== undefined && { fallback }) }, text };
-}
-
-/** Searches targets, and completes the joined receipt of the answers. */
-export function askTargets(
-  { askLedger }: Reached,
-  targets: readonly SearchTarget[],
-  fresh: Pick<FreshQuestion, "waitSeconds" | "signal">,
-  ask: (target: SearchTarget, fresh: ReturnType<typeof freshnessOf>) => Promise<Searched>,
-): Promise<{ readonly answer: readonly Searched[]; readonly receipt: Receipt }> {
-  const scopes = targets.map(({ doc_id: documentId, collection_id: collectionId, owner_id: ownerId }) =>
-    documentId === undefined ? { collectionId: collectionId ?? "", ownerId: ownerId ?? "" } : { documentId },
-  );
-  return askWithReceipt(
-    askLedger,
-    { scopes, ...fresh },
-    (seconds) => Promise.all(targets.map((target) => ask(target, freshnessOf(seconds)))),
-    (searched) => ({
-      receipt: joinReceipts(searched.map(({ answer }) => answer.receipt)),
-      cited: searched
-        .flatMap(({ answer }) => answer.results)
-        .toSorted(byRank)
-        .map(({ payload }) => payload.resourceId),
-    }),
-  );
-}
-
-function freshnessOf(seconds: number | undefined): Pick<SearchRequest, "freshness" | "wait_seconds"> {
-  return seconds === undefined ? {} : { freshness: "current", wait_seconds: seconds };
 }
 
 interface Searched {
@@ -116,7 +79,7 @@ interface Searched {
 
 type Ask = (
   target: SearchTarget,
-  more: Pick<SearchRequest, "top_k" | "offset" | "expand" | "max_tokens" | "freshness" | "wait_seconds">,
+  more: Pick<SearchRequest, "top_k" | "offset" | "expand" | "max_tokens">,
 ) => Promise<SearchAnswer>;
 
 /** The hits of a page, and those of the pages before it, of all sources. */

@@ -11,7 +11,6 @@ import type { AuditSchedule } from "./audit/schedule.ts";
 import { type Notices, startNotices } from "./daemon/notices.ts";
 import { openParts, type Parts } from "./daemon/parts.ts";
 import { previewSources } from "./daemon/preview.ts";
-import { daemonReceipt } from "./daemon/receipt.ts";
 import { openDaemonSources, type DaemonSources } from "./daemon/sources.ts";
 import { openStatusReporter, type DaemonFigures, type DaemonStatus, figuresOf } from "./daemon/status.ts";
 import { waitFor, type WaitEnd, type WaitOptions } from "./daemon/wait.ts";
@@ -112,7 +111,6 @@ export function openDaemon(options: DaemonOptions): Daemon {
     whenIdle,
     wait: (waiting) => waitFor(parts, sources, waiting),
     ...openOperations(parts, sources),
-    receipt: (request, signal) => daemonReceipt(parts, sources, request, signal),
     close,
     audit: async (asked = {}) => {
       const isAlone = sources.all().length === 0;

@@ -12,8 +12,7 @@ import {
 import { Budget, PassageFields } from "./context.ts";
 import { Location } from "./location.ts";
 import { OwnerEntry } from "./owners.ts";
-import { Receipt } from "./receipt.ts";
-import { Explanation, SearchFallback } from "./search.ts";
+import { Explanation, Pending, SearchFallback } from "./search.ts";
 
 /**
  * The answers that this service promises for resources and searches: fields that are always present are required, all
@@ -234,7 +233,7 @@ export const FoundAnswer = z
     text: z.string().describe("The results' contents, joined by a blank line."),
     results: z.array(FoundResult).describe("By descending score, ties by id."),
     fallback: SearchFallback.optional(),
-    receipt: Receipt,
+    pending: Pending,
     budget: Budget.optional().describe("With a field that chooses context: expand, max_tokens, and so on."),
   })
   .meta({ id: "SearchAnswer" });

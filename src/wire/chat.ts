@@ -3,7 +3,6 @@ import { AGENT_ID_CHARS_MAX } from "./agent.ts";
 import { ContextFields } from "./context.ts";
 import { Location } from "./location.ts";
 import { Count, Id, NumberRange } from "./primitives.ts";
-import { FreshnessFields, Receipt } from "./receipt.ts";
 import { IMAGES_MAX, URL_CHARS_MAX } from "./constants.ts";
 
 /** Most bytes of images in one request, all together (the specification's 32 MB). */
@@ -67,7 +66,6 @@ export const ChatBody = z
         headers: headers.optional(),
       })
       .optional(),
-    ...FreshnessFields,
     /** How much is read around each passage that the agent finds, and of all passages together. */
     expand: ContextFields.expand,
     max_tokens: ContextFields.max_tokens,
@@ -166,8 +164,6 @@ export const ChatResponse = z
       message_id: z.string(),
     }),
     usage: Usage,
-    /** How fresh the answer is (an addition); absent if the agent reads nothing. */
-    receipt: Receipt.optional(),
   })
   .meta({ id: "ChatResponse" });
 export type ChatResponse = z.infer<typeof ChatResponse>;

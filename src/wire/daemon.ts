@@ -12,7 +12,6 @@ import { FolderAdded, FolderPreview, FolderRemoved, NewFolder, RemoveFolder } fr
 import { OWNER_CHARS_MAX } from "./constants.ts";
 import { ErasureReport } from "./erasure.ts";
 import { Failure } from "./failure.ts";
-import { LedgerReceipt, LedgerReceiptRequest } from "./receipt.ts";
 import { record, list } from "./records.ts";
 import { PaceState, LiveStatus, FileActivity } from "./daemon-status.ts";
 import { AuditReport } from "./daemon-audit.ts";
@@ -206,8 +205,6 @@ export const DAEMON_API = {
   skipped: { method: "GET", request: OfFiles, answer: record({ files: list(SkippedFile) }) },
   /** The deletes that `approve` would approve. */
   held: { method: "GET", request: OfFolder, answer: record({ held: Approvals }) },
-  /** How fresh answers about the folders are; may wait until everything saved before is acknowledged. */
-  receipt: { method: "POST", request: LedgerReceiptRequest, answer: LedgerReceipt },
   /** Saved texts of deleted files, newest first. */
   trash: { method: "GET", request: OfPath, answer: record({ texts: list(TrashedText) }) },
   log: { method: "GET", request: OfLog, answer: record({ activities: list(DaemonActivity) }) },

@@ -3,7 +3,6 @@ import { Budget, ContextFields, PassageFields } from "./context.ts";
 import { readFilter } from "./filter.ts";
 import { Location } from "./location.ts";
 import { Count, NumberRange, WireInteger } from "./primitives.ts";
-import { FreshnessFields, Receipt } from "./receipt.ts";
 
 export const TOP_K_DEFAULT = 5;
 export const TOP_K_MAX = 100;
@@ -33,7 +32,6 @@ export const SearchBody = z
       .meta({ type: "object", description: "Conditions on metadata; docs/API.md has the forms." })
       .optional(),
     top_k: WireInteger.pipe(z.int().min(1).max(TOP_K_MAX)).default(TOP_K_DEFAULT),
-    ...FreshnessFields,
     ...ContextFields,
     explain: z
       .boolean()
@@ -141,6 +139,38 @@ export const FALLBACK_TEXT: Readonly<Record<SearchFallback, string>> = {
   sentences: "Ranked without the reranking model, which did not answer in time.",
 };
 
+/** Documents in the range of a search that wait (an addition). */
+export const Pending = z
+  .object({
+    read: Count.describe("Documents whose latest text is being read, or waits for it."),
+    embed: Count.describe(
+      "Documents of which passages are not found by meaning yet; those of the first 10,000 such passages, and 0 in fastest.",
+    ),
+  })
+  .describe("At most a second old.")
+  .meta({ id: "Pending" });
+export type Pending = z.infer<typeof Pending>;
+
+/** Returns the documents that wait in the ranges of answers shown together. */
+export function joinPending(answers: readonly Pick<SearchAnswer, "pending">[]): Pending {
+  const sum = (count: keyof Pending): number =>
+    answers.reduce((total, { pending }) => total + (pending?.[count] ?? 0), 0);
+  return { read: sum("read"), embed: sum("embed") };
+}
+
+/** States for a person or a language model which documents wait; undefined: none does. */
+export function pendingText({ read, embed }: Pending): string | undefined {
+  const parts = [
+    ...(read > 0
+      ? [read === 1 ? "1 document is still being read" : `${read} documents are still being read`]
+      : []),
+    ...(embed > 0
+      ? [embed === 1 ? "1 is not found by meaning yet" : `${embed} are not found by meaning yet`]
+      : []),
+  ];
+  return parts.length === 0 ? undefined : `Not everything is searchable yet: ${parts.join(", ")}.`;
+}
+
 /** Answer of a search: `results` by descending score, ties by id; `text` is their contents joined by a blank line. */
 export const SearchAnswer = z.object({
   success: z.literal(true),
@@ -149,7 +179,7 @@ export const SearchAnswer = z.object({
   /** An addition. A service of another kind may use the name differently. */
   fallback: SearchFallback.optional().catch(undefined),
   /** An addition, as above. */
-  receipt: Receipt.optional().catch(undefined),
+  pending: Pending.optional().catch(undefined),
   /** An addition, as above. */
   budget: Budget.optional().catch(undefined),
 });

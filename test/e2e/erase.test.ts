@@ -34,7 +34,7 @@ const state = (): string => join(base, "state");
 /** What a search finds in the other files, with the scores. */
 const found = async (): Promise<object> => {
   const { stdout } = await run("search", "kiwi", "--top-k", "20", "--json");
-  const { receipt: _, ...answer } = JSON.parse(stdout) as { receipt?: object; results: unknown[] };
+  const { pending: _, ...answer } = JSON.parse(stdout) as { pending?: object; results: unknown[] };
   return answer;
 };
 

@@ -3,7 +3,6 @@ import { z } from "zod";
 import { openMcpHttp } from "../../src/mcp/http.ts";
 import type { CallerDaemon } from "../../src/mcp/caller.ts";
 import type { KnownFiles } from "../../src/mcp/known-files.ts";
-import type { AskLedger } from "../../src/mcp/receipt.ts";
 import { openServiceConnections } from "../../src/mcp/service.ts";
 
 /** What a tool gave, as a client sees it. */
@@ -53,7 +52,6 @@ export interface McpGroundOptions {
   /** URL of the service, read for each call. */
   readonly service: string;
   readonly files: KnownFiles;
-  readonly askLedger?: AskLedger;
   readonly daemon?: CallerDaemon;
   readonly erases?: boolean;
   /** The key that the ledger's folders were synced with. */
@@ -77,7 +75,6 @@ export async function openMcpGround(options: McpGroundOptions): Promise<McpGroun
         Promise.resolve({
           service: connections.as({ apiUrl: options.service, dbUrl: options.service, pauthkey: key }),
           ownsLedger: key === ownKey,
-          ...(options.askLedger && { askLedger: options.askLedger }),
           ...(options.daemon && key === ownKey && { daemon: options.daemon }),
         }),
       files: () => files,

@@ -4,7 +4,6 @@ import { ANSWER_TOKENS } from "../../src/mcp/budget.ts";
 import type { KnownFiles } from "../../src/mcp/known-files.ts";
 import { readDocument } from "../../src/mcp/read-tool.ts";
 import type { KnowledgeService } from "../../src/mcp/service.ts";
-import type { LedgerReceipt } from "../../src/wire/receipt.ts";
 import type { ResourceRecord } from "../../src/wire/resource.ts";
 import { openFakeService } from "../fakes/knowledge-service.ts";
 import { createBody, openRunning, type Running } from "../kb/service/running.ts";
@@ -28,8 +27,6 @@ async function create(change: object): Promise<{ _id: string; collectionId: stri
 }
 
 /** What the ledger knows of the folders, and how long it was asked to wait. */
-let known: LedgerReceipt | undefined;
-let waited: (number | undefined)[] = [];
 
 beforeAll(async () => {
   service = await openRunning();
@@ -49,14 +46,7 @@ beforeAll(async () => {
     },
     close: () => undefined,
   };
-  mcp = await openMcpGround({
-    service: service.url,
-    files,
-    askLedger: async (request) => {
-      waited.push(request.waitSeconds);
-      return known;
-    },
-  });
+  mcp = await openMcpGround({ service: service.url, files });
   // Loading the service takes seconds where other suites load theirs at the same time.
 }, 60_000);
 afterAll(async () => {
@@ -133,34 +123,6 @@ describe("the tool list_changes", () => {
     );
     const unknown = await call("list_changes", { cursor: "1-0" });
     expect(unknown.text).toContain("(cursor_expired)");
-  });
-});
-
-describe("the receipt of an answer", () => {
-  it("search_passages says what is missing, and waits if asked", async () => {
-    const { call } = await mcp.connect(service.key);
-    const folder = { folder: "/srv/sea", ownerId: "sea", collectionId, asOf: "2026-01-01T00:00:00.000Z" };
-    const counts = { pending: 2, failed: 0, held: 0, unreadable: 0 };
-    known = { folders: [{ ...folder, ...counts, current: false, noticing: "watched" }], changed: [tidesId] };
-    waited = [];
-    const ask = { query: "moon", source: "sea", freshness: "current", wait_seconds: 5 };
-    const { data, text } = await call("search_passages", ask);
-    expect(data.receipt).toMatchObject({
-      current: false,
-      as_of: "2026-01-01T00:00:00.000Z",
-      pending: 2,
-    });
-    expect(data.results[0]).toMatchObject({ document_id: tidesId, file_changed: true });
-    expect(text).toMatch(/^Not everything here is up to date: 2 files are waiting to be sent, 1 cited file/);
-    expect(waited[0]).toBe(5);
-    const read = await call("read_document", { document: tidesId });
-    expect(read.data.file_changed).toBe(true);
-    expect((await call("fetch", { id: tidesId })).data.metadata.note).toContain("has changed");
-    known = undefined;
-    expect((await call("read_document", { document: tidesId })).data.file_changed).toBe(false);
-    const calm = await call("search_passages", { query: "moon", source: "sea" });
-    expect(calm.data.receipt).toMatchObject({ current: true, as_of: null });
-    expect(calm.text).not.toContain("up to date");
   });
 });
 

@@ -238,8 +238,8 @@ export interface Conditions {
   readonly findsLost?: true;
   /** How often somebody asks for the status. */
   readonly statusEveryMs?: number;
-  /** How often somebody asks for a receipt. */
-  readonly receiptEveryMs?: number;
+  /** How often somebody waits for agreement. */
+  readonly waitEveryMs?: number;
   /** From when on the service takes metadata and says so. */
   readonly metadataFromMs?: number;
 }

@@ -687,39 +687,14 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: "receipt-without-a-scan",
-    does: "an answer counts as fresh before the folder was checked",
-    worlds: ["asked-for-receipts"],
+    name: "wait-without-a-scan",
+    does: "a wait ends before the folder was checked",
+    worlds: ["asked-to-wait"],
     patches: [
       patch(
         "daemon/wait.ts",
         "source.answered() < waiting.ask) return;",
         "source.answered() < waiting.ask - 1) return;",
-      ),
-    ],
-  },
-  {
-    name: "receipt-before-rest",
-    does: "a receipt takes what is on its way for done",
-    worlds: ["asked-for-receipts"],
-    patches: [
-      patch(
-        "source/progress.ts",
-        "|| state.paused || !isIdle()) return asOfMs;",
-        "|| state.paused) return asOfMs;",
-      ),
-      patch("operator/receipt.ts", "return { pending: waiting,", "return { pending: 0 * waiting,"),
-    ],
-  },
-  {
-    name: "receipt-current-though-refused",
-    does: "a receipt is current though the service refused a file",
-    worlds: ["asked-for-receipts"],
-    patches: [
-      patch(
-        "daemon/receipt.ts",
-        "const isClear = pending + counts.failed + counts.held + counts.unreadable === 0;",
-        "const isClear = pending + counts.held + counts.unreadable === 0;",
       ),
     ],
   },

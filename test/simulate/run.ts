@@ -5,7 +5,7 @@ import { hashOf } from "./virtual/random.ts";
 import type { Failure } from "./world/judge.ts";
 import type { Expected } from "./world/expected.ts";
 import { askForStatus } from "./world/honesty.ts";
-import { askForReceipts } from "./world/receipts.ts";
+import { askToWait } from "./world/waits.ts";
 import { wordsOf } from "./world/runner.ts";
 import { approve, happen, openWorld, type World } from "./world/world.ts";
 
@@ -76,7 +76,7 @@ async function storm(world: World, history: History): Promise<void> {
   runner.start(conditions.mode);
   askForQuick(world, history);
   askForStatus(world, history, overMs + ASKED_MS);
-  askForReceipts(world, history, overMs + ASKED_MS);
+  askToWait(world, history, overMs + ASKED_MS);
   for (const happening of happenings) {
     const run = (): void => happen(world, happening);
     if (ON_DISK.has(happening.kind)) clock.onDisk(happening.atMs, run);

@@ -28,7 +28,7 @@ const CALM: Readonly<Record<keyof Conditions, Conditions[keyof Conditions]>> = {
   coarseMs: 0,
   second: undefined,
   statusEveryMs: undefined,
-  receiptEveryMs: undefined,
+  waitEveryMs: undefined,
   mounted: undefined,
   unrecovered: undefined,
   findsLost: undefined,

@@ -13,7 +13,6 @@ import type { Context } from "../output/context.ts";
 import { openKnownFiles } from "../state/known-files.ts";
 import { openLog } from "../terminal/log.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
-import { ledgerOf } from "../state/receipt.ts";
 import {
   ensureTokenSecret,
   makeStateFolder,
@@ -130,7 +129,6 @@ function callerWith(
       return {
         service: connections.as({ ...found, pauthkey }),
         ownsLedger,
-        askLedger: ledgerOf(config.stateDir),
         ...(ownsLedger && { daemon: daemonFor(state) }),
       };
     },

@@ -5,7 +5,6 @@ import type { Command } from "commander";
 import { FormData } from "undici";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { TOKENIZER } from "../../lib/tokens.ts";
-import { askWithReceipt, receiptLine } from "../../mcp/receipt.ts";
 import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import { AGENT_ID_CHARS_MAX, DEFAULT_AGENT_ID } from "../../wire/agent.ts";
 import {
@@ -43,7 +42,7 @@ import {
   wholeNumber,
 } from "../output/options.ts";
 import { nothingSynced } from "../state/ask.ts";
-import { ledgerOf } from "../state/receipt.ts";
+import { awaitFresh } from "../state/fresh.ts";
 import { loadWithFolders } from "../state/sources.ts";
 import { makeStateFolder, stateFolder } from "../state/state-folder.ts";
 import { visibleLine } from "../output/visible.ts";
@@ -102,9 +101,7 @@ async function askOnce(context: Context, question: string, options: AskOptions):
   try {
     const urls: string[] = [];
     for (const image of options.image ?? []) urls.push(await upload(context, service, image, options));
-    const asked = waitSecondsOf(options);
-    const body = (waitSeconds: number | undefined) => ({
-      ...(waitSeconds !== undefined && { freshness: "current", wait_seconds: waitSeconds }),
+    const body = {
       user: question,
       agent_id: options.agent,
       ...(options.thread === undefined ? {} : { thread_id: options.thread }),
@@ -113,32 +110,25 @@ async function askOnce(context: Context, question: string, options: AskOptions):
       user_urls: urls.map((url) => ({ type: "image", url })),
       response_type: "text",
       stream: true,
-    });
-    const send = async (waitSeconds: number | undefined): Promise<ChatResponse> => {
-      const answer = await callService(service, {
-        method: "POST",
-        path: ROUTES.chat,
-        what: "a question",
-        body: body(waitSeconds),
-        signal: context.signal,
-        silenceMs: SILENCE_MS,
-      });
-      const shown = options.json === true ? undefined : answerOutput(context);
-      return readChatAnswer(answer, (piece) => shown?.push(piece))
-        .catch((error: unknown) => {
-          // Interrupted by the user, not by the service.
-          context.signal.throwIfAborted();
-          throw error;
-        })
-        .finally(() => shown?.end());
     };
-    const { answer, receipt } = await askWithReceipt(
-      ledgerOf(state.path),
-      { waitSeconds: asked, signal: context.signal },
-      send,
-      (given) => ({ receipt: given.receipt, cited: citedIn(given) }),
-    );
-    const response = { ...answer, receipt };
+    const { signal } = context;
+    const late = await awaitFresh(state.path, { path: undefined, seconds: waitSecondsOf(options), signal });
+    const answer = await callService(service, {
+      method: "POST",
+      path: ROUTES.chat,
+      what: "a question",
+      body,
+      signal,
+      silenceMs: SILENCE_MS,
+    });
+    const shown = options.json === true ? undefined : answerOutput(context);
+    const response = await readChatAnswer(answer, (piece) => shown?.push(piece))
+      .catch((error: unknown) => {
+        // Interrupted by the user, not by the service.
+        signal.throwIfAborted();
+        throw error;
+      })
+      .finally(() => shown?.end());
     const lookup = openResourceLookup(state.path);
     try {
       context.stdout.write(
@@ -149,8 +139,7 @@ async function askOnce(context: Context, question: string, options: AskOptions):
     } finally {
       lookup?.close();
     }
-    const line = receiptLine(receipt, asked !== undefined);
-    if (line !== undefined && options.json !== true) context.stderr.write(`${line}\n`);
+    if (late !== undefined) context.stderr.write(`${late}\n`);
     if (response.data.finish_reason === "error") {
       throw new KbsyncError(`the answer broke off: ${response.data.firstAttemptError}`, {
         code: "model_failed",
@@ -168,10 +157,6 @@ function answerOutput({ stdout }: Context): StreamedProse {
     (text) => stdout.write(text),
     () => proseCells(stdout.columns),
   );
-}
-
-function citedIn({ data }: ChatResponse): string[] {
-  return data.annotations.flatMap((each) => (each.type === "citation" ? [each.resource_id] : []));
 }
 
 function refuseUsage(question: string, { image = [], agent, thread }: AskOptions): void {

@@ -68,8 +68,6 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
     });
   let current = ground;
   let daemon = open(ground);
-  // The service is the same one after a reload.
-  ground.service.readFolders?.((request, signal) => daemon.receipt(request, signal));
   metrics?.readDaemon(() => daemon.figures());
   const following = new AbortController();
   const follow = async (): Promise<void> => {
@@ -118,7 +116,6 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
     }
     log.debug("stopped");
   } finally {
-    ground.service.readFolders?.(undefined);
     registration.remove();
     reloads.stop();
     await monitoring?.close();

@@ -1,10 +1,9 @@
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Config, loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { countTokens, TOKENIZER } from "../../lib/tokens.ts";
 import { collapseAnswers } from "../../mcp/duplicates.ts";
-import { askWithReceipt, joinReceipts, receiptLine } from "../../mcp/receipt.ts";
 import type { ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import type { SearchQuery } from "../../sync/remote/remote.ts";
 import { bestResults, searchOnce } from "../../sync/operator/search.ts";
@@ -16,13 +15,15 @@ import {
   NEIGHBOURS_MAX,
 } from "../../wire/context.ts";
 import { Tier } from "../../wire/primitives.ts";
-import type { Receipt } from "../../wire/receipt.ts";
 import {
   type SearchAnswer,
   type SearchFallback,
   type SearchResult,
   FALLBACK_TEXT,
   joinFallbacks,
+  joinPending,
+  type Pending,
+  pendingText,
   QUERY_CHARS_MAX,
   TOP_K_DEFAULT,
   TOP_K_MAX,
@@ -44,7 +45,7 @@ import {
 } from "../output/options.ts";
 import type { Found } from "../results/result-text.ts";
 import { type ScopeOptions, scopeOf, type SearchScope } from "../results/search-scope.ts";
-import { ledgerOf } from "../state/receipt.ts";
+import { awaitFresh } from "../state/fresh.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 import { styleOf } from "../terminal/style.ts";
 import { visibleLine } from "../output/visible.ts";
@@ -124,14 +125,32 @@ async function search(context: Context, query: string, options: SearchOptions): 
     const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY, context.invocation);
     const service = await reachService(config, state, context.env, log);
     try {
-      const answer = await ask(service, config, state.path, scope, query, options, context.signal);
+      const late = await awaitFresh(state.path, {
+        path: waitedPath(scope, options, lookup, context.cwd),
+        seconds: waitSecondsOf(options),
+        signal: context.signal,
+      });
+      const answer = await ask(service, config, scope, query, options, context.signal);
       await print(context, query, options, answer, lookup);
+      if (late !== undefined) context.stderr.write(`${late}\n`);
     } finally {
       await service.close();
     }
   } finally {
     lookup.close();
   }
+}
+
+/** The file or folder that the search is limited to; undefined: none. */
+function waitedPath(
+  { targets: [target] }: SearchScope,
+  { source }: SearchOptions,
+  lookup: ResourceLookup,
+  cwd: string,
+): string | undefined {
+  const file = target !== undefined && "docId" in target ? lookup.fileOf(target.docId) : undefined;
+  if (file !== undefined) return join(file.source, file.path);
+  return source === undefined ? undefined : resolve(cwd, source);
 }
 
 /** The results that fit, best first, with the facts about them. */
@@ -141,13 +160,12 @@ interface Answer {
   readonly scoreBelow: number | undefined;
   readonly tokensMax: number | undefined;
   readonly fallback: SearchFallback | undefined;
-  readonly receipt: Receipt;
+  readonly pending: Pending;
 }
 
 async function ask(
   service: ReachedService,
   { sync: { requestTimeoutMs } }: Config,
-  stateDir: string,
   { targets, isOfSource }: SearchScope,
   query: string,
   options: SearchOptions,
@@ -171,35 +189,21 @@ async function ask(
     const unique = collapse && !isCollapsedByService ? collapseAnswers(fitting) : fitting;
     return bestResults(unique, topK, tokensMax);
   };
-  const waitSeconds = waitSecondsOf(options);
-  const scopes = targets.map((where) => ("docId" in where ? { documentId: where.docId } : where));
-  const { answer: answers, receipt } = await askWithReceipt(
-    ledgerOf(stateDir),
-    { scopes, waitSeconds, signal },
-    (secondsLeft) => {
-      const queries = targets.map((where): SearchQuery => ({
-        query,
-        // The service does not know which documents of a scope belong to a source.
-        topK: isOfSource === undefined ? topK : TOP_K_MAX,
-        filter,
-        context,
-        waitSeconds: secondsLeft,
-        where,
-      }));
-      const timeoutMs = requestTimeoutMs + Math.ceil((secondsLeft ?? 0) * 1000);
-      return searchOnce(service, queries, timeoutMs, signal);
-    },
-    (given) => ({
-      receipt: joinReceipts(given.map((each) => each.receipt)),
-      cited: best(given, score).map(({ payload }) => payload.resourceId),
-    }),
-  );
+  const queries = targets.map((where): SearchQuery => ({
+    query,
+    // The service does not know which documents of a scope belong to a source.
+    topK: isOfSource === undefined ? topK : TOP_K_MAX,
+    filter,
+    context,
+    where,
+  }));
+  const answers = await searchOnce(service, queries, requestTimeoutMs, signal);
   return {
     results: best(answers, score),
     scoreBelow: best(answers, 0).find((result) => result.score < score)?.score,
     tokensMax,
     fallback: joinFallbacks(answers),
-    receipt,
+    pending: joinPending(answers),
   };
 }
 
@@ -210,10 +214,10 @@ async function print(
   answer: Answer,
   lookup: ResourceLookup,
 ): Promise<void> {
-  const { results, tokensMax, fallback, receipt } = answer;
+  const { results, tokensMax, fallback, pending } = answer;
   const found = results.map((result) => foundAt(result, lookup));
   if (options.json === true) {
-    printJson(context, { query, results: found, budget: budgetOf(results, tokensMax), fallback, receipt });
+    printJson(context, { query, results: found, budget: budgetOf(results, tokensMax), fallback, pending });
     return;
   }
   if (options.jsonl === true) {
@@ -239,7 +243,8 @@ async function print(
     (isForScript ? context.stderr : context.stdout).write(`${nothingWords(options, answer)}\n`);
   }
   if (fallback !== undefined) context.stderr.write(`${FALLBACK_TEXT[fallback]}\n`);
-  const line = receiptLine(receipt, waitSecondsOf(options) !== undefined, fallback);
+  // A search by words alone has said already that it found nothing by meaning.
+  const line = pendingText(fallback === "words" ? { ...pending, embed: 0 } : pending);
   if (line !== undefined) context.stderr.write(`${line}\n`);
 }
 

@@ -5,6 +5,7 @@ import { FILES_MAX } from "../../wire/daemon.ts";
 import type { SourceStatus } from "../../wire/daemon-status.ts";
 import { codeOf } from "../../lib/failure.ts";
 import { searchOnce } from "../../sync/operator/search.ts";
+import { joinPending } from "../../wire/search.ts";
 import { readStatus } from "../../sync/operator/status.ts";
 import type { SearchQuery } from "../../sync/remote/remote.ts";
 import { reachService } from "../compose/reached-service.ts";
@@ -154,7 +155,7 @@ async function passWithProgress(context: Context, daemon: Daemon, options: SyncO
 }
 
 /**
- * Returns how many passages of the sources are not found by meaning yet, as the receipts of searches count them; 0 for a
+ * Returns how many documents of the sources are not found by meaning yet, as searches count them; 0 for a
  * service that does not report it. The vectors of long documents follow after their text.
  */
 async function withoutVectors(
@@ -170,13 +171,13 @@ async function withoutVectors(
   const distinct = [...new Map(scopes.map((scope) => [JSON.stringify(scope), scope])).values()];
   const queries = distinct.map((where): SearchQuery => ({ query: "passages", topK: 1, where }));
   const answers = await searchOnce(service, queries, config.sync.requestTimeoutMs, signal);
-  return answers.reduce((sum, { receipt }) => sum + (receipt?.documents?.withoutVectors ?? 0), 0);
+  return joinPending(answers).embed;
 }
 
-/** The count of passages that are not found by meaning yet after a pass, for a person. Empty if there are none. */
-export function vectorLine(passages: number): string {
-  if (passages === 0) return "";
-  const what = counted(passages, "passage is", "passages are");
+/** The count of documents that are not found by meaning yet after a pass, for a person. Empty if there are none. */
+export function vectorLine(documents: number): string {
+  if (documents === 0) return "";
+  const what = counted(documents, "document is", "documents are");
   return `${what} not found by meaning yet: the vectors are computed while a service runs (\`kbsync up\` or \`kbsync serve\`)\n`;
 }
 

@@ -4,7 +4,6 @@ import type { Logger } from "pino";
 import { filesOf } from "../../config/schema/files.ts";
 import type { Config } from "../../config/load.ts";
 import { ALL_SCOPES, generateKey, hashKey, LOCAL_ACCOUNT, OWN_KEY_NAME } from "../../kb/keys/keys.ts";
-import type { AskFolders } from "../../kb/resources/knowledge-base.ts";
 import type { DaemonHandlers } from "../../kb/http/routes/daemon-routes.ts";
 import type { Service } from "../../kb/service.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
@@ -46,8 +45,6 @@ export interface ReachedService {
   readonly probe?: () => Promise<void>;
   /** Sets the sources that the agent `default` of a service in this process reads; undefined for a remote one. */
   readonly readSources?: (sources: Config["sources"]) => void;
-  /** Lets a service in this process ask its daemon about the folders; undefined: there is none. */
-  readonly readFolders?: (ask: AskFolders | undefined) => void;
   /** Writes the address of a service in this process for the other commands, once; undefined for a remote one. */
   readonly publish?: () => void;
   /** Closes a service that this process started. Requests in flight may take `withinMs`, by default ten seconds. */
@@ -88,7 +85,6 @@ export async function startEmbeddedService(
   const lock = lockFolder(state.serviceDir, "service");
   let ownKeyHash: string | undefined;
   let { sources } = config;
-  let askFolders: AskFolders | undefined;
   let service: OpenedService["service"] | undefined;
   const close = async (withinMs?: number): Promise<void> => {
     forgetServiceAddress(state);
@@ -101,7 +97,6 @@ export async function startEmbeddedService(
     const { service: opened, metrics } = await openStateService(config.kb, config.service, state, log, {
       unratedKey: () => ownKeyHash,
       sources: () => sources,
-      askFolders: async (...asked) => askFolders?.(...asked),
       ...options,
     });
     service = opened;
@@ -124,7 +119,6 @@ export async function startEmbeddedService(
       metrics,
       probe: () => opened.probe(),
       readSources: (now) => (sources = now),
-      readFolders: (ask) => (askFolders = ask),
       publish,
       close,
     };
@@ -145,7 +139,6 @@ async function openStateService(
   live: StartOptions & {
     readonly unratedKey: () => string | undefined;
     readonly sources: () => Config["sources"];
-    readonly askFolders: AskFolders;
   },
 ) {
   const { host, port, publicUrl, modelDir } = own;
@@ -180,7 +173,6 @@ async function openStateService(
       port,
       ...(publicUrl !== undefined && { resourcesUrl: publicUrl }),
       unratedKey: live.unratedKey,
-      askFolders: live.askFolders,
       ...models,
       log: log.child({ part: "service" }),
       version: programVersion(),

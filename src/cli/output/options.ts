@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { ConfigRequest, NamedFolder } from "../../config/load.ts";
 import { Expand, NEIGHBOURS_MAX } from "../../wire/context.ts";
 import { Tier } from "../../wire/primitives.ts";
-import { FRESH_SECONDS_DEFAULT, FRESH_SECONDS_MAX } from "../../wire/receipt.ts";
+import { WAIT_SECONDS_MAX } from "../../wire/daemon.ts";
 import type { Context } from "./context.ts";
 
 /** Options of every command. */
@@ -66,6 +66,9 @@ export function addSourceOptions(command: Command): Command {
     );
 }
 
+/** Longest wait of --fresh by default, in seconds: people wait so long for an answer. */
+const FRESH_SECONDS_DEFAULT = 10;
+
 /** Options of a question that may wait for a fresh answer. */
 export interface FreshOptions {
   readonly fresh?: boolean;
@@ -79,7 +82,7 @@ export function addFreshOptions(command: Command): Command {
     .option(
       "--wait <seconds>",
       "maximum wait of --fresh",
-      wholeNumber(1, FRESH_SECONDS_MAX),
+      wholeNumber(1, WAIT_SECONDS_MAX),
       FRESH_SECONDS_DEFAULT,
     );
 }

@@ -82,8 +82,8 @@ function Source({ citations }: { readonly citations: readonly Citation[] }): JSX
   );
 }
 
-/** Facts beside the answer: the model, what it left out, how fresh it is. */
-function Remarks({ response: { data, usage, receipt } }: { readonly response: ChatResponse }): JSX.Element {
+/** Facts beside the answer: the model, what it left out. */
+function Remarks({ response: { data, usage } }: { readonly response: ChatResponse }): JSX.Element {
   const left = data.annotations.flatMap((each) => {
     switch (each.type) {
       case "messages_left_out":
@@ -114,9 +114,6 @@ function Remarks({ response: { data, usage, receipt } }: { readonly response: Ch
           Note: {words}.
         </p>
       ))}
-      {receipt === undefined || receipt.current ? null : (
-        <p class="small muted">Not everything was up to date: files wait, failed or could not be read.</p>
-      )}
       <p class="small muted numeric">
         {data.model}, {counted(usage.total_tokens, "token")}
         {cost}

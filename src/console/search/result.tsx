@@ -14,13 +14,10 @@ export function Result({
   result,
   question,
   rank,
-  isChanged,
 }: {
   readonly result: SearchResult;
   readonly question: string;
   readonly rank: number;
-  /** Its file was changed or deleted since it was sent. */
-  readonly isChanged: boolean;
 }): JSX.Element {
   const [isWhole, setIsWhole] = useState(false);
   const { id, score, payload, version, explain } = result;
@@ -54,7 +51,6 @@ export function Result({
           lines === undefined ? "" : rangeWords("Line", lines),
           pages === undefined ? "" : rangeWords("Page", pages),
           `Version ${version}.`,
-          isChanged ? "Its file has changed since." : "",
         ].join(" ")}
       </p>
       <div class="row">

@@ -3,7 +3,7 @@ import { useLayoutEffect, useState } from "preact/hooks";
 import type { OwnerEntry } from "../../wire/owners.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import { ROUTES } from "../../wire/routes.ts";
-import type { SearchAnswer } from "../../wire/search.ts";
+import type { Pending, SearchAnswer } from "../../wire/search.ts";
 import { ask } from "../client/api.ts";
 import { counted, duration } from "../view/format.ts";
 import { loadOwners } from "../knowledge/documents.ts";
@@ -11,7 +11,7 @@ import { ownerWords } from "../knowledge/owner-words.ts";
 import { TIER_WORDS, TIERS } from "../knowledge/tiers.ts";
 import { useLoad } from "../view/load.ts";
 import { Field } from "../parts/fields.tsx";
-import { Empty, Notice, Show } from "../parts/notice.tsx";
+import { Empty, Notice, Show, State } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
 import { toast } from "../parts/toast.tsx";
 import { addressOf } from "../view/address.ts";
@@ -19,7 +19,6 @@ import { route, refine } from "../view/router.ts";
 import { may } from "../client/session.ts";
 import { asCurl, asMcp } from "./copies.ts";
 import type { SearchRequest } from "./copies.ts";
-import { Freshness } from "./freshness.tsx";
 import { Result } from "./result.tsx";
 
 /** Results of each tier: enough to see what a search of a program, which takes five, just misses. */
@@ -213,7 +212,7 @@ function Results({
   const shown = answer.results.filter(({ score }) => score >= scoreMin);
   return (
     <>
-      {answer.receipt === undefined ? null : <Freshness receipt={answer.receipt} />}
+      {answer.pending === undefined ? null : <Waiting pending={answer.pending} />}
       {answer.fallback === undefined ? null : <Notice kind="wait" title={FALLBACK_WORDS[answer.fallback]} />}
       {shown.length > 0 ? null : (
         <Empty title={answer.results.length > 0 ? "All results are below the lowest score" : "Nothing found"}>
@@ -227,16 +226,30 @@ function Results({
       <ol class="stack">
         {shown.map((result, at) => (
           <li key={result.id}>
-            <Result
-              result={result}
-              question={question}
-              rank={at + 1}
-              isChanged={answer.receipt?.changed.includes(result.payload.resourceId) === true}
-            />
+            <Result result={result} question={question} rank={at + 1} />
           </li>
         ))}
       </ol>
     </>
+  );
+}
+
+/** The documents of the range that are not searchable yet. */
+function Waiting({ pending: { read, embed } }: { readonly pending: Pending }): JSX.Element {
+  const words = [
+    ...(read > 0 ? [`${counted(read, "document")} still being read`] : []),
+    ...(embed > 0 ? [`${counted(embed, "document")} not found by meaning yet`] : []),
+  ];
+  return (
+    <p class="small">
+      {words.length === 0 ? (
+        <State kind="good">Everything is searchable</State>
+      ) : (
+        <>
+          <State kind="wait">Not complete</State> {words.join(", ")}.
+        </>
+      )}
+    </p>
   );
 }
 

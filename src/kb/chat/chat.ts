@@ -3,14 +3,12 @@ import { newHexId } from "../../lib/ids.ts";
 import type { ChatBody, ChatResponse, ChatUploadFields } from "../../wire/chat.ts";
 import { isRemovable, readAgent, type Agents } from "../agents/agents.ts";
 import { noteOf, type RequestContext } from "../resources/request-context.ts";
-import { nowIso, type KnowledgeBase } from "../resources/knowledge-base.ts";
-import { readBefore, type KnownBefore, type Searched } from "../resources/receipt.ts";
+import { nowIso } from "../resources/knowledge-base.ts";
 import { invalidField, Refusal } from "../resources/refusal.ts";
 import type { ThreadLink } from "../store/thread-link.ts";
 import type { DeliveryTarget } from "../store/webhooks.ts";
 import type { AnswerOptions } from "./attempts.ts";
 import { findSources, withField } from "./images.ts";
-import { findParts } from "./find-passages.ts";
 import { openThreadQueues } from "./thread-queues.ts";
 import { answerTurn, type CheckedRequest, type TurnParts } from "./turn.ts";
 import { webhookTarget } from "./webhook-target.ts";
@@ -96,14 +94,8 @@ export function openChat(parts: ChatParts): Chat {
     const { accountId, agent, body } = request;
     const { signal } = options;
     // A question whose client left while it waited is not answered.
-    const work = async (): Promise<ChatResponse> => {
-      // Outside the gate: others are answered while this question waits for a fresh answer.
-      const known = await readKnown(kb, request, signal);
-      return gate.run(() => answerTurn({ ...parts, imageGate }, { ...request, known }, options), {
-        signal,
-        path: [request.accountId],
-      });
-    };
+    const work = (): Promise<ChatResponse> =>
+      gate.run(() => answerTurn({ ...parts, imageGate }, request, options), { signal, path: [accountId] });
     const { thread_id: threadId } = body;
     if (threadId === null || threadId === undefined) return work();
     const name = `${accountId}/${agent.id}/${threadId}`;
@@ -140,21 +132,6 @@ export function openChat(parts: ChatParts): Chat {
     threadOf: (accountId, fields) => threadOf(parts, accountId, fields),
     checkUpload: (accountId, path, mediaType) => checkUpload(parts, accountId, path, mediaType),
   };
-}
-
-/** Reads how fresh the answer to a question will be, after the wait that it asks for. Undefined: its agent reads nothing. */
-async function readKnown(
-  kb: KnowledgeBase,
-  { accountId, agent, body }: CheckedRequest,
-  signal: AbortSignal,
-): Promise<KnownBefore | undefined> {
-  const found = await findParts(kb, accountId, agent.knowledge);
-  if (found.length === 0) return undefined;
-  const searched = found.map(({ scope, tier, isEmpty }): Searched => ({
-    scope,
-    tier: isEmpty ? "fastest" : tier,
-  }));
-  return readBefore(kb, accountId, searched, body, signal);
 }
 
 async function threadOf(

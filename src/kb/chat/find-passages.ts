@@ -3,10 +3,10 @@ import { firstOfEach } from "../../lib/near-duplicates.ts";
 import { countTokens } from "../../lib/tokens.ts";
 import type { KnowledgePart } from "../../wire/agent.ts";
 import { ANSWER_TOKENS_DEFAULT, type SearchContext } from "../../wire/context.ts";
-import { joinFallbacks, QUERY_CHARS_MAX, type SearchFallback } from "../../wire/search.ts";
+import { QUERY_CHARS_MAX } from "../../wire/search.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import { queryResources } from "../resources/query.ts";
-import type { Searched } from "../resources/receipt.ts";
+import type { Searched } from "../resources/pending.ts";
 import type { Passage } from "./passage.ts";
 
 /** A part of an agent's knowledge, as it is searched. */
@@ -45,9 +45,9 @@ export async function findPassages(
   accountId: string,
   parts: readonly SearchedPart[],
   { question, expand, max_tokens: tokensMax }: PassagesRequest,
-): Promise<{ readonly passages: readonly Passage[]; readonly fallback: SearchFallback | undefined }> {
+): Promise<readonly Passage[]> {
   const query = question.slice(0, QUERY_CHARS_MAX).trim();
-  if (query === "") return { passages: [], fallback: undefined };
+  if (query === "") return [];
   const around = {
     expand,
     max_tokens: tokensMax ?? (expand === undefined ? undefined : ANSWER_TOKENS_DEFAULT),
@@ -65,10 +65,9 @@ export async function findPassages(
   const ranked = [...new Map(found.map((passage) => [passage.id, passage])).values()].toSorted(byRank);
   const firsts = firstOfEach(ranked.map(({ text }) => text));
   const unique = ranked.filter((_, at) => firsts[at] === at);
-  const passages = withinTokens(unique, around.max_tokens ?? Infinity).map((passage, at) =>
+  return withinTokens(unique, around.max_tokens ?? Infinity).map((passage, at) =>
     Object.assign(passage, { number: at + 1 }),
   );
-  return { passages, fallback: joinFallbacks(outcomes) };
 }
 
 /** Returns the passages that fit, best first. The searches of several parts have the whole number of tokens each. */

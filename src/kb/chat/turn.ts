@@ -8,7 +8,6 @@ import { isRemovable, noAgent, type Agent } from "../agents/agents.ts";
 import { costOf, sumUsage, type ModelFacts } from "../models/price.ts";
 import type { Lease } from "../queue/queue.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
-import { receiptOf, type KnownBefore } from "../resources/receipt.ts";
 import { invalidField, Refusal } from "../resources/refusal.ts";
 import { discardUnrecorded } from "../resources/upload.ts";
 import type { NewTurn, ThreadMemory } from "../store/chat.ts";
@@ -47,8 +46,6 @@ export interface CheckedRequest {
   readonly sources: readonly ImageSource[];
   /** The id of the answer. */
   readonly messageId: string;
-  /** The facts from before the search; set for an agent that reads something. */
-  readonly known?: KnownBefore | undefined;
   /** Set for a queued request: the lease of its job, and the delivery of its answer. */
   readonly job?: { readonly lease: Lease; readonly deliveryOf: (response: ChatResponse) => NewDelivery };
 }
@@ -79,7 +76,7 @@ export async function answerTurn(
     const { images, leftOut } = await addThreadImages(parts, own, memory.images, threadOptions);
     if (question === "" && images.length === 0) throw nothingAsked();
     const knowledge = await findParts(kb, accountId, agent.knowledge);
-    const { passages, fallback } = await findPassages(kb, accountId, knowledge, { ...body, question });
+    const passages = await findPassages(kb, accountId, knowledge, { ...body, question });
     const work = (): Promise<AnswerResult> =>
       ask(
         parts.answerers,
@@ -102,12 +99,7 @@ export async function answerTurn(
     const missing = new Set([...system.missing, ...user.missing]);
     const annotations = annotationsOf(answered, [...missing], leftOut);
     const urls = images.map(({ url }) => url);
-    const cited = answered.citations.map((citation) => citation.resource_id);
-    const receipt = request.known && (await receiptOf(kb, request.known, cited, fallback));
-    const response = {
-      ...responseOf(parts, request, answered, annotations, urls),
-      ...(receipt && { receipt }),
-    };
+    const response = responseOf(parts, request, answered, annotations, urls);
 
     const isRemembered =
       body.thread_id !== null && body.thread_id !== undefined && answered.finish !== "error";

@@ -1,7 +1,5 @@
-import type { Shares } from "../../lib/shares.ts";
 import type { Turns } from "../../lib/turns.ts";
 import type { Tier } from "../../wire/primitives.ts";
-import type { LedgerReceipt, LedgerReceiptRequest } from "../../wire/receipt.ts";
 import type { Fetcher } from "../fetch/fetcher.ts";
 import type { Requester, WhileWaiting } from "../ingest/extract/extract.ts";
 import type { Ingest } from "../ingest/ingest.ts";
@@ -22,6 +20,7 @@ import type { Waits } from "../queue/waits.ts";
 import type { Leases } from "../queue/leases.ts";
 import type { SharedTurns } from "../queue/shared-turns.ts";
 import type { Usage } from "../usage/usage.ts";
+import type { CountPending } from "./pending.ts";
 
 /** The dependencies of the operations. The service creates them once. */
 export interface KnowledgeBase {
@@ -36,12 +35,8 @@ export interface KnowledgeBase {
   readonly embedderFor: Serving["embedderFor"];
   /** Undefined if none is configured: `high_accuracy` then reranks by sentences. */
   readonly reranker: Reranker | undefined;
-  /** Asks the daemon of this process about its folders; undefined: this process runs none. */
-  readonly askFolders: AskFolders | undefined;
-  /** Limits the questions that wait for a fresh answer, fairly among accounts. */
-  readonly freshWaits: Shares;
-  /** Reports whether vectors are being made for chunks that lack them. */
-  readonly isEmbedding: () => boolean;
+  /** Counts the documents of a range that wait. */
+  readonly pending: CountPending;
   /** Limits the calls of both models by searches, fairly among accounts. */
   readonly modelTurns: ModelTurns;
   readonly files: FileStore;
@@ -89,12 +84,6 @@ export interface KnowledgeBase {
   /** Reports the duration of each completed search. */
   readonly onSearched?: (tier: Tier, seconds: number) => void;
 }
-
-/** Asks the daemon of this process about its folders. Undefined: none runs at present. */
-export type AskFolders = (
-  request: LedgerReceiptRequest,
-  signal?: AbortSignal,
-) => Promise<LedgerReceipt | undefined>;
 
 export interface ContentLimits {
   /** Longest text of a resource in bytes of UTF-8. */

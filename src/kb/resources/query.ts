@@ -1,40 +1,36 @@
 import type { ContextFields } from "../../wire/context.ts";
-import type { Receipt } from "../../wire/receipt.ts";
-import { TOP_K_MAX, type SearchBody } from "../../wire/search.ts";
+import { type Pending, TOP_K_MAX, type SearchBody } from "../../wire/search.ts";
 import { contextOf, withContext, type ContextOutcome } from "../passages/context.ts";
 import { explained } from "../search/explain.ts";
 import { search } from "../search/search.ts";
 import type { SearchOutcome } from "../search/search.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { noCollection } from "./list.ts";
-import { readBefore, receiptOf, type Searched } from "./receipt.ts";
+import type { Searched } from "./pending.ts";
 import { invalidField, noResource, Refusal } from "./refusal.ts";
 
-/**
- * Operation 3: searches, and says how fresh the answer is. `during` runs the search itself, without a wait for a fresh answer.
- * Throws the signal's reason during that wait.
- */
-export async function queryWithReceipt(
+/** Operation 3: searches, and counts what waits meanwhile. `during` runs the search itself. */
+export async function answerQuery(
   kb: KnowledgeBase,
   accountId: string,
   body: SearchBody,
-  signal: AbortSignal,
   during: <T>(search: () => Promise<T>) => Promise<T>,
-): Promise<(SearchOutcome & Partial<ContextOutcome>) & { readonly receipt: Receipt }> {
+): Promise<(SearchOutcome & Partial<ContextOutcome>) & { readonly pending: Pending }> {
   const searched = await findSearched(kb, accountId, body);
-  const before = await readBefore(kb, accountId, [searched], body, signal);
-  const outcome = await during(async () => {
-    const startMs = performance.now();
-    const found = await queryResources(kb, accountId, searched, body);
-    kb.usage.noteSearch(accountId, (performance.now() - startMs) / 1000);
-    return found;
-  });
+  const [pending, outcome] = await Promise.all([
+    kb.pending(searched),
+    during(async () => {
+      const startMs = performance.now();
+      const found = await queryResources(kb, accountId, searched, body);
+      kb.usage.noteSearch(accountId, (performance.now() - startMs) / 1000);
+      return found;
+    }),
+  ]);
   const results =
     body.explain === true
       ? await explained(kb.index, { scope: searched.scope, query: body.query.toWellFormed() }, outcome)
       : outcome.results;
-  const cited = outcome.results.map(({ payload }) => payload.resourceId);
-  return { ...outcome, results, receipt: await receiptOf(kb, before, cited, outcome.fallback) };
+  return { ...outcome, results, pending };
 }
 
 /** Searches what was found for a body. */

@@ -1,6 +1,7 @@
 import type { DocumentEntry } from "../../wire/documents.ts";
 import type { Filter } from "../../wire/filter.ts";
 import type { Tier } from "../../wire/primitives.ts";
+import type { Pending } from "../../wire/search.ts";
 import type { WordMatch } from "../lexical/word-match.ts";
 import type { StoredLocation } from "./locations.ts";
 import type { Chunk, ChunkRef, TextVersion } from "./chunks.ts";
@@ -45,8 +46,8 @@ export interface Index {
    * shows, unless few documents match. Documents that change meanwhile may be counted as before or after.
    */
   documents(query: DocumentsQuery): Promise<DocumentsPage>;
-  /** Counts what is not searchable yet of a scope, from one snapshot. Ignores the scope's filter. */
-  unfinished(query: UnfinishedQuery): Promise<Unfinished>;
+  /** Counts the documents of a scope that wait to be read or embedded. Ignores the scope's filter. */
+  pending(query: PendingQuery): Promise<Pending>;
   /** Scores the best sentence of each of these chunks. Leaves out chunks without sentence vectors of that fingerprint. */
   sentenceMatches(query: SentenceQuery): Promise<readonly SentenceMatch[]>;
 
@@ -279,28 +280,13 @@ export interface DocumentsPage {
 
 export type Statuses = Readonly<Record<DocumentEntry["status"], number>>;
 
-/** Counts of chunks without a vector end here, so that a search costs little while many wait. */
-export const UNFINISHED_CHUNKS_MAX = 1000;
+/** Chunks without a vector of which the documents are counted, so that a search costs little while many wait. */
+export const PENDING_CHUNKS_MAX = 10_000;
 
-export interface UnfinishedQuery {
+export interface PendingQuery {
   readonly scope: Scope;
-  /** The model whose vectors are counted: `none` if the tier needs none, `no-model` if there is no model. */
-  readonly vectors: "none" | "no-model" | { readonly fingerprint: string };
-  /** Default: 0. */
-  readonly upToJob?: number;
-}
-
-/** Counts of a scope that are not searchable yet. */
-export interface Unfinished {
-  /** Resources in the state `queued`, and in the state `error`. */
-  readonly waiting: number;
-  readonly failed: number;
-  /** Chunks that have no vector of the model, or one of an older title; at most `UNFINISHED_CHUNKS_MAX`. */
-  readonly withoutVectors: number;
-  /** Number of the newest job. Later ones have higher numbers. */
-  readonly lastJob: number;
-  /** Whether a job of the scope up to the number `upToJob` waits or runs. */
-  readonly isOlderWaiting: boolean;
+  /** The model whose vectors the documents need; undefined: they need none. */
+  readonly fingerprint: string | undefined;
 }
 
 export interface SentenceQuery {

@@ -28,10 +28,6 @@ export interface DaemonSources {
   isIdle(): boolean;
   /** The watches, by the source's number. */
   readonly watches: Map<number, Watch>;
-  /** Records that every folder of a source is watched. */
-  noteWatched(source: number): void;
-  /** Whether a watch reports every change of a source. */
-  isWatched(source: number): boolean;
 }
 
 /** Prepares a daemon's sources. `onChange` is called when their status may have changed. */
@@ -43,13 +39,10 @@ export function openDaemonSources(
   const { options, ledger, context, work, lifecycle, paths, held } = parts;
   const { sources: configured, sync, stateDir } = options;
   const watches = new Map<number, Watch>();
-  const watched = new Set<number>();
   let sources: readonly SourceSync[] = [];
   let removals: Removals | undefined;
   let pruning: Pruning | undefined;
 
-  const isWatched = (source: number): boolean =>
-    watched.has(source) && watches.get(source)?.degraded() === undefined;
   const openOn = (row: SourceRow, source: WatchedSource, once: boolean): SourceSync => {
     paths.set(row.id, row.path);
     // A signal of its own distinguishes the requests of this source, whose changes a pause suspends.
@@ -74,7 +67,6 @@ export function openDaemonSources(
       queue: work,
       once,
       onUnwatched: () => watches.get(row.id)?.renew(),
-      isWatched: () => isWatched(row.id),
       onWarning: parts.warn,
       compare: () => compare(row.id),
       onChange,
@@ -127,8 +119,6 @@ export function openDaemonSources(
     removals: () => removals,
     isIdle: () => sources.every((source) => source.isIdle()) && removals?.isIdle() !== false,
     watches,
-    noteWatched: (source) => void watched.add(source),
-    isWatched,
   };
 }
 

@@ -30,7 +30,6 @@ export async function watchSources(
         watchChanged();
       },
       onReady: () => {
-        sources.noteWatched(source.id);
         source.hint(undefined);
         watchChanged();
       },

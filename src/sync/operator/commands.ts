@@ -16,7 +16,6 @@ import type { WatchedSource } from "../rules/rules.ts";
 import { explain } from "../why/explain.ts";
 import { approvable, approvalsOf } from "./approve.ts";
 import type { OperatorLedger } from "./offline.ts";
-import { ledgerReceipt } from "./receipt.ts";
 import { listTrashed, undelete } from "./undelete.ts";
 
 /** The immediate actions of a running daemon after a person changed its ledger. Sources have their numbers in the ledger. */
@@ -59,8 +58,6 @@ export interface Commands {
   troubled(query: RequestOf<"troubled">): readonly TroubledFile[];
   /** Returns files that are left out, with the rule. */
   skipped(query: RequestOf<"skipped">): readonly SkippedFile[];
-  /** Returns what the ledger alone knows of the folders in scopes, and of cited documents. */
-  receipt(request: RequestOf<"receipt">, signal?: AbortSignal): Promise<AnswerOf<"receipt">>;
   /** Explains every decision about a file, which need not exist. */
   why(path: string, signal: AbortSignal): Promise<Explanation>;
   /** Returns the saved texts of deleted files, newest first. */
@@ -146,7 +143,7 @@ export function openCommands(ledger: OperatorLedger, options: CommandOptions): C
 function openQueries(
   ledger: OperatorLedger,
   watched: CommandOptions["sources"],
-): Pick<Commands, "held" | "documents" | "receipt" | "recent" | "troubled" | "skipped" | "why" | "trash"> {
+): Pick<Commands, "held" | "documents" | "recent" | "troubled" | "skipped" | "why" | "trash"> {
   const { sources } = ledger;
   const listed = ({ limit, path }: RequestOf<"skipped">): ListedFiles => {
     ledger.flush();
@@ -161,10 +158,6 @@ function openQueries(
       const removed = sources.removed().find(({ path }) => path === folder);
       const active = sources.active().find(({ path }) => path === folder);
       return removed?.resources ?? (active === undefined ? 0 : sources.withResource(active.id));
-    },
-    receipt: async (request) => {
-      ledger.flush();
-      return ledgerReceipt(ledger, request);
     },
     recent: ({ limit, path }) => {
       ledger.flush();
@@ -239,7 +232,6 @@ export type LedgerOperation =
   | "retry"
   | "approve"
   | "held"
-  | "receipt"
   | "log"
   | "troubled"
   | "skipped"
@@ -260,7 +252,6 @@ export type LedgerOperations = {
 
 export const LEDGER_OPERATIONS: LedgerOperations = {
   held: async (commands, { folder }) => ({ held: commands.held(folder) }),
-  receipt: (commands, request, signal) => commands.receipt(request, signal),
   log: async (commands, query) => ({ activities: commands.recent(query) }),
   troubled: async (commands, query) => ({ files: commands.troubled(query) }),
   skipped: async (commands, query) => ({ files: commands.skipped(query) }),

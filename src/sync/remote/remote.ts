@@ -18,8 +18,6 @@ export interface SearchQuery {
   readonly filter?: object | undefined;
   /** How much the results say; a service without these additions ignores them. */
   readonly context?: SearchContext | undefined;
-  /** Asks for a fresh answer, and waits so long at most. Default: does not wait. A service without receipts ignores it. */
-  readonly waitSeconds?: number | undefined;
   readonly where: { readonly docId: string } | { readonly collectionId: string; readonly ownerId: string };
 }
 
@@ -46,14 +44,13 @@ export function openRemote(options: RemoteOptions): Remote {
     ...fileRequests(transport, hosts, options),
     ...collectionRequests(transport, options),
 
-    search: ({ query, topK, filter, context, waitSeconds, where }, signal) =>
+    search: ({ query, topK, filter, context, where }, signal) =>
       attempt("search", signal, async () => {
         const scope =
           "docId" in where
             ? { doc_id: where.docId }
             : { collection_id: where.collectionId, owner_id: where.ownerId };
-        const freshness = waitSeconds !== undefined && { freshness: "current", wait_seconds: waitSeconds };
-        const body = JSON.stringify({ query, top_k: topK, filter, ...context, ...freshness, ...scope });
+        const body = JSON.stringify({ query, top_k: topK, filter, ...context, ...scope });
         const answer = await send("api", { method: "POST", path: ROUTES.query, headers: json, body }, signal);
         return readAnswer(answer, SearchAnswer, "resource", now());
       }),

@@ -21,11 +21,6 @@ export interface Checking {
   isHalted(): boolean;
   /** Reports whether the whole source was checked in this run. Before that, nobody knows whether it is idle. */
   isPlanned(): boolean;
-  /**
-   * Time of day at which the last check of the whole source began whose findings were all admitted; undefined: none was in
-   * this run, or the last check could not compare the source.
-   */
-  checkedMs(): number | undefined;
   /** Since when files wait until the scope at the service is listed; undefined: none does. */
   adoptingSinceMs(): number | undefined;
 }
@@ -68,9 +63,6 @@ export function openChecking(options: CheckingOptions): Checking {
   let isHalted = false;
   /** The last check found the folder missing or another one. Its watcher may watch nothing any more. */
   let isRootLost = false;
-  /** See `checkedMs`. `isBlocked`: the last check compared nothing. */
-  let checkedMs: number | undefined;
-  let isBlocked = false;
   /** A periodic rescan is due that no event caused. */
   let periodic = false;
 
@@ -85,7 +77,6 @@ export function openChecking(options: CheckingOptions): Checking {
     for (const path of paths) if (!states.hasJob(path)) agenda.checkAgain(path, atMs);
   };
   const passPaused = async (due: Due, answers: number): Promise<void> => {
-    isBlocked = true;
     states.forgetMissing();
     const { candidates, gone, inScope } = await passes.unsent(due);
     // It is running already. The check that came with the resume finds all of it again, and answers.
@@ -97,7 +88,6 @@ export function openChecking(options: CheckingOptions): Checking {
   };
   /** The loss guard lets nothing pass. */
   const passHeld = (due: Due, answers: number): void => {
-    isBlocked = true;
     const open = new Set([...due.paths, ...states.missing().keys()]);
     states.forgetMissing();
     // Until the list has shown whether something is lost, nobody knows what must be sent.
@@ -110,13 +100,8 @@ export function openChecking(options: CheckingOptions): Checking {
     agenda.scanAt(againMs);
     awaitCheck(open, againMs);
   };
-  /** Begins what a pass found that began at `startMs`, by the time of day at `wallMs`. */
-  const begin = async (
-    plan: PassPlan,
-    due: Due,
-    answers: number,
-    { startMs, wallMs }: { readonly startMs: number; readonly wallMs: number },
-  ): Promise<void> => {
+  /** Begins what a pass found that began at `startMs`. */
+  const begin = async (plan: PassPlan, due: Due, answers: number, startMs: number): Promise<void> => {
     warnOfMounts(rules.mounts?.closed() ?? []);
     for (const path of rules.mounts?.takeMoved() ?? []) agenda.checkAgain(path, now() + MOUNT_AGAIN_MS);
     warnOfIgnoreFiles(due.all);
@@ -144,9 +129,6 @@ export function openChecking(options: CheckingOptions): Checking {
       if (againMs !== undefined) awaitCheck(due.paths, againMs);
       return;
     }
-    if (due.all) checkedMs = wallMs;
-    // A check of the whole source finds paths that were not compared meanwhile.
-    if (due.all) isBlocked = false;
     agenda.answer(answers);
   };
   const pass = async (): Promise<void> => {
@@ -162,17 +144,15 @@ export function openChecking(options: CheckingOptions): Checking {
       return;
     }
     const startMs = now();
-    const wallMs = Date.now();
     const plan = await passes.plan(due);
     if (due.all) options.onRescanned?.(now() - startMs);
     if (!plan.halted) {
-      await begin(plan, due, answers, { startMs, wallMs });
+      await begin(plan, due, answers, startMs);
       return;
     }
     if (!once) agenda.scanAt(now() + ROOT_RETRY_MS);
     isHalted = true;
     isRootLost = true;
-    isBlocked = true;
     planned ||= due.all;
     agenda.answer(answers);
   };
@@ -203,7 +183,6 @@ export function openChecking(options: CheckingOptions): Checking {
     isPassing: () => passing,
     isHalted: () => isHalted,
     isPlanned: () => planned,
-    checkedMs: () => (isBlocked ? undefined : checkedMs),
     adoptingSinceMs: () => adoptingSinceMs,
   };
 }

@@ -32,8 +32,6 @@ export interface PartOptions {
   readonly onWarning: (error: Error) => void;
   /** Notified after the whole source was compared with the ledger, with the duration in milliseconds. */
   readonly onRescanned?: (ms: number) => void;
-  /** Whether a watch reports every change, within `NOTICED_MS`. */
-  readonly isWatched: () => boolean;
   /** Notified when the result of `isIdle` or `activity` may have changed. */
   readonly onChange: () => void;
 }

@@ -20,11 +20,6 @@ export interface SourceProgress {
   readonly noteBacklog: () => void;
   /** Reports whether the whole source was checked in this run, so that all work is known. */
   isPlanned(): boolean;
-  /**
-   * Time of day before which every change was acknowledged, refused, or is held; undefined: unknown. Relies on the watch while
-   * it reports every change.
-   */
-  asOfMs(): number | undefined;
   /** Since when the oldest change waits; undefined: none does, or only a person can decide about them. */
   oldestWaitingMs(): number | undefined;
   /** Reports whether files or deletes are planned and not done. */
@@ -37,12 +32,9 @@ export interface SourceProgress {
   isHalted(): boolean;
 }
 
-/** A change that the watch reports is noticed this soon at the latest. The simulation judges by it. */
-export const NOTICED_MS = 10_000;
-
 /** The current work of the source. */
 export function progressOf({
-  options: { row, isWatched },
+  options: { row },
   context: { ledger, now },
   agenda: { states },
   adoption,
@@ -63,27 +55,14 @@ export function progressOf({
   };
   const isIdle = (): boolean =>
     state.recovered && checking.isPlanned() && !checking.isPassing() && states.isQuiet() && !isSending();
-  let asOfMs = ledger.sources.asOfMs(row.id);
-  /** Advances `asOfMs` if everything that was noticed is done now. */
-  const noteRest = (): number | undefined => {
-    const checkedMs = checking.checkedMs();
-    if (checkedMs === undefined || state.paused || !isIdle()) return asOfMs;
-    const nowMs = Date.now();
-    const noticedMs = isWatched() ? nowMs - NOTICED_MS : checkedMs;
-    // A time to come is from before the clock was set back.
-    const known = [asOfMs ?? checkedMs, checkedMs, noticedMs].filter((each) => each <= nowMs);
-    return (asOfMs = known.length === 0 ? undefined : Math.max(...known));
-  };
   return {
     noteBacklog: () => {
       const { backlog, backlogAgreed } = activity();
       ledger.sources.setBacklog(row.id, backlog, backlogAgreed);
       ledger.sources.setCompared(row.id, checking.isPlanned());
-      ledger.sources.setAsOf(row.id, noteRest() ?? null);
     },
     activity,
     isPlanned: () => checking.isPlanned(),
-    asOfMs: () => (checking.isPlanned() ? noteRest() : undefined),
     oldestWaitingMs: () => {
       if (state.paused || ledger.drift.loss(row.id) !== undefined) return undefined;
       return earliest(

@@ -89,7 +89,6 @@ export function openSource(options: SourceOptions): SourceSync {
   const { row, rules, queue } = options;
   const { ledger, now } = options.context;
   const onChange = (): void => {
-    self.asOfMs();
     options.onChange();
   };
   const parts = openSourceParts(

@@ -250,8 +250,8 @@ describe("a mount below a source that is not as it was", () => {
   });
 });
 
-it("says how many passages are not found by meaning yet", () => {
+it("says how many documents are not found by meaning yet", () => {
   expect(vectorLine(0)).toBe("");
-  expect(vectorLine(1)).toMatch(/^1 passage is not found by meaning yet: .*\n$/);
-  expect(vectorLine(1000)).toMatch(/^1,000 passages are /);
+  expect(vectorLine(1)).toMatch(/^1 document is not found by meaning yet: .*\n$/);
+  expect(vectorLine(1000)).toMatch(/^1,000 documents are /);
 });

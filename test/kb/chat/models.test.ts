@@ -120,13 +120,6 @@ describe("an answer of a model", () => {
           reasoning_tokens: 30,
           cost: (600 * 2 + 400 + 100 * 10) / 1_000_000,
         },
-        receipt: {
-          current: true,
-          folders: [],
-          foldersUnknown: true,
-          documents: { waiting: 0, failed: 0, withoutVectors: 0 },
-          changed: [],
-        },
       },
     });
   });

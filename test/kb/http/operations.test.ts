@@ -337,7 +337,7 @@ describe("search", () => {
     const { json: made } = await create({ owner_id: "reader" });
     const { status, json } = await search({ query: "moon", doc_id: made.data._id });
     expect(status).toBe(200);
-    expect(Object.keys(json).toSorted()).toEqual(["receipt", "results", "success", "text"]);
+    expect(Object.keys(json).toSorted()).toEqual(["pending", "results", "success", "text"]);
     expect(json.results).toEqual([
       {
         id: UUID,

@@ -49,6 +49,7 @@ function said({ resourceId: id, at, version, revision, sha256, path, ownerId, ki
 }
 
 function endpointOf(accountId: string, id: string): NewEndpoint {
+  const secrets = [{ secret: "whsec_x", untilMs: null }];
   const url = "https://example.com/";
   return {
     id,
@@ -56,7 +57,7 @@ function endpointOf(accountId: string, id: string): NewEndpoint {
     url,
     description: "",
     events: EventType.options,
-    secret: "whsec_x",
+    secrets,
     enabled: true,
     nowIso: LATER,
   };

@@ -5,7 +5,7 @@ import { documentsContract } from "./contract-documents.ts";
 import { filterContract } from "./contract-filters.ts";
 import { modelsContract } from "./contract-models.ts";
 import { sentencesContract } from "./contract-sentences.ts";
-import { unfinishedContract } from "./contract-unfinished.ts";
+import { pendingContract } from "./contract-pending.ts";
 import { surroundingsContract } from "./contract-surroundings.ts";
 import { vectorsContract } from "./contract-vectors.ts";
 import { wordsContract } from "./contract-words.ts";
@@ -26,6 +26,6 @@ export function indexContract(name: string, open: () => Promise<Store>): void {
     surroundingsContract(fixture);
     modelsContract(fixture);
     filterContract(fixture);
-    unfinishedContract(fixture);
+    pendingContract(fixture);
   });
 }

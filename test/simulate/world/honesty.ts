@@ -74,7 +74,7 @@ export function watchBehind(
 }
 
 /** A change is noticed so soon at the latest, and counted as waiting from then on. */
-export const NOTICED_MS = 10_000;
+const NOTICED_MS = 10_000;
 
 /** The path within its source. */
 function folderAt(path: string): string {

@@ -10,11 +10,11 @@ export const STATUS_WORLDS: readonly UnkindWorld[] = [
     change: (random, history) => withConditions(history, { statusEveryMs: random.pick([500, 5000, 30_000]) }),
   },
   {
-    name: "asked-for-receipts",
-    does: "somebody asks how fresh an answer would be, and has some answers wait until they are",
+    name: "asked-to-wait",
+    does: "somebody waits for agreement again and again",
     share: 0.3,
     passes: true,
     change: (random, history) =>
-      withConditions(history, { receiptEveryMs: random.pick([3000, 10_000, 30_000]) }),
+      withConditions(history, { waitEveryMs: random.pick([30_000, 100_000, 300_000]) }),
   },
 ];

@@ -21,7 +21,6 @@ const SUMMARIES: Readonly<Record<DaemonOperation, string>> = {
   trash: "Lists the saved texts of deleted files.",
   log: "Lists the latest activities.",
   follow: "Streams the latest activities, then every new one.",
-  receipt: "Says how fresh the folders are, and which files have changed since they were sent.",
   wait: "Waits until a file or all files are in agreement.",
   pause: "Pauses folders.",
   resume: "Resumes paused folders.",

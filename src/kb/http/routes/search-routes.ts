@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { ROUTES } from "../../../wire/routes.ts";
 import { FoundAnswer } from "../../../wire/answers.ts";
 import { SearchBody } from "../../../wire/search.ts";
-import { queryWithReceipt } from "../../resources/query.ts";
+import { answerQuery } from "../../resources/query.ts";
 import { addOperation } from "../operation/operation.ts";
 import type { HttpParts } from "../operation/operation.ts";
 import { readBody } from "../body/validate.ts";
@@ -23,10 +23,10 @@ export function addSearchRoutes(server: FastifyInstance, parts: HttpParts): void
       answers: { 200: FoundAnswer },
     },
     bodyBytesMax: SEARCH_BODY_BYTES_MAX,
-    handle: async (request, accountId, _context, _share, disconnected) => {
+    handle: async (request, accountId) => {
       const body = readBody(SearchBody, request.body);
       const { during } = parts.urgent;
-      const answered = await queryWithReceipt(parts.kb, accountId, body, disconnected(), during);
+      const answered = await answerQuery(parts.kb, accountId, body, during);
       const { chunks: _, bases: _bases, passages: _passages, ...found } = answered;
       return { status: 200, body: { success: true, ...found } } as const;
     },

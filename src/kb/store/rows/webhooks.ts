@@ -1,16 +1,17 @@
 import { randomUUID } from "node:crypto";
+import { KbsyncError } from "../../../lib/failure.ts";
 import type { EventType, ResourceEvent } from "../../../wire/event.ts";
 import type { Erasure } from "../erasure.ts";
 import type { Resource } from "../resources.ts";
 import type { NewChange } from "./changes.ts";
-import type { DeliveryBody, Endpoint, NewDelivery } from "../webhooks.ts";
+import type { DeliveryBody, Endpoint, NewDelivery, SigningSecret } from "../webhooks.ts";
 
 /**
- * Maximum waiting deliveries of one endpoint, and of all addresses that an account's requests name. A further delivery
- * is given up at once.
+ * Maximum waiting deliveries of one endpoint, and of all addresses that an account's requests name. A further delivery is a
+ * dead letter at once, for a manual replay.
  */
 export const WAITING_MAX = 20_000;
-/** Most given up deliveries that an account counts. */
+/** Maximum dead letters of an account; the oldest are evicted first. */
 export const DEAD_MAX = 20_000;
 
 /** A row of `webhook_endpoint` with the numbers of its deliveries. */
@@ -21,7 +22,7 @@ export interface EndpointRow {
   readonly url: string;
   readonly description: string;
   readonly events: string;
-  readonly secret: string;
+  readonly secrets: string;
   /** SQLite has no booleans. */
   readonly enabled: number | boolean;
   readonly created_at: string;
@@ -39,8 +40,8 @@ export function endpointOf(row: EndpointRow): Endpoint {
     accountId: row.account_id,
     url: row.url,
     description: row.description,
-    events: JSON.parse(row.events) as string[], // written by this store from an endpoint
-    secret: row.secret,
+    events: JSON.parse(row.events) as string[], // both written by this store from an endpoint
+    secrets: JSON.parse(row.secrets) as SigningSecret[],
     enabled: row.enabled === 1 || row.enabled === true,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
@@ -49,6 +50,18 @@ export function endpointOf(row: EndpointRow): Endpoint {
     deliveredAt: row.delivered_at,
     problem: row.problem,
   };
+}
+
+/** Throws `endpoint_changed` if an endpoint has other secrets than expected; undefined: any. */
+export function refuseOtherSecrets(
+  { id, secrets }: Endpoint,
+  expected: readonly SigningSecret[] | undefined,
+): void {
+  if (expected === undefined || JSON.stringify(secrets) === JSON.stringify(expected)) return;
+  throw new KbsyncError("another process has changed the secrets of the endpoint", {
+    code: "endpoint_changed",
+    subject: id,
+  });
 }
 
 /** A message without its receiver. */
@@ -78,7 +91,7 @@ export function eventMessage(
   };
 }
 
-/** Why a delivery is given up at once. `isOwn`: it goes to an address that a request named. */
+/** Why a delivery is a dead letter at once. `isOwn`: it goes to an address that a request named. */
 export function fullProblem(isOwn: boolean): string {
   const which = isOwn ? "to addresses of the account's requests" : "of this endpoint";
   return `more than ${WAITING_MAX} deliveries ${which} wait`;

@@ -16,7 +16,7 @@ import { prepareFileReads } from "./resources/files.ts";
 import { prepareSurroundings } from "./resources/surroundings.ts";
 import { prepareDocumentList } from "./scopes/document-list.ts";
 import { prepareScopes } from "./scopes/scopes.ts";
-import { prepareUnfinished } from "./scopes/unfinished.ts";
+import { preparePending } from "./scopes/pending.ts";
 import { prepareSearches } from "./searches.ts";
 import { prepareSentenceReads } from "./vectors/sentence-reads.ts";
 import { prepareServingReads, type CompleteScope, type ServingReads } from "./vectors/serving.ts";
@@ -67,7 +67,7 @@ export function openReader(path: string): Reader {
   const lackingVector = read(serving.lackingVector);
   const completeScope = read(serving.completeScope);
   const duePart = read(queue.duePart);
-  const unfinished = read(prepareUnfinished(db, scopes));
+  const pending = read(preparePending(db, scopes));
   const listDocuments = read(prepareDocumentList(db, scopes));
   const findScope = read((scope: Scope) => scopes.find(scope));
   const inSnapshots = deriveMethods(
@@ -87,9 +87,9 @@ export function openReader(path: string): Reader {
     index: {
       ...inSnapshots.index,
       ...searches,
-      unfinished: async (query) => {
+      pending: async (query) => {
         for (;;) {
-          const found = unfinished(query);
+          const found = pending(query);
           if (found !== undefined) return found;
           await setImmediate();
         }

@@ -58,9 +58,7 @@ export const SCHEMA: Schema = {
     -- Files of the source when its backlog was written, so that another process counts each once.
     found INTEGER NOT NULL DEFAULT 0,
     -- Whether the last process that worked on the source compared the whole folder: before that, the backlog is unknown.
-    compared INTEGER NOT NULL DEFAULT 0,
-    -- Unix time before which every change was acknowledged or counted in this row; NULL: unknown.
-    as_of_ms REAL
+    compared INTEGER NOT NULL DEFAULT 0
   ) STRICT;
 
   CREATE TABLE shapes (

@@ -14,9 +14,6 @@ interface SourceStates {
   setHold(id: number, hold: Hold): void;
   setBacklog(id: number, backlog: number, backlogAgreed: number): void;
   setCompared(id: number, compared: boolean): void;
-  /** Returns the Unix time before which every change was acknowledged or is counted in the row; undefined: unknown. */
-  asOfMs(id: number): number | undefined;
-  setAsOf(id: number, asOfMs: number | null): void;
   setUnreadable(id: number, count: number): void;
   setDegraded(id: number, reason: string | null): void;
 }
@@ -58,11 +55,6 @@ function prepareStates(db: Sqlite): SourceStates {
     },
     setBacklog: (id, backlog, backlogAgreed) => void setBacklog.run({ id, backlog, agreed: backlogAgreed }),
     setCompared: (id, compared) => void setCompared.run(Number(compared), id),
-    // Prepared when it is asked for: lookups read ledgers of the version before this column, too.
-    asOfMs: (id) =>
-      db.prepare<[number], number | null>("SELECT as_of_ms FROM sources WHERE id = ?").pluck().get(id) ??
-      undefined,
-    setAsOf: (id, asOfMs) => void db.prepare("UPDATE sources SET as_of_ms = ? WHERE id = ?").run(asOfMs, id),
     setUnreadable: (id, count) => void setUnreadable.run(count, id),
     setDegraded: (id, reason) => void setDegraded.run(reason, id),
   };

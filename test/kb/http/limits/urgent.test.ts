@@ -42,7 +42,7 @@ it("counts a search as urgent work", async () => {
     },
     kb: {
       records: { tierOf: async () => "fastest" },
-      index: { unfinished: async () => ({ waiting: 0, failed: 0, withoutVectors: 0 }) },
+      pending: async () => ({ read: 0, embed: 0 }),
     },
     // The other parts are missing, because a search needs none of them outside `during`.
   } as unknown as HttpParts);

@@ -150,7 +150,7 @@ describe.skipIf(isSkipped())("the stores in SQLite and in PostgreSQL", () => {
             documents: await index.documentMatches({ scope, query, refs }),
             terms: await index.matchedTerms({ scope, query, refs }),
             around: await index.surroundings({ scope, refs: first, chunksMax: 2, charsMax: 80 }),
-            unfinished: await index.unfinished({ scope, vectors: { fingerprint: "m1" } }),
+            pending: await index.pending({ scope, fingerprint: "m1" }),
             lacking: await index.chunksWithoutVector("m1", ["moderate"], 7),
           };
           return comparable(found, side);

@@ -1,5 +1,5 @@
 import { makeFilterCache, type FilterCache } from "../scopes/filters.ts";
-import { makeCheckedCache, type CheckedCache } from "./unfinished.ts";
+import { makeCheckedCache, type CheckedCache } from "./pending.ts";
 import { HNSW_CHUNKS_MIN } from "../vectors/hnsw.ts";
 import { makePartitionCache, type PartitionCache } from "../vectors/partitions.ts";
 import { makeWordCaches, type WordCaches } from "../words/word-parts.ts";

@@ -1,7 +1,7 @@
 import type { Index } from "../../search-index.ts";
 import type { Transaction } from "../database/connections.ts";
 import { listDocuments } from "../scopes/document-list.ts";
-import { readUnfinished } from "./unfinished.ts";
+import { readPending } from "./pending.ts";
 import { embeddingWritesOn } from "../vectors/embeddings.ts";
 import { servingOn } from "../vectors/serving.ts";
 import type { IndexCaches } from "./caches.ts";
@@ -20,10 +20,10 @@ export function indexOn(tx: Transaction, caches: IndexCaches): Index {
       return target === undefined ? [] : readSurroundings(tx, target, query);
     },
     documents: (query) => listDocuments(tx, caches.filters, query),
-    async unfinished(query) {
+    async pending(query) {
       const { filter: _, ...scope } = query.scope;
       const target = await findTarget(tx, caches.filters, scope);
-      return readUnfinished(tx, caches.checked, target, query);
+      return readPending(tx, caches.checked, target, query);
     },
   };
 }

@@ -245,7 +245,7 @@ describe.skipIf(isSkipped())("creates that share a transaction", () => {
         url: "https://example.org",
         description: "",
         events: [],
-        secret: "whsec_x",
+        secrets: [],
         enabled: true,
         nowIso: NOW,
       },

@@ -1,0 +1,35 @@
+import { askDaemon } from "../../sync/control/client.ts";
+import { counted } from "../output/progress.ts";
+
+/** Which files to wait for, and how long. */
+export interface FreshRequest {
+  /** Absolute path of a file or folder. Undefined: everything. */
+  readonly path: string | undefined;
+  /** Undefined: does not wait. */
+  readonly seconds: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Waits until searches find the files as they are on disk now, as `kbsync wait` does. Returns in a line why they may not; undefined:
+ * they do.
+ */
+export async function awaitFresh(
+  stateDir: string,
+  { path, seconds, signal }: FreshRequest,
+): Promise<string | undefined> {
+  if (seconds === undefined) return undefined;
+  const request = { timeoutSeconds: seconds, ...(path !== undefined && { path }) };
+  const answer = await askDaemon(stateDir, "wait", request, { signal });
+  if (answer === undefined) return line("no daemon runs, so newer changes are unknown");
+  if (answer.end === "agreed") return undefined;
+  const late = answer.end === "timeout" ? ` after ${counted(seconds, "second")}` : "";
+  if (answer.troubled === 0) return line(`the folders are still being scanned${late}`);
+  return line(
+    `${counted(answer.troubled, "file is", "files are")} not searchable${late}; see \`kbsync status\``,
+  );
+}
+
+function line(reason: string): string {
+  return `Not everything here may be up to date: ${reason}.`;
+}
