@@ -61,7 +61,6 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<AddC
     restore: async () => (await import("./commands/restore.ts")).addRestore,
     key: async () => (await import("./commands/key.ts")).addKey,
     models: async () => (await import("./commands/models.ts")).addModels,
-    webhooks: async () => (await import("./commands/webhooks.ts")).addWebhooks,
   },
 };
 

@@ -33,7 +33,7 @@ export async function figuresOf(parts: FigureParts): Promise<ServiceFigures> {
     oldestJobSeconds: secondsSince(documents.oldestMs),
     questionsWaiting: questions.waiting,
     oldestQuestionSeconds: secondsSince(questions.oldestMs),
-    messages: { waiting: messages.waiting, dead: messages.dead },
+    messages: { waiting: messages.waiting, failed: messages.dead },
     resourcesFailed: failed,
     check: check && {
       damage: foundIn(check),

@@ -39,8 +39,8 @@ export interface ServiceFigures {
   /** Queued questions of all accounts, and the age of the oldest in seconds. */
   readonly questionsWaiting: number;
   readonly oldestQuestionSeconds: number;
-  /** Messages to webhooks of all accounts: waiting ones, and dead letters. */
-  readonly messages: { readonly waiting: number; readonly dead: number };
+  /** Messages to webhooks of all accounts: waiting ones, and those given up. */
+  readonly messages: { readonly waiting: number; readonly failed: number };
   /** Resources whose last ingestion failed. */
   readonly resourcesFailed: number;
   /** The check of the store for damage; undefined without one, and before its first step. */

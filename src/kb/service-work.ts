@@ -109,7 +109,7 @@ function openCheck(
 /** Opens the deliveries to webhooks, whose addresses must be public or allowed. */
 function openDeliveries(
   { log, version, webhookAllow = [], resolveHost }: ServiceOptions,
-  { records, queue, leases, turns, nowMs, steadyMs }: KnowledgeBase,
+  { records, queue, leases, nowMs, steadyMs }: KnowledgeBase,
   onProblem: (error: unknown) => void,
 ): Webhooks {
   const reachable = addressRules(webhookAllow);
@@ -121,7 +121,6 @@ function openDeliveries(
     steadyMs,
     connect: guardedConnector(reachable, resolveHost),
     allowsHost: (name) => reachable.mayAllow(name),
-    turns,
     agent: `kbsync/${version} (webhooks)`,
     chance: Math.random,
     report: (report) => logDelivery(log, report),

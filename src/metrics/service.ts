@@ -92,7 +92,7 @@ function measureState(registry: Registry): Pick<ServiceMeasures, "set" | "forget
   );
   const messages = gauge(
     "kbsync_service_webhook_messages",
-    "Webhook messages: waiting to be sent or retried, and dead letters (a day without success, 410, or a disabled endpoint).",
+    "Webhook messages: waiting to be sent or retried, and given up in the last 30 days (a day without success, 410, or a disabled endpoint).",
     "state",
   );
   const failed = gauge(
@@ -132,7 +132,7 @@ function measureState(registry: Registry): Pick<ServiceMeasures, "set" | "forget
       questions.set(figures.questionsWaiting);
       oldestQuestion.set(figures.oldestQuestionSeconds);
       messages.set({ state: "waiting" }, figures.messages.waiting);
-      messages.set({ state: "dead" }, figures.messages.dead);
+      messages.set({ state: "failed" }, figures.messages.failed);
     },
     forget: () => {
       for (const each of [underWay, jobs, oldest, failed, questions, oldestQuestion, damage, checked])

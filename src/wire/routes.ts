@@ -37,7 +37,7 @@ export const ROUTES = {
   bulk: "/api/rag/resources/bulk",
   /** db: additions, work on many documents; `/<id>` and `/<id>/stop` below. */
   batches: "/v1/batches",
-  /** api: an addition, endpoints for events; `/<id>`, `/<id>/test`, `/<id>/rotate`, `/dead` and `/dead/replay` below. */
+  /** api: an addition, endpoints for events; `/<id>` and `/<id>/test` below. */
   webhooks: "/v1/webhooks",
   /** db: an addition, the changes of the account's documents. */
   changes: "/v1/changes",

@@ -1,18 +1,13 @@
 import { z } from "zod";
 import { EventType } from "./event.ts";
 import { answerOf } from "./answers.ts";
-import { Count, Id, Time, WireInteger } from "./primitives.ts";
+import { Count, Id, Time } from "./primitives.ts";
 
 /** Longest address of an endpoint in characters. */
 const ENDPOINT_URL_CHARS_MAX = 2048;
 const ENDPOINT_DESCRIPTION_CHARS_MAX = 500;
 /** Longest secret in characters: the prefix and 64 bytes in base64. */
 const SECRET_CHARS_MAX = 100;
-/** How long an old secret still signs after a rotation. */
-const OVERLAP_HOURS_DEFAULT = 24;
-const OVERLAP_HOURS_MAX = 168;
-const DEAD_PAGE_DEFAULT = 100;
-const DEAD_PAGE_MAX = 1000;
 
 const url = z.string().min(1).max(ENDPOINT_URL_CHARS_MAX);
 const description = z.string().max(ENDPOINT_DESCRIPTION_CHARS_MAX);
@@ -39,38 +34,10 @@ export const EndpointChangeBody = z
     events: events.optional(),
     description: description.optional(),
     enabled: z.boolean().optional(),
+    secret: secret.optional(),
   })
   .meta({ id: "EndpointChangeBody" });
 export type EndpointChangeBody = z.infer<typeof EndpointChangeBody>;
-
-/** Optional body of `POST /v1/webhooks/<id>/rotate`. */
-export const RotateSecretBody = z
-  .object({
-    secret: secret.optional(),
-    overlapHours: WireInteger.pipe(z.int().min(0).max(OVERLAP_HOURS_MAX)).default(OVERLAP_HOURS_DEFAULT),
-  })
-  .meta({ id: "SecretRotateBody" });
-export type RotateSecretBody = z.infer<typeof RotateSecretBody>;
-
-/** Query of `GET /v1/webhooks/dead`. */
-export const DeadQuery = z.object({
-  limit: WireInteger.pipe(z.int().min(1).max(DEAD_PAGE_MAX)).default(DEAD_PAGE_DEFAULT),
-  cursor: z
-    .string()
-    .regex(/^\d{1,15}$/, "expected a nextCursor of an earlier answer")
-    .transform(Number)
-    .optional(),
-});
-export type DeadQuery = z.infer<typeof DeadQuery>;
-
-/** Body of `POST /v1/webhooks/dead/replay`: selects one message, those of one endpoint, or all. */
-export const ReplayBody = z
-  .object({
-    webhookId: z.string().min(1).max(100).optional(),
-    endpointId: z.string().min(1).max(100).optional(),
-  })
-  .meta({ id: "ReplayBody" });
-export type ReplayBody = z.infer<typeof ReplayBody>;
 
 /** An endpoint in an answer, without its secret. */
 export const EndpointRecord = z
@@ -82,9 +49,8 @@ export const EndpointRecord = z
     enabled: z.boolean(),
     createdAt: Time,
     updatedAt: Time,
-    /** Waiting messages and dead letters. */
     waiting: Count,
-    dead: Count,
+    failed: Count.describe("Messages that were given up in the last 30 days."),
     deliveredAt: Time.nullable(),
     /** Why the last attempt failed. */
     problem: z.string().nullable(),
@@ -93,7 +59,7 @@ export const EndpointRecord = z
 export type EndpointRecord = z.infer<typeof EndpointRecord>;
 
 export const EndpointAnswer = answerOf(EndpointRecord).meta({ id: "EndpointAnswer" });
-/** Answer of create and rotate, the only ones with the secret. */
+/** Answer of create, the only one with the secret. */
 export const NewEndpointAnswer = answerOf(
   EndpointRecord.extend({ secret: z.string() }).meta({ id: "NewEndpoint" }),
 ).meta({ id: "NewEndpointAnswer" });
@@ -104,36 +70,10 @@ export const TestAnswer = answerOf(z.object({ arrived: z.boolean(), problem: z.s
   id: "WebhookTestAnswer",
 });
 
-/** A dead letter: a message whose delivery was given up. */
-export const DeadRecord = z
-  .object({
-    webhookId: z.string(),
-    /** Null if it was addressed by its request. */
-    endpointId: z.string().nullable(),
-    url: z.string(),
-    type: z.string(),
-    attempts: Count,
-    problem: z.string(),
-    createdAt: Time,
-  })
-  .meta({ id: "DeadLetter" });
-export type DeadRecord = z.infer<typeof DeadRecord>;
-
-export const DeadAnswer = answerOf(
-  z.object({ dead: z.array(DeadRecord), nextCursor: z.string().nullable() }),
-).meta({ id: "DeadLettersAnswer" });
-export const ReplayAnswer = answerOf(
-  z.object({
-    replayed: Count,
-    /** Messages that stay because their endpoint is disabled; absent if there are none. */
-    disabled: z.int().min(1).optional(),
-  }),
-).meta({ id: "ReplayAnswer" });
-
 /** The queues of an account. */
 export const QueueFigures = z.object({
   ingest: z.object({ waiting: Count, oldestAt: Time.nullable(), failed: Count }),
-  webhooks: z.object({ endpoints: Count, waiting: Count, dead: Count }),
+  webhooks: z.object({ endpoints: Count, waiting: Count, failed: Count }),
   /** Questions with answers by webhook; `failed` counts since the service started. */
   questions: z.object({ waiting: Count, oldestAt: Time.nullable(), failed: Count }),
 });

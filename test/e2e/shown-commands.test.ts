@@ -93,8 +93,6 @@ const LIVE: readonly Step[] = [
   { line: "kbsync key revoke 6b016a8e36133f0758068e97" },
   { line: "kbsync key rotate ID" },
   { line: "kbsync key revoke ID" },
-  { line: "kbsync webhooks list" },
-  { line: "kbsync webhooks replay --all" },
   { line: "kbsync mcp" },
   { line: "kbsync mcp --allow-erase" },
   { line: "kbsync mcp --http", until: /127\.0\.0\.1/ },

@@ -71,7 +71,7 @@ beforeAll(async () => {
     oldestJobSeconds: 0,
     questionsWaiting: 0,
     oldestQuestionSeconds: 0,
-    messages: { waiting: 0, dead: 0 },
+    messages: { waiting: 0, failed: 0 },
     resourcesFailed: 0,
     check: { damage: 0, ageSeconds: 0 },
     spent: undefined,

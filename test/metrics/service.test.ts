@@ -66,7 +66,7 @@ it("the service's metrics show its state, its models and its queue", async () =>
   expect(valueOf(text, "kbsync_service_requests_under_way")).toBe(0);
 });
 
-it("the service's metrics count questions answered by webhook, and dead letters", async () => {
+it("the service's metrics count questions answered by webhook, and messages that were given up", async () => {
   const seen = openMetrics("0.0.0-test");
   let nowMs = Date.now();
   const options = { observer: seen.service, metrics: () => seen.text(), webhookAllow: ["127.0.0.1"] };
@@ -88,12 +88,12 @@ it("the service's metrics count questions answered by webhook, and dead letters"
     expect(await value("kbsync_service_queue_questions")).toBe(0);
     expect(await value("kbsync_service_queue_questions_oldest_seconds")).toBe(0);
     const messages = (state: string) => value("kbsync_service_webhook_messages", { state });
-    expect([await messages("waiting"), await messages("dead")]).toEqual([1, 0]);
+    expect([await messages("waiting"), await messages("failed")]).toEqual([1, 0]);
     await vi.waitFor(async () => {
       nowMs += 7 * 60 * 60 * 1000;
       // Any write wakes the delivery runner.
       await asked.send("POST", "/api/rag/resource", { body: createBody({ title: `At ${nowMs++}` }) });
-      expect([await messages("waiting"), await messages("dead")]).toEqual([0, 1]);
+      expect([await messages("waiting"), await messages("failed")]).toEqual([0, 1]);
     }, 20_000);
   } finally {
     await asked.close();

@@ -22,7 +22,7 @@ export interface ServiceCall {
 }
 
 const SILENCE_MS = 30_000;
-/** Longest answer that is read as a whole: a thousand dead letters with their addresses. */
+/** Longest answer that is read as a whole: a thousand documents with their metadata. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
 /**

@@ -116,12 +116,6 @@ export const KbSection = z.strictObject({
         .max(3650)
         .default(90)
         .describe("Days after its last message when a thread is removed."),
-      deadLetterDays: z
-        .number()
-        .min(0)
-        .max(3650)
-        .default(30)
-        .describe("Days for which webhook messages that were given up can be replayed."),
     })
     .prefault({}),
   ocr: z

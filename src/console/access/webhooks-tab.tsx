@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ROUTES } from "../../wire/routes.ts";
-import type { DeadRecord, EndpointRecord } from "../../wire/webhook.ts";
+import type { EndpointRecord } from "../../wire/webhook.ts";
 import { ask } from "../client/api.ts";
 import { Confirm } from "../parts/dialog.tsx";
 import { Field, Switches } from "../parts/fields.tsx";
@@ -20,22 +20,17 @@ const EVENT_WORDS = {
 } as const;
 const EVERY_MS = 5000;
 
-interface Both {
-  readonly endpoints: readonly EndpointRecord[];
-  readonly dead: readonly DeadRecord[];
-}
 type Data<T> = { readonly data: T };
 
-/** The addresses that receive events, and the messages that were given up. */
+/** The addresses that receive events. */
 export function WebhooksTab(): JSX.Element {
   const [secret, setSecret] = useState<string>();
   const [removed, setRemoved] = useState<EndpointRecord>();
   const loaded = useLoad(
     "webhooks",
-    async (signal): Promise<Both> => {
-      const endpoints = await ask<Data<Pick<Both, "endpoints">>>(ROUTES.webhooks, { signal });
-      const dead = await ask<Data<Pick<Both, "dead">>>(`${ROUTES.webhooks}/dead`, { signal });
-      return { endpoints: endpoints.data.endpoints, dead: dead.data.dead };
+    async (signal) => {
+      const answer = await ask<Data<{ endpoints: readonly EndpointRecord[] }>>(ROUTES.webhooks, { signal });
+      return answer.data.endpoints;
     },
     EVERY_MS,
   );
@@ -59,32 +54,15 @@ export function WebhooksTab(): JSX.Element {
           data.arrived ? "The test message arrived." : `It did not arrive: ${data.problem ?? "no answer"}`,
         );
       }),
-    rotate: (endpoint) =>
+    replaceSecret: (endpoint) =>
       run(async () => {
-        const { data } = await ask<Data<{ secret: string }>>(`${path(endpoint)}/rotate`, {
-          method: "POST",
-          body: {},
-        });
-        setSecret(data.secret);
+        const made = newSecret();
+        await ask(path(endpoint), { method: "PUT", body: { secret: made } });
+        setSecret(made);
       }),
     enable: (endpoint) =>
       run(() => ask(path(endpoint), { method: "PUT", body: { enabled: !endpoint.enabled } })),
     remove: setRemoved,
-    replay: (body) =>
-      run(async () => {
-        const { data } = await ask<Data<{ replayed: number; disabled?: number }>>(
-          `${ROUTES.webhooks}/dead/replay`,
-          {
-            method: "POST",
-            body,
-          },
-        );
-        const left =
-          data.disabled === undefined
-            ? ""
-            : `; ${counted(data.disabled, "message")} of disabled addresses stay undelivered`;
-        toast(`${counted(data.replayed, "message")} will be sent again${left}.`);
-      }),
   };
   return (
     <>
@@ -95,19 +73,12 @@ export function WebhooksTab(): JSX.Element {
         }}
       />
       {error === undefined ? null : <ErrorNotice error={error} />}
-      <Show loaded={loaded}>
-        {({ endpoints, dead }) => (
-          <>
-            <Endpoints endpoints={endpoints} commands={commands} />
-            <DeadLetters dead={dead} commands={commands} />
-          </>
-        )}
-      </Show>
+      <Show loaded={loaded}>{(endpoints) => <Endpoints endpoints={endpoints} commands={commands} />}</Show>
       {secret === undefined ? null : (
         <SecretDialog
           title="The secret of the signatures"
           secret={secret}
-          use="The receiver checks with it that messages come from here. The previous secret stays valid for one more day."
+          use="The receiver checks with it that messages come from here. It signs every message from now on."
           onClose={() => setSecret(undefined)}
         />
       )}
@@ -116,8 +87,8 @@ export function WebhooksTab(): JSX.Element {
           title="Delete this address?"
           effect={
             <p>
-              {removed.url} receives nothing more. {counted(removed.waiting + removed.dead, "message")} of it
-              will be deleted.
+              {removed.url} receives nothing more. {counted(removed.waiting, "message")} of it will be
+              deleted.
             </p>
           }
           number={1}
@@ -135,10 +106,9 @@ export function WebhooksTab(): JSX.Element {
 
 interface Commands {
   readonly test: (endpoint: EndpointRecord) => void;
-  readonly rotate: (endpoint: EndpointRecord) => void;
+  readonly replaceSecret: (endpoint: EndpointRecord) => void;
   readonly enable: (endpoint: EndpointRecord) => void;
   readonly remove: (endpoint: EndpointRecord) => void;
-  readonly replay: (body: { readonly webhookId?: string }) => void;
 }
 
 function Endpoints({
@@ -173,7 +143,7 @@ function Endpoints({
             <button type="button" class="button small" onClick={() => commands.test(endpoint)}>
               Send a test
             </button>
-            <button type="button" class="button small" onClick={() => commands.rotate(endpoint)}>
+            <button type="button" class="button small" onClick={() => commands.replaceSecret(endpoint)}>
               New secret
             </button>
             <button type="button" class="button small" onClick={() => commands.enable(endpoint)}>
@@ -191,49 +161,9 @@ function Endpoints({
 
 function EndpointState({ endpoint }: { readonly endpoint: EndpointRecord }): JSX.Element {
   if (!endpoint.enabled) return <State kind="none">disabled</State>;
-  if (endpoint.dead > 0) return <State kind="bad">{counted(endpoint.dead, "message")} given up</State>;
+  if (endpoint.failed > 0) return <State kind="bad">{counted(endpoint.failed, "message")} given up</State>;
   if (endpoint.problem !== null) return <State kind="wait">retrying</State>;
   return <State kind="good">works</State>;
-}
-
-function DeadLetters({
-  dead,
-  commands,
-}: {
-  readonly dead: readonly DeadRecord[];
-  readonly commands: Commands;
-}): JSX.Element | null {
-  if (dead.length === 0) return null;
-  return (
-    <section class="stack" aria-labelledby="dead-letters">
-      <div class="row spread">
-        <h2 id="dead-letters">Undelivered messages</h2>
-        <button type="button" class="button small" onClick={() => commands.replay({})}>
-          Send all again
-        </button>
-      </div>
-      <ul class="card flush files">
-        {dead.map((message) => (
-          <li key={message.webhookId}>
-            <div>
-              {message.type} <span class="small muted path">to {message.url}</span>
-              <span class="block small muted">
-                {message.problem}, after {counted(message.attempts, "attempt")}
-              </span>
-            </div>
-            <span class="small muted">{ago(Date.parse(message.createdAt), Date.now())}</span>
-            <button
-              type="button"
-              class="button small"
-              onClick={() => commands.replay({ webhookId: message.webhookId })}
-            >
-              Send again
-            </button>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
 }
 
 function NewEndpoint({ onMade }: { readonly onMade: (secret: string) => void }): JSX.Element {
@@ -276,4 +206,10 @@ function NewEndpoint({ onMade }: { readonly onMade: (secret: string) => void }):
       </div>
     </form>
   );
+}
+
+/** Makes a signing secret: 256 random bits. */
+function newSecret(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(32));
+  return `whsec_${btoa(String.fromCharCode(...bytes))}`;
 }

@@ -113,10 +113,10 @@ function queueNeeds({ ingest, webhooks }: Whole["queues"], daemon: Whole["daemon
     const action = { label: "See why", address: addressOf(["knowledge"]) };
     needs.push(need("documents", title, "Searches do not find them, or find only their old text.", action));
   }
-  if (webhooks.dead > 0) {
-    const title = `${counted(webhooks.dead, "message")} to webhooks could not be delivered`;
+  if (webhooks.failed > 0) {
+    const title = `${counted(webhooks.failed, "message")} to webhooks could not be delivered`;
     const action = { label: "Review", address: addressOf(["access"], { tab: "webhooks" }) };
-    needs.push(need("webhooks", title, "Send them again once their address answers.", action));
+    needs.push(need("webhooks", title, "Their address says why.", action));
   }
   return needs;
 }

@@ -30,7 +30,7 @@ export function webhookTarget(
     const secret = inField("webhook", () => givenSecret(webhook.secret, UNSIGNED));
     return {
       url: inField("webhook", () => checkedUrl({ allowsHost }, webhook.url)),
-      secrets: secret === undefined ? [] : [{ secret, untilMs: null }],
+      ...(secret !== undefined && { secret }),
       headers: checkedHeaders(webhook.headers, "webhook.headers"),
     };
   }
@@ -40,7 +40,6 @@ export function webhookTarget(
   if (cred === undefined) throw invalidField(field, "expected an object, got nothing");
   return {
     url: inField(field, () => checkedUrl({ allowsHost }, cred.url)),
-    secrets: [],
     headers: checkedHeaders(cred.headers, `${field}.headers`),
   };
 }

@@ -15,8 +15,6 @@ export interface Retention {
   readonly threadImageDays: number;
   /** Threads without a new message. */
   readonly threadDays: number;
-  /** Dead letters of webhook endpoints. */
-  readonly deadLetterDays: number;
 }
 
 export const DEFAULT_RETENTION: Retention = {
@@ -24,7 +22,6 @@ export const DEFAULT_RETENTION: Retention = {
   deletedRecordDays: 90,
   threadImageDays: 7,
   threadDays: 90,
-  deadLetterDays: 30,
 };
 
 /** Counts of removals in one sweep. */
@@ -39,7 +36,8 @@ export interface Swept {
   readonly files: number;
   /** Files that a crash left between their row and their bytes. */
   readonly leftovers: number;
-  readonly deadLetters: number;
+  /** Webhook messages that were given up. */
+  readonly messages: number;
   /** Claims of processes that crashed. */
   readonly claims: number;
   /** Full buckets of rates. */
@@ -56,6 +54,8 @@ const INTERVAL_MS = HOUR_MS;
 const UPLOADED_FOR_DAYS = 1 / 24;
 /** Time for which changes stay in the feed: a reader may be away for that long. */
 const CHANGE_DAYS = 30;
+/** Time for which webhook messages that were given up are counted. */
+const GIVEN_UP_DAYS = 30;
 /** Rows removed in one transaction, so that other writes do not wait long. */
 const BATCH_ROWS = 500;
 
@@ -146,9 +146,7 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
       turns: await tried(() => records.purgeThreads(isoBefore(retention.threadDays), BATCH_ROWS)),
       files: await tried(removeFiles),
       leftovers: await once(recover),
-      deadLetters: await tried(() =>
-        queue.purgeDead("webhook", nowMs() - retention.deadLetterDays * DAY_MS, BATCH_ROWS),
-      ),
+      messages: await tried(() => queue.purgeDead("webhook", nowMs() - GIVEN_UP_DAYS * DAY_MS, BATCH_ROWS)),
       claims: await tried(() => turns.sweep(BATCH_ROWS)),
       buckets: await tried(async () => (await parts.buckets?.sweep(BATCH_ROWS)) ?? 0),
       usage: await tried(() =>

@@ -78,8 +78,6 @@ export const METHODS = {
     endpoints: { ...read, accountAt: 0 },
     addDelivery: { ...write, puts: "webhook" },
     settleDelivery: write,
-    deadDeliveries: read,
-    replayDeliveries: { ...write, puts: "webhook" },
     spend: write,
     settleSpending: write,
     spent: lookup,

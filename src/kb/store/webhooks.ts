@@ -25,10 +25,6 @@ export interface WebhookRecords {
    * about the new one, and the delivery is due again.
    */
   settleDelivery(job: Lease, outcome: DeliveryOutcome): Promise<void>;
-  /** Dead letters of an account that are older than `beforeNumber`, newest first. */
-  deadDeliveries(query: DeadQuery): Promise<readonly DeadDelivery[]>;
-  /** Queues dead letters again: one, those of one endpoint, or all of the account; none of disabled endpoints. */
-  replayDeliveries(query: ReplayQuery): Promise<Replayed>;
 }
 
 export interface EndpointKey {
@@ -37,20 +33,13 @@ export interface EndpointKey {
   readonly id: string;
 }
 
-/** A signing secret. Stored in plain text, because signing needs it. */
-export interface SigningSecret {
-  /** `whsec_` and base64. */
-  readonly secret: string;
-  /** Time from which it no longer signs; null: the current secret. */
-  readonly untilMs: number | null;
-}
-
 export interface NewEndpoint extends EndpointKey {
   readonly url: string;
   readonly description: string;
   /** Event types it subscribes to; empty: all. */
   readonly events: readonly string[];
-  readonly secrets: readonly SigningSecret[];
+  /** `whsec_` and base64. Stored in plain text, because signing needs it. */
+  readonly secret: string;
   readonly enabled: boolean;
   readonly nowIso: string;
 }
@@ -60,6 +49,7 @@ export interface Endpoint extends Omit<NewEndpoint, "nowIso"> {
   readonly updatedAt: string;
   /** Number of waiting deliveries. */
   readonly waiting: number;
+  /** Number of deliveries that were given up. */
   readonly dead: number;
   /** Time of the last successful delivery. */
   readonly deliveredAt: string | null;
@@ -71,9 +61,7 @@ export interface EndpointChange extends EndpointKey {
   readonly url?: string;
   readonly description?: string;
   readonly events?: readonly string[];
-  readonly secrets?: readonly SigningSecret[];
-  /** The secrets that the new ones follow. Throws `endpoint_changed` if the endpoint has others. */
-  readonly expectedSecrets?: readonly SigningSecret[];
+  readonly secret?: string;
   readonly enabled?: boolean;
   readonly nowIso: string;
 }
@@ -81,7 +69,8 @@ export interface EndpointChange extends EndpointKey {
 /** The destination of a message that goes to no registered endpoint. */
 export interface DeliveryTarget {
   readonly url: string;
-  readonly secrets: readonly SigningSecret[];
+  /** Undefined: messages are not signed. */
+  readonly secret?: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -137,35 +126,3 @@ export type DeliveryOutcome = {
   | { readonly kind: "retry"; readonly dueMs: number; readonly nowMs: number; readonly problem: string }
   | { readonly kind: "dead"; readonly problem: string; readonly disable: boolean }
 );
-
-export interface DeadQuery {
-  readonly accountId: string;
-  readonly beforeNumber: number | undefined;
-  readonly limit: number;
-}
-
-export interface DeadDelivery {
-  readonly number: number;
-  /** Null if it went to an address given with the message. */
-  readonly endpointId: string | null;
-  readonly url: string;
-  readonly eventId: string;
-  readonly type: string;
-  readonly attempts: number;
-  readonly problem: string;
-  readonly createdMs: number;
-}
-
-export interface ReplayQuery {
-  readonly accountId: string;
-  /** The `webhook-id`; undefined: any. */
-  readonly eventId: string | undefined;
-  readonly endpointId: string | undefined;
-  readonly nowMs: number;
-}
-
-export interface Replayed {
-  readonly replayed: number;
-  /** Matching dead letters that stay because their endpoint is disabled. */
-  readonly disabled: number;
-}

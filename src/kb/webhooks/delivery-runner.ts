@@ -70,7 +70,7 @@ export function openDeliveryRunner(parts: DeliveryRunnerParts): DeliveryRunner {
     const endpoint = target === undefined ? await records.endpoint({ accountId, id: line }) : undefined;
     // The messages of a removed endpoint are removed too.
     if (target === undefined && endpoint === undefined) return;
-    const to = target ?? { url: endpoint?.url ?? "", secrets: endpoint?.secrets ?? [], headers: {} };
+    const to = target ?? { url: endpoint?.url ?? "", secret: endpoint?.secret, headers: {} };
     const attempt: Attempt =
       endpoint?.enabled === false
         ? { kind: "gone", problem: "the endpoint is disabled" }

@@ -16,7 +16,7 @@ export function logDelivery(
       log.warn(facts, "a webhook endpoint fails; its messages are retried");
       return;
     case "given up":
-      log.warn(facts, "messages to a webhook endpoint were given up; `kbsync webhooks list` shows them");
+      log.warn(facts, "messages to a webhook endpoint were given up");
       return;
     case "recovered":
       log.info({ endpoint: line }, "a webhook endpoint works again");

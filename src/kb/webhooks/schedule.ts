@@ -3,7 +3,7 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
 /**
- * Waits after the first, second, … failed attempt, 24 hours in total. A message that fails once more becomes a dead letter. The
+ * Waits after the first, second, … failed attempt, 24 hours in total. A message that fails once more is given up. The
  * schedule counts attempts, because a difference of two wall-clock times is wrong after the clock was set.
  */
 const DELAYS_MS: readonly number[] = [

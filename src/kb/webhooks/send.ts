@@ -50,7 +50,7 @@ export async function sendDelivery(
         ...target.headers,
         "content-type": "application/json",
         "user-agent": agent,
-        ...signedHeaders({ id, body }, target.secrets, nowMs()),
+        ...signedHeaders({ id, body }, target.secret, nowMs()),
       },
       body,
       signal: AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_TIMEOUT_MS)]),

@@ -1,5 +1,4 @@
 import { createHmac, randomBytes } from "node:crypto";
-import type { SigningSecret } from "../store/webhooks.ts";
 
 /** Prefix of every signing secret (Standard Webhooks). */
 const SECRET_PREFIX = "whsec_";
@@ -23,27 +22,17 @@ export function isSecret(text: string): boolean {
 
 /**
  * Returns the three headers of a message (https://www.standardwebhooks.com): its id, the time of the attempt, and a signature of
- * both and the body with each secret in force, so that a receiver may know the old secret or the new one.
+ * both and the body. Without a secret there is no signature.
  */
 export function signedHeaders(
   message: { readonly id: string; readonly body: string },
-  secrets: readonly SigningSecret[],
+  secret: string | undefined,
   nowMs: number,
 ): Record<string, string> {
   const timestamp = String(Math.floor(nowMs / 1000));
-  const signatures = secretsInForce(secrets, nowMs).map(({ secret }) => {
-    const key = Buffer.from(secret.slice(SECRET_PREFIX.length), "base64");
-    const mac = createHmac("sha256", key).update(`${message.id}.${timestamp}.${message.body}`);
-    return `v1,${mac.digest("base64")}`;
-  });
-  return {
-    "webhook-id": message.id,
-    "webhook-timestamp": timestamp,
-    ...(signatures.length === 0 ? {} : { "webhook-signature": signatures.join(" ") }),
-  };
-}
-
-/** Returns the secrets that sign at `nowMs`, newest first. */
-export function secretsInForce(secrets: readonly SigningSecret[], nowMs: number): SigningSecret[] {
-  return secrets.filter(({ untilMs }) => untilMs === null || untilMs > nowMs);
+  const headers = { "webhook-id": message.id, "webhook-timestamp": timestamp };
+  if (secret === undefined) return headers;
+  const key = Buffer.from(secret.slice(SECRET_PREFIX.length), "base64");
+  const mac = createHmac("sha256", key).update(`${message.id}.${timestamp}.${message.body}`);
+  return { ...headers, "webhook-signature": `v1,${mac.digest("base64")}` };
 }

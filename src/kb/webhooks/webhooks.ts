@@ -1,9 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { Agent } from "undici";
 import type { buildConnector } from "undici";
-import type { ReplayBody } from "../../wire/webhook.ts";
-import { Refusal, shown } from "../resources/refusal.ts";
-import type { Endpoint, EndpointKey, Replayed } from "../store/webhooks.ts";
+import type { Endpoint, EndpointKey } from "../store/webhooks.ts";
 import { openDeliveryRunner } from "./delivery-runner.ts";
 import type { DeliveryRunner, DeliveryRunnerParts } from "./delivery-runner.ts";
 import { readEndpoint } from "./endpoints.ts";
@@ -33,7 +31,7 @@ export interface WebhookOptions
 
 /** Opens the webhooks. Sends nothing before the delivery runner is woken. */
 export function openWebhooks(options: WebhookOptions): Webhooks {
-  const { records, nowMs, allowsHost, turns } = options;
+  const { records, nowMs, allowsHost } = options;
   const dispatcher = new Agent({
     connect: options.connect,
     headersTimeout: ATTEMPT_TIMEOUT_MS,
@@ -49,7 +47,6 @@ export function openWebhooks(options: WebhookOptions): Webhooks {
     records,
     nowMs,
     allowsHost,
-    turns,
     deliveries,
     test: async (at) => {
       const endpoint = await readEndpoint(options, at);
@@ -63,40 +60,11 @@ export function openWebhooks(options: WebhookOptions): Webhooks {
   };
 }
 
-/**
- * Queues dead letters again, except those of disabled endpoints, which would fail again at once. Throws `delivery_not_found` if
- * a named message does not exist, and `endpoint_disabled` if all named messages belong to disabled endpoints.
- */
-export async function replayDead(webhooks: Webhooks, accountId: string, body: ReplayBody): Promise<Replayed> {
-  const { webhookId, endpointId } = body;
-  if (endpointId !== undefined) {
-    const endpoint = await readEndpoint(webhooks, { accountId, id: endpointId });
-    if (!endpoint.enabled) throw disabled(endpointId);
-  }
-  const query = { accountId, eventId: webhookId, endpointId, nowMs: webhooks.nowMs() };
-  const replayed = await webhooks.records.replayDeliveries(query);
-  if (webhookId !== undefined && replayed.replayed === 0) {
-    if (replayed.disabled > 0) throw disabled(webhookId);
-    throw new Refusal("delivery_not_found", `This key has no dead letter ${shown(webhookId)}.`);
-  }
-  return replayed;
-}
-
-function disabled(named: string): Refusal {
-  return new Refusal(
-    "endpoint_disabled",
-    `The endpoint of ${shown(named)} is disabled and receives no messages.`,
-    {
-      hint: "Enable it first: PUT /v1/webhooks/<id> with enabled true.",
-    },
-  );
-}
-
 function testOf(endpoint: Endpoint, nowMs: number): Message {
   const type = "webhook.test";
   const data = { endpointId: endpoint.id };
   return {
-    target: { url: endpoint.url, secrets: endpoint.secrets, headers: {} },
+    target: { url: endpoint.url, secret: endpoint.secret, headers: {} },
     eventId: `msg_${randomUUID().replaceAll("-", "")}`,
     body: JSON.stringify({ type, timestamp: new Date(nowMs).toISOString(), data }),
   };

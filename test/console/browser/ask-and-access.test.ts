@@ -187,6 +187,9 @@ describe.skipIf(whyNoBrowser !== "")(`asking and access in a browser${whyNoBrows
       await dialog.getByRole("button", { name: "Done" }).click();
       await page.getByRole("button", { name: "Send a test" }).click();
       await page.getByText("It did not arrive").waitFor();
+      await page.getByRole("button", { name: "New secret" }).click();
+      expect(await dialog.locator("code").textContent()).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+      await dialog.getByRole("button", { name: "Done" }).click();
       expect(await violations(page)).toEqual([]);
       await page.getByRole("button", { name: "Delete", exact: true }).click();
       await page.getByRole("button", { name: "Delete the address" }).click();

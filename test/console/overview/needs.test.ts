@@ -59,7 +59,7 @@ const WHOLE: Whole = {
   },
   queues: {
     ingest: { waiting: 0, oldestAt: null, failed: 0 },
-    webhooks: { endpoints: 0, waiting: 0, dead: 0 },
+    webhooks: { endpoints: 0, waiting: 0, failed: 0 },
     questions: { waiting: 0, oldestAt: null, failed: 0 },
   },
   daemon: STATUS,
@@ -120,7 +120,7 @@ describe("what needs a person", () => {
     ],
     [
       "webhook messages that were not delivered",
-      queued({ webhooks: { endpoints: 1, waiting: 0, dead: 2 } }),
+      queued({ webhooks: { endpoints: 1, waiting: 0, failed: 2 } }),
       ["2 messages to webhooks could not be delivered"],
     ],
     [
@@ -141,8 +141,8 @@ describe("what needs a person", () => {
   it("names the place where each file problem is settled", () => {
     const [need] = needsOf(withSource({ failed: 1 }));
     expect(need?.action?.address).toBe("#/folders?path=%2Fhome%2Fann%2Fdocs&tab=failed");
-    const [dead] = needsOf(queued({ webhooks: { endpoints: 1, waiting: 0, dead: 2 } }));
-    expect(dead?.action?.address).toBe("#/access?tab=webhooks");
+    const [failed] = needsOf(queued({ webhooks: { endpoints: 1, waiting: 0, failed: 2 } }));
+    expect(failed?.action?.address).toBe("#/access?tab=webhooks");
   });
 });
 

@@ -21,13 +21,12 @@ describe("where an answer is delivered", () => {
     const headers = { "X-Own": "é", Authorization: "Bearer x" };
     expect(target(own({ headers, secret: SECRET }))).toEqual({
       url: URL_GIVEN,
-      secrets: [{ secret: SECRET, untilMs: null }],
+      secret: SECRET,
       headers: { "x-own": "é", authorization: "Bearer x" },
     });
-    expect(target(own())).toEqual({ url: URL_GIVEN, secrets: [], headers: {} });
+    expect(target(own())).toEqual({ url: URL_GIVEN, headers: {} });
     expect(target(original({ url: URL_GIVEN, headers }))).toEqual({
       url: URL_GIVEN,
-      secrets: [],
       headers: { "x-own": "é", authorization: "Bearer x" },
     });
   });

@@ -78,7 +78,7 @@ export function chatContract(fixture: StoreFixture): void {
     eventId,
     type: "chat.completion",
     body: "{}",
-    to: { target: { url: "http://a.example/", secrets: [], headers: {} } },
+    to: { target: { url: "http://a.example/", headers: {} } },
     nowMs: 1000,
   });
   const due = async (store: Store): Promise<string[]> => {

@@ -49,7 +49,6 @@ function said({ resourceId: id, at, version, revision, sha256, path, ownerId, ki
 }
 
 function endpointOf(accountId: string, id: string): NewEndpoint {
-  const secrets = [{ secret: "whsec_x", untilMs: null }];
   const url = "https://example.com/";
   return {
     id,
@@ -57,7 +56,7 @@ function endpointOf(accountId: string, id: string): NewEndpoint {
     url,
     description: "",
     events: EventType.options,
-    secrets,
+    secret: "whsec_x",
     enabled: true,
     nowIso: LATER,
   };

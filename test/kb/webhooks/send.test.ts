@@ -17,7 +17,7 @@ const receiver = () => dispatcher.get(HOST).intercept({ path: "/hook", method: "
 const send = (headers: Record<string, string> = {}): Promise<Attempt> =>
   sendDelivery(
     { dispatcher, agent: "kbsync/test", nowMs: () => NOW_MS },
-    { eventId: "msg_1", body: '{"a":1}', target: { url: `${HOST}/hook`, secrets: [], headers } },
+    { eventId: "msg_1", body: '{"a":1}', target: { url: `${HOST}/hook`, headers } },
     new AbortController().signal,
   );
 

@@ -59,12 +59,12 @@ async function accept(
   chat: Chat,
   request: FastifyRequest,
   body: ChatBody,
-  { secrets }: DeliveryTarget,
+  { secret }: DeliveryTarget,
 ): Promise<SentAnswer> {
   const { accountId } = callerOf(request);
   const key = readIdempotencyKey(request.headers[IDEMPOTENCY_HEADER]);
   const answerOf = (messageId: string): SentAnswer => {
-    const signed = secrets.length > 0;
+    const signed = secret !== undefined;
     const message = `Your response will be sent through configured means.${signed ? "" : UNSIGNED}`;
     const accepted: ChatAccepted = { success: true, message, message_id: messageId, signed };
     return { status: 202, body: JSON.stringify(accepted) };
@@ -78,7 +78,7 @@ async function accept(
   const replay = async (noted: StoredAnswer): Promise<SentAnswer> => {
     const note = readStoredAnswer(noted);
     if (note.kind !== "question") throw new Error("a question was noted as something else");
-    // The request is the same, so its target has the same secrets.
+    // The request is the same, so its target has the same secret.
     return answerOf(note.messageId);
   };
   return idempotency.once({ accountId, key, sha256 }, work, replay);

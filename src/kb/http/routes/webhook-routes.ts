@@ -1,48 +1,33 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { ROUTES } from "../../../wire/routes.ts";
 import {
-  DeadAnswer,
-  DeadQuery,
   EndpointAnswer,
   EndpointBody,
   EndpointChangeBody,
   EndpointsAnswer,
   NewEndpointAnswer,
   QueuesAnswer,
-  ReplayAnswer,
-  ReplayBody,
-  RotateSecretBody,
   TestAnswer,
-  type DeadRecord,
   type EndpointRecord,
 } from "../../../wire/webhook.ts";
 import type { QueueFigures } from "../../../wire/webhook.ts";
 import type { QuestionFigures } from "../../chat/job-runner.ts";
-import type { DeadDelivery, Endpoint, EndpointKey } from "../../store/webhooks.ts";
-import {
-  changeEndpoint,
-  createEndpoint,
-  readEndpoint,
-  removeEndpoint,
-  rotateSecret,
-} from "../../webhooks/endpoints.ts";
-import { replayDead, type Webhooks } from "../../webhooks/webhooks.ts";
+import type { Endpoint, EndpointKey } from "../../store/webhooks.ts";
+import { changeEndpoint, createEndpoint, readEndpoint, removeEndpoint } from "../../webhooks/endpoints.ts";
+import type { Webhooks } from "../../webhooks/webhooks.ts";
 import { addOperation, answer, idOf } from "../operation/operation.ts";
 import type { HttpParts } from "../operation/operation.ts";
-import { readBody, readInput } from "../body/validate.ts";
+import { readBody } from "../body/validate.ts";
 
 const TAG = "Webhooks";
 
 /** URL of the operations on one endpoint. */
 const ONE = `${ROUTES.webhooks}/:id`;
-/** URL of the operations on dead letters. */
-const DEAD = `${ROUTES.webhooks}/dead`;
 
-/** Adds the operations on endpoints of the caller's account and their dead letters (additions). */
+/** Adds the operations on endpoints of the caller's account (additions). */
 export function addWebhookRoutes(server: FastifyInstance, parts: HttpParts, webhooks: Webhooks): void {
   addEndpointRoutes(server, parts, webhooks);
-  addTrialRoutes(server, parts, webhooks);
-  addDeadRoutes(server, parts, webhooks);
+  addTestRoute(server, parts, webhooks);
 }
 
 /** Adds create, list, read, change and remove. */
@@ -93,7 +78,7 @@ function addEndpointRoutes(server: FastifyInstance, parts: HttpParts, webhooks: 
     url: ONE,
     scope: "admin",
     doc: {
-      summary: "Changes, disables or enables an endpoint.",
+      summary: "Changes, disables or enables an endpoint, or replaces its signing secret.",
       tag: TAG,
       body: EndpointChangeBody,
       answers: { 200: EndpointAnswer },
@@ -121,8 +106,8 @@ function addEndpointRoutes(server: FastifyInstance, parts: HttpParts, webhooks: 
   });
 }
 
-/** Adds the test message and the change of the signing secret. */
-function addTrialRoutes(server: FastifyInstance, parts: HttpParts, webhooks: Webhooks): void {
+/** Adds the test message. */
+function addTestRoute(server: FastifyInstance, parts: HttpParts, webhooks: Webhooks): void {
   addOperation(server, parts, {
     method: "POST",
     url: `${ONE}/test`,
@@ -137,68 +122,6 @@ function addTrialRoutes(server: FastifyInstance, parts: HttpParts, webhooks: Web
       return attempt.kind === "arrived"
         ? answer(200, "The test message arrived", { arrived: true, problem: null })
         : answer(200, "The test message did not arrive", { arrived: false, problem: attempt.problem });
-    },
-  });
-
-  addOperation(server, parts, {
-    method: "POST",
-    url: `${ONE}/rotate`,
-    scope: "admin",
-    doc: {
-      summary: "Replaces the signing secret; the previous one also signs during the overlap.",
-      tag: TAG,
-      body: RotateSecretBody,
-      answers: { 201: NewEndpointAnswer },
-    },
-    handle: async (request, accountId) => {
-      const body = readBody(RotateSecretBody, request.body ?? {});
-      const { endpoint, secret } = await rotateSecret(webhooks, keyOf(request, accountId), body);
-      return answer(201, "Secret rotated successfully", { ...recordOf(endpoint), secret });
-    },
-  });
-}
-
-/** Adds the list of dead letters and their replay. */
-function addDeadRoutes(server: FastifyInstance, parts: HttpParts, webhooks: Webhooks): void {
-  addOperation(server, parts, {
-    method: "GET",
-    url: DEAD,
-    scope: "admin",
-    doc: {
-      summary: "Lists messages that failed for good, newest first.",
-      tag: TAG,
-      query: DeadQuery,
-      answers: { 200: DeadAnswer },
-    },
-    handle: async (request, accountId) => {
-      const { limit, cursor } = readInput(DeadQuery, request.query);
-      const page = await webhooks.records.deadDeliveries({
-        accountId,
-        beforeNumber: cursor,
-        limit: limit + 1,
-      });
-      const shown = page.slice(0, limit);
-      const nextCursor = page.length > limit ? String(shown.at(-1)?.number ?? "") : null;
-      return answer(200, "Dead letters fetched successfully", { dead: shown.map(deadOf), nextCursor });
-    },
-  });
-
-  addOperation(server, parts, {
-    method: "POST",
-    url: `${DEAD}/replay`,
-    scope: "admin",
-    doc: {
-      summary: "Sends dead letters again: one, those of an endpoint, or all.",
-      tag: TAG,
-      body: ReplayBody,
-      answers: { 200: ReplayAnswer },
-    },
-    handle: async (request, accountId) => {
-      const body = readBody(ReplayBody, request.body ?? {});
-      const { replayed, disabled } = await replayDead(webhooks, accountId, body);
-      const left = disabled === 0 ? "" : `; ${disabled} of disabled endpoints stay as they are`;
-      const data = { replayed, ...(disabled === 0 ? {} : { disabled }) };
-      return answer(200, `Dead letters wait to be sent again${left}`, data);
     },
   });
 }
@@ -239,7 +162,7 @@ export function queueReader(
     ]);
     return {
       ingest: queueOf({ ...documents, failed }),
-      webhooks: { endpoints: endpoints.length, waiting: messages.waiting, dead: messages.dead },
+      webhooks: { endpoints: endpoints.length, waiting: messages.waiting, failed: messages.dead },
       questions: queueOf(questions),
     };
   };
@@ -254,18 +177,6 @@ function queueOf({ waiting, oldestMs, failed }: Omit<QuestionFigures, "dead">) {
 }
 
 function recordOf(endpoint: Endpoint): EndpointRecord {
-  const { id, accountId: _account, secrets: _secrets, events, ...rest } = endpoint;
-  return { _id: id, ...rest, events: [...events] };
-}
-
-function deadOf(delivery: DeadDelivery): DeadRecord {
-  return {
-    webhookId: delivery.eventId,
-    endpointId: delivery.endpointId,
-    url: delivery.url,
-    type: delivery.type,
-    attempts: delivery.attempts,
-    problem: delivery.problem,
-    createdAt: new Date(delivery.createdMs).toISOString(),
-  };
+  const { id, accountId: _account, secret: _secret, events, dead: failed, ...rest } = endpoint;
+  return { _id: id, ...rest, failed, events: [...events] };
 }

@@ -1,17 +1,16 @@
 import { randomUUID } from "node:crypto";
-import { KbsyncError } from "../../../lib/failure.ts";
 import type { EventType, ResourceEvent } from "../../../wire/event.ts";
 import type { Erasure } from "../erasure.ts";
 import type { Resource } from "../resources.ts";
 import type { NewChange } from "./changes.ts";
-import type { DeliveryBody, Endpoint, NewDelivery, SigningSecret } from "../webhooks.ts";
+import type { DeliveryBody, Endpoint, NewDelivery } from "../webhooks.ts";
 
 /**
- * Maximum waiting deliveries of one endpoint, and of all addresses that an account's requests name. A further delivery is a
- * dead letter at once, for a manual replay.
+ * Maximum waiting deliveries of one endpoint, and of all addresses that an account's requests name. A further delivery
+ * is given up at once.
  */
 export const WAITING_MAX = 20_000;
-/** Maximum dead letters of an account; the oldest are evicted first. */
+/** Most given up deliveries that an account counts. */
 export const DEAD_MAX = 20_000;
 
 /** A row of `webhook_endpoint` with the numbers of its deliveries. */
@@ -22,7 +21,7 @@ export interface EndpointRow {
   readonly url: string;
   readonly description: string;
   readonly events: string;
-  readonly secrets: string;
+  readonly secret: string;
   /** SQLite has no booleans. */
   readonly enabled: number | boolean;
   readonly created_at: string;
@@ -40,8 +39,8 @@ export function endpointOf(row: EndpointRow): Endpoint {
     accountId: row.account_id,
     url: row.url,
     description: row.description,
-    events: JSON.parse(row.events) as string[], // both written by this store from an endpoint
-    secrets: JSON.parse(row.secrets) as SigningSecret[],
+    events: JSON.parse(row.events) as string[], // written by this store from an endpoint
+    secret: row.secret,
     enabled: row.enabled === 1 || row.enabled === true,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
@@ -50,18 +49,6 @@ export function endpointOf(row: EndpointRow): Endpoint {
     deliveredAt: row.delivered_at,
     problem: row.problem,
   };
-}
-
-/** Throws `endpoint_changed` if an endpoint has other secrets than expected; undefined: any. */
-export function refuseOtherSecrets(
-  { id, secrets }: Endpoint,
-  expected: readonly SigningSecret[] | undefined,
-): void {
-  if (expected === undefined || JSON.stringify(secrets) === JSON.stringify(expected)) return;
-  throw new KbsyncError("another process has changed the secrets of the endpoint", {
-    code: "endpoint_changed",
-    subject: id,
-  });
 }
 
 /** A message without its receiver. */
@@ -91,7 +78,7 @@ export function eventMessage(
   };
 }
 
-/** Why a delivery is a dead letter at once. `isOwn`: it goes to an address that a request named. */
+/** Why a delivery is given up at once. `isOwn`: it goes to an address that a request named. */
 export function fullProblem(isOwn: boolean): string {
   const which = isOwn ? "to addresses of the account's requests" : "of this endpoint";
   return `more than ${WAITING_MAX} deliveries ${which} wait`;

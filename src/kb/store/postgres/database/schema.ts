@@ -39,7 +39,7 @@ export interface Script {
  * account. Times are ISO texts, and JSON is text, because the code of both stores reads them the same way.
  */
 export const SCHEMA: Schema = {
-  baseline: 3,
+  baseline: 4,
   scripts: [
     {
       minimum: 3,
@@ -427,7 +427,7 @@ export const SCHEMA: Schema = {
     url ${TEXT} NOT NULL,
     description ${TEXT} NOT NULL,
     events ${TEXT} NOT NULL,
-    secrets ${TEXT} NOT NULL,
+    secret ${TEXT} NOT NULL,
     enabled boolean NOT NULL,
     created_at ${TEXT} NOT NULL,
     updated_at ${TEXT} NOT NULL,

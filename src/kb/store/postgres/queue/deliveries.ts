@@ -54,7 +54,7 @@ export async function addDelivery(tx: Transaction, { to, ...message }: NewDelive
   if (found !== undefined) await write(tx, message.accountId, [message], endpointId);
 }
 
-/** Removes the oldest dead letters of an account above the maximum. */
+/** Removes the oldest given up deliveries of an account above the maximum. */
 export async function trimDead(tx: Transaction, accountId: string): Promise<void> {
   await tx.run(
     `DELETE FROM job WHERE queue = 'webhook' AND is_dead AND account_id = @accountId AND number <= (

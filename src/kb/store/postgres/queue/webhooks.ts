@@ -1,9 +1,8 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
 import type { Lease } from "../../../queue/queue.ts";
-import { endpointOf, refuseOtherSecrets, type EndpointRow } from "../../rows/webhooks.ts";
+import { endpointOf, type EndpointRow } from "../../rows/webhooks.ts";
 import {
   stateOf,
-  type DeadDelivery,
   type DeliveryOutcome,
   type Endpoint,
   type EndpointKey,
@@ -58,13 +57,13 @@ function endpointsOn(
         });
       }
       await tx.run(
-        `INSERT INTO webhook_endpoint (id, account_id, url, description, events, secrets, enabled, created_at, updated_at)
-        VALUES (@id, @accountId, @url, @description, @events, @secrets, @enabled, @nowIso, @nowIso)`,
+        `INSERT INTO webhook_endpoint (id, account_id, url, description, events, secret, enabled, created_at, updated_at)
+        VALUES (@id, @accountId, @url, @description, @events, @secret, @enabled, @nowIso, @nowIso)`,
         columnsOf(added, added.nowIso),
       );
       return existing(added);
     },
-    async changeEndpoint({ nowIso, expectedSecrets, ...change }) {
+    async changeEndpoint({ nowIso, ...change }) {
       const locked = await tx.get(
         "SELECT 1 FROM webhook_endpoint WHERE id = @id AND account_id = @accountId FOR UPDATE",
         {
@@ -74,9 +73,8 @@ function endpointsOn(
       );
       const before = locked === undefined ? undefined : await endpoint(change);
       if (before === undefined) return undefined;
-      refuseOtherSecrets(before, expectedSecrets);
       await tx.run(
-        `UPDATE webhook_endpoint SET url = @url, description = @description, events = @events, secrets = @secrets,
+        `UPDATE webhook_endpoint SET url = @url, description = @description, events = @events, secret = @secret,
           enabled = @enabled, updated_at = @nowIso
         WHERE id = @id AND account_id = @accountId`,
         columnsOf({ ...before, ...change }, nowIso),
@@ -108,42 +106,13 @@ function columnsOf(endpoint: Omit<NewEndpoint, "nowIso">, nowIso: string): Param
     ...endpoint,
     nowIso,
     events: JSON.stringify(endpoint.events),
-    secrets: JSON.stringify(endpoint.secrets),
   };
 }
 
-function deliveriesOn(
-  tx: Transaction,
-): Pick<WebhookRecords, "addDelivery" | "settleDelivery" | "deadDeliveries" | "replayDeliveries"> {
+function deliveriesOn(tx: Transaction): Pick<WebhookRecords, "addDelivery" | "settleDelivery"> {
   return {
     addDelivery: (delivery) => addDelivery(tx, delivery),
     settleDelivery: (job, outcome) => settle(tx, job, outcome),
-    deadDeliveries: ({ accountId, beforeNumber, limit }) =>
-      tx.all<DeadDelivery>(
-        `SELECT job.number, webhook_endpoint.id AS "endpointId",
-          coalesce(url, body::json #>> '{target,url}') AS url, name AS "eventId", body::json ->> 'type' AS type, attempts,
-          job.problem, created_ms AS "createdMs"
-        FROM job LEFT JOIN webhook_endpoint ON webhook_endpoint.id = job.line
-        WHERE queue = 'webhook' AND is_dead AND job.account_id = @accountId AND job.number < @before
-        ORDER BY job.number DESC LIMIT @limit`,
-        { accountId, before: beforeNumber ?? Number.MAX_SAFE_INTEGER, limit },
-      ),
-    async replayDeliveries({ accountId, eventId, endpointId, nowMs }) {
-      const which = { accountId, eventId, endpointId };
-      const selected = `queue = 'webhook' AND is_dead AND account_id = @accountId
-        AND (@eventId::text IS NULL OR name = @eventId) AND (@endpointId::text IS NULL OR line = @endpointId)`;
-      const isDisabled = "line IN (SELECT id FROM webhook_endpoint WHERE NOT enabled)";
-      const found = await tx.get<{ disabled: number }>(
-        `SELECT count(*) AS disabled FROM job WHERE ${selected} AND ${isDisabled}`,
-        which,
-      );
-      const replayed = await tx.run(
-        `UPDATE job SET is_dead = false, attempts = 0, due_ms = 0, created_ms = @nowMs
-        WHERE ${selected} AND NOT ${isDisabled}`,
-        { ...which, nowMs },
-      );
-      return { replayed, disabled: found?.disabled ?? 0 };
-    },
   };
 }
 

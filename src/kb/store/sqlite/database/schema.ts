@@ -5,7 +5,7 @@ import type { Schema } from "../../../../lib/upgrade.ts";
  * tables, so that the others are read without them.
  */
 export const SCHEMA: Schema = {
-  baseline: 35,
+  baseline: 36,
   scripts: [
     `
   CREATE TABLE account (
@@ -369,7 +369,7 @@ export const SCHEMA: Schema = {
     url TEXT NOT NULL,
     description TEXT NOT NULL,
     events TEXT NOT NULL CHECK (json_valid(events)),
-    secrets TEXT NOT NULL CHECK (json_valid(secrets)),
+    secret TEXT NOT NULL,
     enabled INTEGER NOT NULL CHECK (enabled IN (0, 1)),
     created_at TEXT NOT NULL,
     updated_at TEXT NOT NULL,

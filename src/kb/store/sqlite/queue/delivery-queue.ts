@@ -17,7 +17,7 @@ export interface DeliveryQueue {
   /** Queues an event for every enabled endpoint of the account that subscribes to the type. `change` is its entry of the feed. */
   publish(type: EventType, resource: Omit<Resource, "content">, change: NewChange): void;
   add(delivery: NewDelivery): void;
-  /** Removes the oldest dead letters of an account above the maximum. */
+  /** Removes the oldest given up deliveries of an account above the maximum. */
   trimDead(accountId: string): void;
 }
 

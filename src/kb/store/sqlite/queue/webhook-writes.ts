@@ -1,5 +1,4 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
-import { refuseOtherSecrets } from "../../rows/webhooks.ts";
 import type { Inside } from "../../methods.ts";
 import { stateOf } from "../../webhooks.ts";
 import type { Endpoint, EndpointKey, NewEndpoint, WebhookRecords } from "../../webhooks.ts";
@@ -22,10 +21,10 @@ export function prepareWebhookWrites(db: Connection, queue: QueueWrites): Webhoo
 function prepareEndpointWrites(db: Connection) {
   const reads = prepareWebhookReads(db);
   const insert = db.prepare(`
-    INSERT INTO webhook_endpoint (id, account_id, url, description, events, secrets, enabled, created_at, updated_at)
-    VALUES (@id, @accountId, @url, @description, @events, @secrets, @enabled, @nowIso, @nowIso)`);
+    INSERT INTO webhook_endpoint (id, account_id, url, description, events, secret, enabled, created_at, updated_at)
+    VALUES (@id, @accountId, @url, @description, @events, @secret, @enabled, @nowIso, @nowIso)`);
   const update = db.prepare(`
-    UPDATE webhook_endpoint SET url = @url, description = @description, events = @events, secrets = @secrets,
+    UPDATE webhook_endpoint SET url = @url, description = @description, events = @events, secret = @secret,
       enabled = @enabled, updated_at = @nowIso
     WHERE id = @id AND account_id = @accountId`);
   const removeDeliveries = db.prepare(
@@ -34,9 +33,9 @@ function prepareEndpointWrites(db: Connection) {
   const remove = db.prepare("DELETE FROM webhook_endpoint WHERE id = ? AND account_id = ?");
 
   const rowOf = (endpoint: Omit<NewEndpoint, "nowIso">, nowIso: string): object => {
-    const { id, accountId, url, description } = endpoint;
-    const lists = { events: JSON.stringify(endpoint.events), secrets: JSON.stringify(endpoint.secrets) };
-    return { id, accountId, url, description, nowIso, ...lists, enabled: endpoint.enabled ? 1 : 0 };
+    const { id, accountId, url, description, secret } = endpoint;
+    const events = JSON.stringify(endpoint.events);
+    return { id, accountId, url, description, nowIso, events, secret, enabled: endpoint.enabled ? 1 : 0 };
   };
   const existing = (at: EndpointKey): Endpoint => {
     const found = reads.endpoint(at);
@@ -55,10 +54,9 @@ function prepareEndpointWrites(db: Connection) {
       insert.run(rowOf(endpoint, endpoint.nowIso));
       return existing(endpoint);
     },
-    changeEndpoint: ({ nowIso, expectedSecrets, ...change }) => {
+    changeEndpoint: ({ nowIso, ...change }) => {
       const before = reads.endpoint(change);
       if (before === undefined) return undefined;
-      refuseOtherSecrets(before, expectedSecrets);
       update.run(rowOf({ ...before, ...change }, nowIso));
       return existing(change);
     },
@@ -84,14 +82,6 @@ function prepareDeliveryWrites(db: Connection, queue: QueueWrites) {
   const noteProblem = db.prepare(
     "UPDATE webhook_endpoint SET problem = @problem, enabled = CASE @disable WHEN 1 THEN 0 ELSE enabled END WHERE id = @endpoint",
   );
-  const selected = `queue = 'webhook' AND is_dead = 1 AND account_id = @accountId AND (@eventId IS NULL OR name = @eventId)
-      AND (@endpointId IS NULL OR line = @endpointId)`;
-  const isDisabled = "line IN (SELECT id FROM webhook_endpoint WHERE enabled = 0)";
-  const countDisabled = db
-    .prepare<[object], number>(`SELECT count(*) FROM job WHERE ${selected} AND ${isDisabled}`)
-    .pluck();
-  const replay = db.prepare(`
-    UPDATE job SET is_dead = 0, attempts = 0, due_ms = 0, created_ms = @nowMs WHERE ${selected} AND NOT ${isDisabled}`);
 
   return {
     addDelivery: (delivery) => deliveries.add(delivery),
@@ -120,11 +110,6 @@ function prepareDeliveryWrites(db: Connection, queue: QueueWrites) {
         noteProblem.run({ problem, disable: Number(outcome.disable), endpoint });
         deliveries.trimDead(accountId);
       }
-    },
-    replayDeliveries: ({ accountId, eventId, endpointId, nowMs }) => {
-      const which = { accountId, eventId: eventId ?? null, endpointId: endpointId ?? null };
-      const disabled = countDisabled.get(which) ?? 0;
-      return { replayed: replay.run({ ...which, nowMs }).changes, disabled };
     },
   } satisfies Partial<WebhookWrites>;
 }

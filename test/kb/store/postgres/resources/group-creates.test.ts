@@ -245,7 +245,7 @@ describe.skipIf(isSkipped())("creates that share a transaction", () => {
         url: "https://example.org",
         description: "",
         events: [],
-        secrets: [],
+        secret: "whsec_x",
         enabled: true,
         nowIso: NOW,
       },

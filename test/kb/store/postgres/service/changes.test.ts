@@ -81,25 +81,6 @@ describe.skipIf(isSkipped())("two processes that change the same", () => {
     await send(0, "DELETE", "/v1/agents/default");
   });
 
-  it("two processes keep both new secrets of an endpoint", async () => {
-    const { json } = await send(0, "POST", "/v1/webhooks", { body: { url: "http://127.0.0.1:9/" } });
-    const path = `/v1/webhooks/${json.data._id}/rotate`;
-    const { id: accountId } = await services.store(0).records.ensureAccount("local");
-    for (let round = 1; round <= ROUNDS; round += 1) {
-      const answers = await Promise.all(
-        [0, 1].map((at) => send(at, "POST", path, { body: { overlapHours: 1 } })),
-      );
-      const made = answers.map((answer) => answer.json.data.secret as string);
-      const endpoint = await services.store(1).records.endpoint({ accountId, id: json.data._id });
-      expect(
-        endpoint?.secrets
-          .slice(0, 2)
-          .map(({ secret }) => secret)
-          .toSorted(),
-      ).toEqual(made.toSorted());
-    }
-  });
-
   it("two processes answer the questions of a thread one after another, each with the one before", async () => {
     let running = 0;
     let most = 0;

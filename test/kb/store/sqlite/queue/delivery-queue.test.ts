@@ -34,7 +34,7 @@ const hasFiller = (name: string): boolean =>
 it("bounds the waiting messages to an account's own addresses without affecting other accounts", () => {
   fill("'full ' || at || '.example'");
   const queue = prepareDeliveryQueue(db);
-  const target = { url: "http://a.example/", secrets: [], headers: {} };
+  const target = { url: "http://a.example/", headers: {} };
   for (const accountId of ["full", "other"]) {
     const eventId = `msg_of_${accountId}`;
     queue.add({ accountId, eventId, type: "chat.completion", body: "{}", to: { target }, nowMs: 1 });
@@ -51,7 +51,7 @@ it("bounds the waiting messages to an account's own addresses without affecting 
 
 it("bounds the waiting messages of an endpoint, and evicts the oldest dead letter for the one that does not fit", () => {
   const endpoint = db.prepare(`
-    INSERT INTO webhook_endpoint (id, account_id, url, description, events, secrets, enabled, created_at, updated_at)
+    INSERT INTO webhook_endpoint (id, account_id, url, description, events, secret, enabled, created_at, updated_at)
     VALUES (?, 'full', 'http://a.example/', '', '[]', '[]', 1, '${NOW}', '${NOW}')`);
   for (const id of ["one", "two"]) endpoint.run(id);
   fill("'one'");
