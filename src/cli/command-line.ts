@@ -27,7 +27,6 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<AddC
   Folders: {
     add: async () => (await import("./commands/add.ts")).addAdd,
     remove: async () => (await import("./commands/remove.ts")).addRemove,
-    list: async () => (await import("./commands/list.ts")).addList,
   },
   Search: {
     search: async () => (await import("./commands/search.ts")).addSearch,
@@ -38,7 +37,6 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<AddC
   },
   Inspect: {
     status: async () => (await import("./commands/status.ts")).addStatus,
-    ls: async () => (await import("./commands/ls.ts")).addLs,
     why: async () => (await import("./commands/why.ts")).addWhy,
     log: async () => (await import("./commands/activity.ts")).addLog,
     wait: async () => (await import("./commands/wait.ts")).addWait,
@@ -48,7 +46,6 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<AddC
   Control: {
     pause: async () => (await import("./commands/pause.ts")).addPause,
     resume: async () => (await import("./commands/pause.ts")).addResume,
-    rescan: async () => (await import("./commands/rescan.ts")).addRescan,
     retry: async () => (await import("./commands/retry.ts")).addRetry,
     approve: async () => (await import("./commands/approve.ts")).addApprove,
     undelete: async () => (await import("./commands/undelete.ts")).addUndelete,

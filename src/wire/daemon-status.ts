@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Tier } from "./primitives.ts";
 import { record, list } from "./records.ts";
 
 /** Limits of the configuration on what is sent. */
@@ -63,6 +64,7 @@ export type MountTrouble = z.infer<typeof MountTrouble>;
 /** Status of one source. Counts are of files. */
 const SourceStatus = record({
   path: z.string(),
+  tier: Tier,
   ownerId: z.string(),
   /** Null until the service has reported it. */
   collectionId: z.string().nullable(),

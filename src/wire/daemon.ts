@@ -218,7 +218,6 @@ export const DAEMON_API = {
   },
   pause: { method: "POST", request: OfFolder, answer: Folders },
   resume: { method: "POST", request: OfFolder, answer: Folders },
-  rescan: { method: "POST", request: OfFolder, answer: Folders },
   /** Reads the configuration again. What applied takes effect with a new daemon, which answers the next requests. */
   reload: { method: "POST", request: z.strictObject({}), answer: Reloaded, restarts: true },
   /** The files that a folder would add that is not synced yet. */
@@ -233,6 +232,7 @@ export const DAEMON_API = {
   add: { method: "POST", request: NewFolder, answer: FolderAdded, restarts: true },
   /** Removes a folder from the configuration and reads that again. */
   remove: { method: "POST", request: RemoveFolder, answer: FolderRemoved, restarts: true },
+  /** Tries failed and waiting files again, and compares the rest with the disk. */
   retry: { method: "POST", request: OfPath, answer: record({ sources: list(Retried) }) },
   approve: {
     method: "POST",

@@ -200,7 +200,7 @@ describe("sync", () => {
     const first = await sync();
     expect(first).toMatchObject({ code: 0, stderr: "" });
     expect(first.stdout).toMatch(
-      /^in agreement: 1 file, .*\n {2}2 skipped \(`kbsync ls --skipped --state-dir \S+` lists them\)\n$/,
+      /^in agreement: 1 file, .*\n {2}2 skipped \(`kbsync status --skipped --state-dir \S+` lists them\)\n$/,
     );
     const again = await sync("--json");
     expect(again.code).toBe(0);
@@ -208,11 +208,11 @@ describe("sync", () => {
       { source: docs, path: "__init__.py", reason: "the file is empty" },
       { source: docs, path: "photos.zip", reason: ".zip is an archive: no text is taken from it" },
     ];
-    const listed = await kbsync(["ls", "--skipped", "--state-dir", state]);
+    const listed = await kbsync(["status", "--skipped", "--state-dir", state]);
     expect(listed.stdout).toMatch(
       /^skipped {2}__init__\.py: the file is empty\nskipped {2}photos\.zip: .+\n$/,
     );
-    expect((await kbsync(["ls", "--failed", "--state-dir", state])).stdout).toBe("no files failed\n");
+    expect((await kbsync(["status", "--failed", "--state-dir", state])).stdout).toBe("no files failed\n");
     // The printed path works from any folder.
     const why = await kbsync(["why", "photos.zip", "--state-dir", state]);
     expect(why.stdout).toContain(".zip is an archive");

@@ -19,7 +19,7 @@ const config = join(temporary.path, "kbsync.config.json");
 const folder = (name: string): string => join(temporary.path, name);
 const run = async (...args: string[]): Promise<Ended> => kbsync([...args, "--config", config]);
 const folders = async (): Promise<unknown> => {
-  const { sources, removed } = JSON.parse((await run("list", "--json")).stdout) as Record<string, unknown>;
+  const { sources, removed } = JSON.parse((await run("status", "--json")).stdout) as Record<string, unknown>;
   return { sources, removed };
 };
 const agreed = (name: string, tier = "fastest") => ({ path: folder(name), tier, files: 1, inAgreement: 1 });
@@ -74,7 +74,7 @@ describe("folders of the configuration", () => {
       expect(await folders()).toMatchObject({ removed: [{ path: folder("two"), resources: 1 }] });
       expect(await run("remove", folder("two"), "--yes")).toMatchObject({ code: 0 });
       await until("the delete", async () => {
-        const { stdout } = await run("list", "--json");
+        const { stdout } = await run("status", "--json");
         return (JSON.parse(stdout) as { removed: unknown[] }).removed.length === 0;
       });
       expect(existsSync(join(folder("two"), "two.md"))).toBe(true);

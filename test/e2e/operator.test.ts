@@ -114,7 +114,7 @@ describe("a daemon that runs", () => {
     await ask("wait");
     await stop(first, "SIGKILL");
     expect(existsSync(join(state, "control.sock"))).toBe(true);
-    expect((await ask("rescan")).stderr).toContain("no daemon runs on the state folder");
+    expect((await ask("wait")).stderr).toContain("no daemon runs on the state folder");
     const { child } = await up();
     expect(json(await ask("status", "--json"))).toMatchObject({ daemon: { pid: child.pid } });
   });
@@ -276,16 +276,15 @@ describe("approve", () => {
   });
 });
 
-describe("retry, rescan and why", () => {
-  it("retry, rescan and why answer with a daemon and without", async () => {
+describe("retry and why", () => {
+  it("retry and why answer with a daemon and without", async () => {
     write("a.md", "# A\n");
     write("bad.pdf", "%PDF-1.4 broken");
     const service = await up();
     await ask("wait");
-    expect((await ask("rescan")).stdout).toBe(`scanning ${docs}\n`);
-    expect((await ask("retry")).stdout).toBe("1 file is tried again now\n");
+    expect((await ask("retry")).stdout).toBe("1 file is tried again now, and the folder is scanned\n");
     expect((await ask("retry", join(docs, "a.md"))).stdout).toBe(
-      "nothing to retry: no file failed, and none waits\n",
+      "no file failed, and none waits; the folder is scanned now\n",
     );
     const path = join(docs, "bad.pdf");
     await ask("wait", path);
@@ -306,7 +305,6 @@ describe("retry, rescan and why", () => {
       daemon: null,
     });
     expect((await ask("retry", path)).stdout).toBe("1 file will be tried again by the next sync\n");
-    expect(await ask("rescan")).toMatchObject({ code: 2 });
     const outside = await ask("why", "/elsewhere/a.md");
     expect(outside).toMatchObject({ code: 2, stdout: "" });
     expect(outside.stderr).toContain("/elsewhere/a.md is outside all sources");

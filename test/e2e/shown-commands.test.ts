@@ -42,7 +42,6 @@ const NOT_RUN: readonly (readonly [lines: RegExp, reason: string])[] = [
 
 /** With a daemon that runs on ~/docs and ~/notes. */
 const LIVE: readonly Step[] = [
-  { line: "kbsync list" },
   { line: "kbsync status" },
   { line: "kbsync status --watch", until: /in agreement/ },
   { line: "kbsync log -n 50" },
@@ -61,8 +60,8 @@ const LIVE: readonly Step[] = [
   },
   { line: "kbsync search the tides --fresh --wait 20" },
   { line: 'sudo kbsync search "your question" --config /etc/kbsync/kbsync.config.json' },
-  { line: "kbsync ls --failed" },
-  { line: "kbsync ls --skipped ~/docs" },
+  { line: "kbsync status --skipped" },
+  { line: "kbsync status --skipped ~/docs" },
   { line: "kbsync changes --follow --json", until: /\{.*\}/ },
   { line: "kbsync ask when may I open the dome" },
   { line: 'kbsync ask "may I open the dome in the rain"' },
@@ -73,7 +72,6 @@ const LIVE: readonly Step[] = [
   { line: "kbsync pause" },
   { line: "kbsync resume" },
   { line: "kbsync pause ~/docs" },
-  { line: "kbsync rescan ~/docs", before: "kbsync resume" },
   { line: "kbsync retry" },
   { line: "kbsync retry ~/docs/scan.pdf" },
   { line: "kbsync approve ~/docs" },

@@ -90,7 +90,7 @@ export function answerStop(
   };
 }
 
-/** Troubled files that are named one by one under each heading; `kbsync ls` lists the rest. */
+/** Troubled files that are named one by one under each heading; `kbsync status --${heading}` lists the rest. */
 export const FILES_SHOWN = 20;
 
 /** `2 failed; in agreement: 20,000 files, 20,000 changes in 9 s`, followed by the files that are not in agreement. */
@@ -184,7 +184,7 @@ export function removedLine({
 
 /** `  3 skipped` and how to list them; empty if there are none. */
 function skippedLine(count: number): string {
-  return count === 0 ? "" : `  ${thousands(count)} skipped (\`kbsync ls --skipped\` lists them)\n`;
+  return count === 0 ? "" : `  ${thousands(count)} skipped (\`kbsync status --skipped\` lists them)\n`;
 }
 
 /** The files that are not in agreement, by state, up to `limit` each, with the reasons. */
@@ -205,7 +205,7 @@ function section(heading: string, files: readonly TroubledFile[], limit: number)
     .slice(0, limit)
     .map(({ path, message }) => `  ${unbroken(visibleLine(path))}: ${visibleLine(message)}\n`);
   const rest = files.length - lines.length;
-  const more = rest === 0 ? "" : `  and ${thousands(rest)} more (\`kbsync ls\` lists all)\n`;
+  const more = rest === 0 ? "" : `  and ${thousands(rest)} more (\`kbsync status --${heading}\` lists all)\n`;
   return `${heading}\n${lines.join("")}${more}`;
 }
 

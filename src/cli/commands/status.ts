@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { FILES_MAX } from "../../wire/daemon.ts";
+import type { Tier } from "../../wire/primitives.ts";
 import type { LiveStatus, PaceState, RemovedStatus, SourceStatus } from "../../wire/daemon-status.ts";
 import { codeOf } from "../../lib/failure.ts";
 import type { SkippedFile, TroubledFile } from "../../wire/daemon-files.ts";
@@ -23,6 +24,7 @@ import {
   unreadableLine,
 } from "./follow.ts";
 import type { CommonOptions } from "../output/options.ts";
+import { LISTED_STATES, listedText, listFiles, type ListedFile, type ListedState } from "./listed-files.ts";
 import { prose } from "../terminal/prose.ts";
 import { canRedraw } from "../output/terminal.ts";
 import { openScreen } from "../terminal/screen.ts";
@@ -30,7 +32,7 @@ import { type ForeignFolder, foreignFolders, foreignWords } from "../state/folde
 import { readSpending, type Spending, spendingWords } from "../state/spending.ts";
 import { type StateFolder, stateFolder } from "../state/state-folder.ts";
 
-interface StatusOptions extends CommonOptions {
+interface StatusOptions extends CommonOptions, Partial<Record<ListedState, boolean>> {
   readonly watch?: boolean;
   readonly json?: boolean;
 }
@@ -51,6 +53,8 @@ interface Status {
   /** The cost of models of other services; null without a budget. */
   readonly models: Spending | null;
   readonly sources: readonly SourceStatus[];
+  /** Folders of the configuration that no pass has seen yet. */
+  readonly unsynced: readonly { readonly path: string; readonly tier: Tier; readonly ownerId: string }[];
   /** Folders whose main language the packaged model does not know. */
   readonly foreign: readonly ForeignFolder[];
   readonly removed: readonly RemovedStatus[];
@@ -58,24 +62,76 @@ interface Status {
   readonly skipped: readonly SkippedFile[];
 }
 
-/** `kbsync status`: how far folder and knowledge base agree, by the running daemon, or else by the ledger. */
+/**
+ * `kbsync status [PATH]`: how far folders and knowledge base agree, by the running daemon, or else by the ledger. With a path or a
+ * state, it lists the files that are not searchable as they are on disk instead, each with its reason.
+ */
 export function addStatus(program: Command, context: Context): void {
   program
     .command("status")
-    .description("show whether the knowledge base is up to date; works without a daemon too")
+    .description(
+      "show whether the knowledge base is up to date; with a path or a state, list the files that are not, each with the reason",
+    )
+    .argument("[path]", "a file, or a folder with all below it")
     .option("-w, --watch", "keep running, and refresh every second")
+    .option("--failed", "list files that could not be read, or that the service refused")
+    .option("--waiting", "list files that will be tried again")
+    .option("--held", "list deletes that wait for kbsync approve")
+    .option("--skipped", "list files that are left out, with the rule")
     .option("--json", "print the status as JSON (with --watch: one line each time)")
-    .action(async (options: StatusOptions) => status(context, options));
+    .action(async (path: string | undefined, options: StatusOptions) => status(context, path, options));
 }
 
-async function status(context: Context, options: StatusOptions): Promise<void> {
+async function status(context: Context, path: string | undefined, options: StatusOptions): Promise<void> {
   const operator = openOperator(context, options);
+  const chosen = LISTED_STATES.filter((state) => options[state] === true);
+  if (path === undefined && chosen.length === 0) {
+    await show(context, options, await statusReader(context, operator), statusText);
+    return;
+  }
+  const states = chosen.length === 0 ? LISTED_STATES : chosen;
+  const read = async (): Promise<FileList> => ({ files: await listFiles(operator, path, states) });
+  const { files } = await show(context, options, read, (now) => listedText(now.files, states));
+  if (files.length >= FILES_MAX)
+    context.stderr.write(`kbsync: at most ${thousands(FILES_MAX)} of each kind are listed; name a folder\n`);
+}
+
+/** The output of `kbsync status PATH --json`. */
+interface FileList {
+  readonly files: readonly ListedFile[];
+}
+
+/** Prints what `read` returns, once or repeatedly. Returns the first answer. */
+async function show<T>(
+  context: Context,
+  options: StatusOptions,
+  read: () => Promise<T>,
+  text: (now: T) => string,
+): Promise<T> {
+  const print = (now: T): string =>
+    options.json === true ? `${JSON.stringify(now, undefined, options.watch === true ? 0 : 2)}\n` : text(now);
+  const first = await read();
+  if (options.watch === true)
+    await watch(
+      context,
+      first,
+      read,
+      print,
+      options.json !== true && canRedraw(context.env, context.stdout.isTTY),
+    );
+  else context.stdout.write(print(first));
+  return first;
+}
+
+async function statusReader(context: Context, operator: Operator): Promise<() => Promise<Status>> {
   const { config } = operator;
   const state = stateFolder(config.stateDir);
   const foreign = await foreignFolders(state.path, config);
-  const read = async (): Promise<Status> => {
-    const { daemon, sources } = await askLive(operator);
+  return async () => {
+    const { daemon, sources: live } = await askLive(operator);
     const ledger = readStatus(state.path, FILES_MAX);
+    const sources = live ?? ledger?.sources ?? [];
+    const synced = new Set(sources.map(({ path }) => path));
     return {
       stateDir: state.path,
       daemon,
@@ -83,27 +139,16 @@ async function status(context: Context, options: StatusOptions): Promise<void> {
       models: await readSpending(config, state, Date.now(), async (day) =>
         "embedded" in config.service ? spentInDatabase(config.service, context.env, day) : undefined,
       ),
-      sources: sources ?? ledger?.sources ?? [],
+      sources,
+      unsynced: config.sources
+        .filter(({ absolutePath }) => !synced.has(absolutePath))
+        .map(({ absolutePath: path, collection: tier, ownerId }) => ({ path, tier, ownerId })),
       foreign,
       removed: ledger?.removed ?? [],
       failures: ledger?.troubled ?? [],
       skipped: ledger?.skipped ?? [],
     };
   };
-  const show = (now: Status): string =>
-    options.json === true
-      ? `${JSON.stringify(now, undefined, options.watch === true ? 0 : 2)}\n`
-      : statusText(now);
-  const first = await read();
-  if (options.watch === true)
-    await watch(
-      context,
-      first,
-      read,
-      show,
-      options.json !== true && canRedraw(context.env, context.stdout.isTTY),
-    );
-  else context.stdout.write(show(first));
 }
 
 /**
@@ -169,20 +214,22 @@ export function statusText({
   service,
   models,
   sources,
+  unsynced,
   foreign,
   removed,
   failures,
 }: Status): string {
   const lines = [daemonText(daemon), serviceText(service, daemon)];
   if (models !== null) lines.push(`models   ${spendingWords(models)}`);
-  if (sources.length + removed.length === 0) lines.push(nothingSynced(stateDir).message);
+  if (sources.length + unsynced.length + removed.length === 0) lines.push(nothingSynced(stateDir).message);
   for (const source of sources) {
     const counts = [...badNews(source), agreementWords(source)];
     if (source.waiting > 0) counts.push(`${thousands(source.waiting)} waiting`);
     if (source.skipped > 0) counts.push(`${thousands(source.skipped)} skipped`);
     if (source.readInPart > 0) counts.push(`${thousands(source.readInPart)} read in part`);
     lines.push(`source   ${source.path}`, `         ${counts.join(", ")}`);
-    lines.push(`         owner ${source.ownerId}, collection ${source.collectionId ?? "not known yet"}`);
+    const collection = source.collectionId ?? "not known yet";
+    lines.push(`         ${source.tier}, owner ${source.ownerId}, collection ${collection}`);
     const hold = holdLine(source);
     if (hold !== undefined) lines.push(`         ${hold}`);
     if (source.approvalToken !== null) lines.push(`         ${tokenLine(source.approvalToken)}`);
@@ -194,6 +241,8 @@ export function statusText({
     const language = foreign.find(({ path }) => path === source.path);
     if (language !== undefined) lines.push(`         ${foreignWords(language)}; see \`kbsync doctor\``);
   }
+  for (const { path, tier, ownerId } of unsynced)
+    lines.push(`source   ${path}`, `         not synced yet; ${tier}, owner ${ownerId}`);
   for (const source of removed) {
     lines.push(`source   ${source.path}`, `         ${removedLine(source)}`);
   }

@@ -81,7 +81,7 @@ function waitWords({ end, reasons, troubled, service }: WaitAnswer): string {
     ({ source, path, message }) => `${visibleLine(path === "" ? source : path)}: ${visibleLine(message)}\n`,
   );
   const more = troubled - reasons.length;
-  return `${lines.join("")}${more > 0 ? `and ${thousands(more)} more (\`kbsync ls\` lists them)\n` : ""}`;
+  return `${lines.join("")}${more > 0 ? `and ${thousands(more)} more (\`kbsync status --failed --waiting\` lists them)\n` : ""}`;
 }
 
 function seconds(text: string): number {

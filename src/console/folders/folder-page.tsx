@@ -193,7 +193,7 @@ function Commands({
             () => askDaemon("pause", folder),
             "Nothing is sent from this folder until you resume it.",
           )}
-      {command("Rescan", () => askDaemon("rescan", folder), "Every file is compared again.")}
+      {command("Check again", () => askDaemon("retry", { path }), "Every file is compared again.")}
       {command("Verify", async () => setReport(await askDaemon("verify", { ...folder, repair: false })))}
       <button type="button" class="button small" disabled={isBusy} onClick={() => setIsRemoving(true)}>
         Remove…

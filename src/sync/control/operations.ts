@@ -92,7 +92,6 @@ export function operationsOf(daemon: Daemon, facts: DaemonFacts, program: Daemon
       const documents = daemon.documents(request.folder);
       return { ...(await program.remove(request)), documents };
     },
-    rescan: async ({ folder }) => ({ sources: daemon.rescan(folder) }),
     verify: async ({ folder, repair }, { signal }) =>
       daemon.audit({ folder, repair, byPerson: repair, signal }),
   };

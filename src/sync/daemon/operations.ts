@@ -8,15 +8,13 @@ import { openServiceEraser } from "../remote/erasure.ts";
 import { type Commands, openCommands, type WakeUps } from "../operator/commands.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { pathBelow } from "../../lib/path-below.ts";
-import { outsideSources, unknownSource } from "../disk/source-path.ts";
+import { outsideSources } from "../disk/source-path.ts";
 import type { SourceSync } from "../source/source.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 
 /** Operations of a running daemon, in addition to the commands on its ledger. */
 export interface Operations extends Commands {
-  /** Compares whole sources with the disk: the one of that folder, or all. Throws `source_unknown`. */
-  rescan(folder?: string): readonly string[];
   /** The daemon's current work on a file. Throws `outside_sources`. */
   about(path: string): FileActivity;
   /** Erases documents as the operator's `erase` does, once no work on them is in flight. Throws `erase_busy` too. */
@@ -55,13 +53,6 @@ export function openOperations(parts: Parts, sources: DaemonSources): Operations
     ...commands,
     troubled: (query) => listed(query, (named) => commands.troubled(named)),
     skipped: (query) => listed(query, (named) => commands.skipped(named)),
-    rescan: (folder) => {
-      const all = sources.all();
-      const found = all.filter((each) => folder === undefined || rootOf(each) === folder);
-      if (folder !== undefined && found.length === 0) throw unknownSource(folder, all.map(rootOf));
-      for (const each of found) each.hint(undefined);
-      return found.map(rootOf);
-    },
     about: (path) => {
       ledger.flush();
       const { source: found, below } = targetOf(sources.all(), path);

@@ -41,7 +41,7 @@ export interface Commands {
   pause(folder?: string): Promise<readonly string[]>;
   /** Resumes the sources, including changes made meanwhile. */
   resume(folder?: string): Promise<readonly string[]>;
-  /** Tries failed and parked files again. */
+  /** Tries failed and parked files again, and compares the rest with the disk. */
   retry(path?: string): Promise<readonly Retried[]>;
   /**
    * Approves the held deletes, and a replaced root. `token` identifies what the person saw; without it, everything that

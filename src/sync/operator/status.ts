@@ -110,6 +110,7 @@ export function sourceStatus(
   const waiting = Math.max(row.found - inAgreement - row.failed, row.parked + row.unsure);
   return {
     path: row.path,
+    tier: row.tier,
     ownerId: row.ownerId,
     collectionId: sources.collectionId(row.tier) ?? null,
     files: inAgreement + waiting + row.failed,

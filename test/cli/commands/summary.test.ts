@@ -8,6 +8,7 @@ import type { TroubledFile } from "../../../src/wire/daemon-files.ts";
 
 const source = (more: Partial<SourceStatus>): SourceStatus => ({
   path: "/docs",
+  tier: "fastest",
   ownerId: "owner",
   collectionId: null,
   files: 2,
@@ -54,7 +55,7 @@ describe("skipped files", () => {
   it("skipped files have a line of their own in the summary of a pass", () => {
     expect(summary(source({}))).toBe("in agreement: 2 files, nothing to send\n");
     expect(summary(source({ skipped: 1200 }), source({ skipped: 3 }))).toBe(
-      "in agreement: 4 files, nothing to send\n  1,203 skipped (`kbsync ls --skipped` lists them)\n",
+      "in agreement: 4 files, nothing to send\n  1,203 skipped (`kbsync status --skipped` lists them)\n",
     );
   });
 
@@ -66,6 +67,7 @@ describe("skipped files", () => {
       service: { address: "http://127.0.0.1:1", running: true },
       models: null,
       sources: [source({ skipped: 1 })],
+      unsynced: [],
       foreign: [],
       removed: [],
       failures: [],
@@ -177,7 +179,7 @@ it("names troubled files under what is the matter with them, each group up to a 
     file("f", "doomed", "to be deleted"),
   ];
   expect(troubleLines(files, 2)).toBe(
-    "failed\n  b: too large\nwaiting\n  c: busy\nheld\n  a: emptied\n  d: emptied\n  and 2 more (`kbsync ls` lists all)\n",
+    "failed\n  b: too large\nwaiting\n  c: busy\nheld\n  a: emptied\n  d: emptied\n  and 2 more (`kbsync status --held` lists all)\n",
   );
   expect(troubleLines([], 2)).toBe("");
 });
@@ -190,6 +192,7 @@ it("the status counts no file of a halted source as in agreement", () => {
     service: { address: "http://127.0.0.1:1", running: true },
     models: null,
     sources: [source({ files: 4000, inAgreement: 4000, halted: true, holdReason: lost })],
+    unsynced: [],
     foreign: [],
     removed: [],
     failures: [],
@@ -207,6 +210,7 @@ it("the status says of a folder in a language that the packaged model does not k
     service: { address: "http://127.0.0.1:1", running: true },
     models: null,
     sources: [source({}), source({ path: "/notizen" })],
+    unsynced: [],
     foreign: [{ path: "/notizen", language: "German" }],
     removed: [],
     failures: [],
@@ -226,6 +230,7 @@ it("the status says of a service that was not asked that it was not", () => {
     service: { address: "https://db.example.com", running: null },
     models: null,
     sources: [],
+    unsynced: [],
     foreign: [],
     removed: [],
     failures: [],

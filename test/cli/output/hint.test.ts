@@ -17,7 +17,7 @@ describe("a command in a hint", () => {
       "`echo x >> .kbsyncignore && kbsync erase 'a b'`",
       "`echo x >> .kbsyncignore && kbsync erase 'a b' --state-dir /home/me/state`",
     ],
-    ["keeps the options that it has", "`kbsync ls --state-dir /x`", "`kbsync ls --state-dir /x`"],
+    ["keeps the options that it has", "`kbsync wait --state-dir /x`", "`kbsync wait --state-dir /x`"],
     ["stays a request for help", "`kbsync eval --help`", "`kbsync eval --help`"],
     ["is left alone without backticks", "kbsync up and kbsync run", "kbsync up and kbsync run"],
     ["is left alone between two others", "`a` and kbsync up, `b`", "`a` and kbsync up, `b`"],

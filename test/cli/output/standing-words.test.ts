@@ -6,6 +6,7 @@ type Source = DaemonStatus["sources"][number];
 
 const source = (change: Partial<Source> = {}): Source => ({
   path: "/srv/handbook",
+  tier: "fastest",
   ownerId: "handbook",
   collectionId: null,
   files: 0,

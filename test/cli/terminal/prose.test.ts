@@ -16,10 +16,14 @@ it.each([
   ["keeps an indentation", "  it is read again later", "  it is read again\n  later"],
   [
     "never breaks a command",
-    "run `kbsync ls --failed -c a.json` first",
-    "run\n`kbsync ls --failed -c a.json`\nfirst",
+    "run `kbsync status --failed -c a.json` first",
+    "run\n`kbsync status --failed -c a.json`\nfirst",
   ],
-  ["leaves a line that is a command", "  kbsync ls --failed -c a.json", "  kbsync ls --failed -c a.json"],
+  [
+    "leaves a line that is a command",
+    "  kbsync status --failed -c a.json",
+    "  kbsync status --failed -c a.json",
+  ],
   ["never breaks a word", "see /a/very/long/path/of/a/file", "see\n/a/very/long/path/of/a/file"],
   ["loses no lone backtick", "a ` b c d e f g h i j k", "a ` b c d e f g h i\nj k"],
   ["keeps the gap before a word", "a  b c d e f g h i j  k l m", "a  b c d e f g h i j\n   k l m"],

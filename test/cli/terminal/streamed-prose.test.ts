@@ -25,13 +25,13 @@ it.each([
   ],
   [
     "never breaks code between backticks",
-    "Then run `kbsync ls --failed` once more.",
-    "Then run\n`kbsync ls --failed`\nonce more.",
+    "Then run `kbsync status --failed` once more.",
+    "Then run\n`kbsync status --failed`\nonce more.",
   ],
   [
     "never breaks a command without backticks",
-    "You might now run kbsync ls --failed -c a.json",
-    "You might now run\nkbsync ls --failed -c a.json",
+    "You might now run kbsync status --failed -c a.json",
+    "You might now run\nkbsync status --failed -c a.json",
   ],
   [
     "leaves a block of code",

@@ -4,6 +4,7 @@ import type { LiveStatus, SourceStatus } from "../../../src/wire/daemon-status.t
 
 const SOURCE: SourceStatus = {
   path: "/home/ann/docs",
+  tier: "fastest",
   ownerId: "docs",
   collectionId: "c",
   files: 7,

@@ -22,7 +22,7 @@ it("a parked file is tried again when its folder is readable again, though its t
   const ended = daemon.run({ signal: stop.signal });
   await until(() => daemon.status().idle && daemon.status().sources[0]?.unreadable === 1);
   rmSync(join(world.root, "a/.kbsyncignore"));
-  daemon.rescan();
+  await daemon.retry();
   await until(
     () => world.service.live().length === 1,
     () => JSON.stringify(daemon.status().sources),

@@ -70,7 +70,6 @@ describe("a command", () => {
   const daemon = {
     pause: async (folder?: string) => await Promise.resolve(echo("pause")(folder)),
     resume: async (folder?: string) => await Promise.resolve(echo("resume")(folder)),
-    rescan: echo("rescan"),
     approve: echo("approve"),
     retry: async (path?: string) => await Promise.resolve(echo("retry")(path)),
     held: echo("held"),
@@ -85,7 +84,6 @@ describe("a command", () => {
   it.each<[DaemonOperation, RequestOf<DaemonOperation>, unknown]>([
     ["pause", { folder: "/d" }, { sources: ["pause", "/d"] }],
     ["resume", { folder: "/d" }, { sources: ["resume", "/d"] }],
-    ["rescan", { folder: "/d" }, { sources: ["rescan", "/d"] }],
     ["approve", { folder: "/d", token: "3-x" }, { approved: ["approve", "/d", "3-x"] }],
     ["retry", { path: "/d/a" }, { sources: ["retry", "/d/a"] }],
     ["held", { folder: "/d" }, { held: ["held", "/d"] }],

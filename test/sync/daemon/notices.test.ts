@@ -112,12 +112,12 @@ describe("the log of a running daemon", () => {
     writeAll();
     const daemon = await run();
     renameSync(world.root, `${world.root}-away`);
-    daemon.rescan();
+    await daemon.retry();
     await until(() => warned("source_halted").length > 0);
-    daemon.rescan();
+    await daemon.retry();
     await daemon.whenIdle();
     renameSync(`${world.root}-away`, world.root);
-    daemon.rescan();
+    await daemon.retry();
     await until(() => notices.length > 0);
     expect(warned("source_halted")).toMatchObject([
       { hint: expect.stringContaining("put it back") as string },

@@ -208,7 +208,7 @@ describe("pause", () => {
     const daemon = await run();
     await daemon.pause();
     unlinkSync(join(world.root, "a.txt"));
-    daemon.rescan();
+    await daemon.retry();
     await daemon.whenIdle();
     expect(titles()).toHaveLength(3);
     await daemon.resume();

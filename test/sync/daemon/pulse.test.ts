@@ -57,7 +57,7 @@ describe("the pulse of a daemon", () => {
     for (let turns = 0; turns < 10; turns += 1) await turn();
     expect(daemon.pulse()).toEqual(stuck);
     // Scans continue, and do not conceal that the queue has stopped.
-    daemon.rescan();
+    await daemon.retry();
     await until(() => daemon.pulse().scan.moves > stuck.scan.moves && !daemon.pulse().scan.atWork);
     expect(daemon.pulse().queue).toEqual(stuck.queue);
     answered.resolve();
@@ -79,7 +79,7 @@ describe("the pulse of a daemon", () => {
     const daemon = start();
     await until(() => daemon.status().idle);
     rmSync(world.root, { recursive: true });
-    daemon.rescan();
+    await daemon.retry();
     await until(() => daemon.status().sources[0]?.halted === true && !works(daemon));
   });
 

@@ -123,7 +123,8 @@ describe("a delete that the service will not do", () => {
     const stop = new AbortController();
     const ended = daemon.run({ signal: stop.signal });
     await until(() => daemon.status().sources[0]?.failed === 1 && daemon.status().idle);
-    daemon.rescan();
+    world.write("b.txt", "two again");
+    await until(() => world.service.live().some(({ content }) => content === "two again"));
     await until(() => daemon.status().idle);
     expect(world.service.count("delete")).toBe(1);
     world.service.fault = () => undefined;

@@ -40,7 +40,7 @@ const begin = async (): Promise<void> => {
 /** Scans the whole folder while the file is in flight, and waits for the end of the scan. */
 const look = async (): Promise<void> => {
   world.write("other.txt", "other");
-  daemon.rescan();
+  await daemon.retry();
   await until(() => world.service.live().some(({ title }) => title === "other.txt"));
 };
 

@@ -113,7 +113,7 @@ describe("one action at a time for a path", () => {
     const ended = daemon.run({ signal: stop.signal });
     await until(() => world.service.count("create") === 1);
     world.write("a.txt", "two!");
-    daemon.rescan();
+    await daemon.retry();
     world.write("a.txt", "three");
     gate.resolve();
     await until(() => world.service.live()[0]?.content === "three");
@@ -132,7 +132,7 @@ describe("one action at a time for a path", () => {
     const ended = daemon.run({ signal: stop.signal });
     await until(() => world.service.count("create") === 1);
     renameSync(join(world.root, "a.txt"), join(world.root, "b.txt"));
-    daemon.rescan();
+    await daemon.retry();
     await until(() => daemon.status().sources[0]?.files === 1);
     gate.resolve();
     await until(() => world.service.live()[0]?.title === "b.txt" && daemon.status().idle);

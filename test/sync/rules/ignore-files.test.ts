@@ -126,7 +126,7 @@ describe("an ignore file that cannot be read", () => {
     };
     await daemon.whenIdle();
     for (let look = 0; look < 2; look += 1) {
-      daemon.rescan();
+      await daemon.retry();
       await daemon.whenIdle();
     }
     const message = expect.stringMatching(effect) as string;
@@ -142,7 +142,7 @@ describe("an ignore file that cannot be read", () => {
     rmSync(join(world.root, file));
     await agreed(daemon, ["d/secret/a.md"]);
     put(file, LARGE);
-    daemon.rescan();
+    await daemon.retry();
     await until(() => warnings.length === 2);
   });
 });

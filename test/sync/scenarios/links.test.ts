@@ -212,7 +212,7 @@ describe("hard links", () => {
     const { "sub/b.txt": remaining } = ids();
     writeFileSync(at("a.txt"), "two, longer");
     // The write came through the other name, in another folder: a hint for this one alone.
-    followed.daemon.rescan();
+    await followed.daemon.retry();
     await agrees();
     expect(sent()).toEqual({ update: 2 });
     unlinkSync(at("a.txt"));

@@ -91,7 +91,7 @@ describe("names that are not UTF-8", () => {
     writeFileSync(bad, "bad");
     mkdirSync(folder);
     writeFileSync(Buffer.concat([folder, Buffer.from("/x.txt")]), "elsewhere");
-    daemon.rescan();
+    await daemon.retry();
     await until(() => daemon.troubled({ limit: 10 }).length === 2);
     expect(daemon.troubled({ limit: 10 })).toMatchObject([
       { path: "b\uFFFDd.txt", message: expect.stringContaining("not valid UTF-8") as string },
@@ -100,7 +100,7 @@ describe("names that are not UTF-8", () => {
     expect(sent()).toEqual({});
     renameSync(bad, at("good.txt"));
     renameSync(folder, at("folder"));
-    daemon.rescan();
+    await daemon.retry();
     await agrees();
     await until(() => daemon.troubled({ limit: 10 }).length === 0);
     expect(sent()).toEqual({ create: 2 });

@@ -152,7 +152,7 @@ describe("what gives no event, or hides", () => {
       linkSync(at("sub/a.txt"), join(outside, "other-name"));
       await until(() => daemon.status().idle);
       appendFileSync(join(outside, "other-name"), " and two");
-      daemon.rescan();
+      await daemon.retry();
       await agrees();
       expect(sent()).toEqual({ update: 1 });
     } finally {
@@ -169,7 +169,7 @@ describe("what gives no event, or hides", () => {
     followed = await openFollowed({ "a.txt": "one of a kind" });
     const { at, agrees, sent, daemon } = followed;
     expect(spawnSync("python3", [...mapped, at("a.txt")]).status).toBe(0);
-    daemon.rescan();
+    await daemon.retry();
     await agrees();
     expect(sent()).toEqual({ update: 1 });
   });
@@ -190,7 +190,7 @@ describe("what gives no event, or hides", () => {
     writeFileSync(at("future.txt"), "now");
     await agrees();
     expect(sent()).toEqual({ update: 1 });
-    daemon.rescan();
+    await daemon.retry();
     await until(() => daemon.status().idle);
     expect(sent()).toEqual({});
   });
@@ -205,7 +205,7 @@ describe("what gives no event, or hides", () => {
       sameTimes(at("a.txt"), at(".tmp/a"));
       renameSync(at(".tmp/a"), at("a.txt"));
       expect(lstatSync(at("a.txt")).ino).not.toBe(ino);
-      daemon.rescan();
+      await daemon.retry();
       await agrees();
     }
     expect(sent()).toEqual({ update: 1 });

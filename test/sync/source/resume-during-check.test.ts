@@ -39,7 +39,7 @@ it("leaves no backlog behind when a source resumes during a check made while pau
     held.until ??= daemon.resume();
     return realLstat(...args);
   });
-  daemon.rescan();
+  await daemon.retry();
   await until(() => held.until !== undefined);
   await held.until;
   clock.mockRestore();

@@ -72,9 +72,9 @@ describe.skipIf(!hasGit)("git (skipped where it is not installed)", () => {
     // All at once: between the two the folder holds hidden files alone, for less than the settle time or for more.
     for (const name of Object.keys(folderTexts(world.root))) rmSync(join(world.root, name));
     git("checkout", "-q", "--", ".");
-    daemon.rescan();
+    await daemon.retry();
     await agrees();
-    daemon.rescan();
+    await daemon.retry();
     await agrees();
     expect(sent()).toEqual({});
     expect(followed.ids()).toEqual(before);

@@ -53,7 +53,7 @@ it("2,000 files that are only touched send nothing", async () => {
   // A new file is checked after them: when it is there, so were they.
   writeFileSync(at("d/0/last.txt"), "last");
   await followed.agrees();
-  daemon.rescan();
+  await daemon.retry();
   await followed.agrees();
   expect(sent()).toEqual({ create: 1 });
 });

@@ -1,0 +1,67 @@
+import type { SkippedFile, TroubledFile } from "../../wire/daemon-files.ts";
+import { FILES_MAX } from "../../wire/daemon.ts";
+import { locatedPath, nothingSynced, type Operator } from "../state/ask.ts";
+import { visibleLine } from "../output/visible.ts";
+import { unbroken } from "../terminal/prose.ts";
+
+/** The listed states; those that need a person come first. */
+export const LISTED_STATES = ["held", "failed", "waiting", "skipped"] as const;
+export type ListedState = (typeof LISTED_STATES)[number];
+
+/** A file that is not searchable as it is on disk, with the reason or the rule. */
+export interface ListedFile {
+  readonly state: ListedState;
+  readonly source: string;
+  readonly path: string;
+  readonly reason: string;
+}
+
+/** Returns the files in these states at or below a path, at most `FILES_MAX` of each state. Throws `nothing_synced`. */
+export async function listFiles(
+  operator: Operator,
+  path: string | undefined,
+  states: readonly ListedState[],
+): Promise<readonly ListedFile[]> {
+  const query = { ...locatedPath(operator, path), limit: FILES_MAX };
+  const files: ListedFile[] = [];
+  for (const state of states) {
+    const done =
+      state === "skipped"
+        ? await operator.act("skipped", query)
+        : await operator.act("troubled", { ...query, state });
+    if (done === undefined) throw nothingSynced(operator.config.stateDir);
+    files.push(...done.answer.files.map((file) => listed(state, file)));
+  }
+  return files;
+}
+
+/** The list for a person. Paths are absolute if there are several sources, so that each can be pasted into another command. */
+export function listedText(files: readonly ListedFile[], states: readonly ListedState[]): string {
+  if (files.length === 0) return noneWords(states);
+  const isAbsolute = new Set(files.map(({ source }) => source)).size > 1;
+  return files
+    .map(({ state, source, path, reason }) => {
+      const shown = isAbsolute ? `${source}/${path}` : path;
+      return `${state.padEnd(7)}  ${unbroken(visibleLine(shown))}: ${visibleLine(reason)}\n`;
+    })
+    .join("");
+}
+
+/** The meaning of an empty list. */
+function noneWords(chosen: readonly ListedState[]): string {
+  const [state, ...others] = chosen;
+  if (chosen.length === LISTED_STATES.length) return "every file is searchable as it is on disk\n";
+  return state === undefined || others.length > 0 ? "there are none of these\n" : `${NONE_WORDS[state]}\n`;
+}
+
+const NONE_WORDS: Readonly<Record<ListedState, string>> = {
+  held: "no deletes are held",
+  failed: "no files failed",
+  waiting: "no files wait for another try",
+  skipped: "no files are skipped",
+};
+
+function listed(state: ListedState, file: TroubledFile | SkippedFile): ListedFile {
+  const reason = "reason" in file ? file.reason : file.message;
+  return { state, source: file.source, path: file.path, reason };
+}
