@@ -14,7 +14,7 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { answerBuiltin } from "../src/kb/chat/builtin.ts";
 import { openLocalEmbedder } from "../src/kb/embed/local.ts";
-import { contextOf, withContext } from "../src/kb/passages/context.ts";
+import { contextOf, withContext } from "../src/kb/search/context.ts";
 import { search, type SearchOutcome } from "../src/kb/search/search.ts";
 import { openSqliteStore } from "../src/kb/store/sqlite/open.ts";
 import { Tier } from "../src/wire/primitives.ts";
@@ -51,7 +51,7 @@ interface Outcome {
   readonly rank: number;
   /** The answer stands in the first result. */
   readonly isInFirst: boolean;
-  /** It stands in the first passage of `expand: "section"`. */
+  /** It stands in the first passage of `expand: 3`. */
   readonly isInPassage: boolean;
   readonly score: number;
   readonly first: string;

@@ -1,23 +1,20 @@
 /**
  * How often the answer to a question is within the passages of a search, and in how many tokens: with single chunks, and with
- * what is around them, at equal numbers of tokens. Also finds the near-duplicates of the judged sets. Run:
+ * what is around them, at equal numbers of tokens. Run:
  *
- *     node bench/passages.ts [--tier TIER] [--duplicates]
+ *     node bench/passages.ts [--tier TIER]
  *
  * Asks the questions of docs-questions.yaml, by default in `moderate`. Vectors are kept in the temporary folder: making them takes minutes.
  */
 import { parseArgs } from "node:util";
 import { openLocalEmbedder } from "../src/kb/embed/local.ts";
-import { chunkRecursive } from "../src/kb/ingest/chunk/recursive.ts";
-import { contextOf, withContext } from "../src/kb/passages/context.ts";
-import { firstOfEach } from "../src/lib/near-duplicates.ts";
+import { contextOf, withContext } from "../src/kb/search/context.ts";
 import { search, type SearchOutcome } from "../src/kb/search/search.ts";
 import { openSqliteStore } from "../src/kb/store/sqlite/open.ts";
 import { countTokens } from "../src/lib/tokens.ts";
-import { DEFAULT_SETTINGS, Tier } from "../src/wire/primitives.ts";
+import { Tier } from "../src/wire/primitives.ts";
 import { SearchBody, TOP_K_MAX } from "../src/wire/search.ts";
-import { containsAnswer, documentationSet, readBenchQuestions, sampleDocuments } from "./docs-sample.ts";
-import { judgedSets } from "./judged-sets.ts";
+import { containsAnswer, readBenchQuestions, sampleDocuments } from "./docs-sample.ts";
 import { fill } from "./judged-store.ts";
 import { median, printTable, quantile } from "./report.ts";
 import { withVectorCache } from "./vector-cache.ts";
@@ -25,31 +22,19 @@ import { withVectorCache } from "./vector-cache.ts";
 const { values: options } = parseArgs({
   options: {
     tier: { type: "string", default: "moderate" },
-    duplicates: { type: "boolean", default: false },
   },
 });
 const tier = Tier.parse(options.tier);
 
 /** What is asked of a search; `tokens` gets the number of tokens that the plain answer has. */
 const SETTINGS: readonly [name: string, settings: (tokens: number) => object][] = [
-  ['`expand: "section"`, `top_k: 5`', (tokens) => ({ expand: "section", max_tokens: tokens, top_k: 5 })],
-  ['`expand: "section"`, `top_k: 3`', (tokens) => ({ expand: "section", max_tokens: tokens, top_k: 3 })],
-  ['`expand: "section"`, `top_k: 2`', (tokens) => ({ expand: "section", max_tokens: tokens, top_k: 2 })],
-  ['`expand: "section"`, `top_k: 1`', (tokens) => ({ expand: "section", max_tokens: tokens, top_k: 1 })],
-  [
-    '`expand: "neighbours"`, `top_k: 5`',
-    (tokens) => ({ expand: "neighbours", max_tokens: tokens, top_k: 5 }),
-  ],
-  ["`expand: 2`, `top_k: 5`", (tokens) => ({ expand: 2, max_tokens: tokens, top_k: 5 })],
-  ["`expand: 2`, `top_k: 1`", (tokens) => ({ expand: 2, max_tokens: tokens, top_k: 1 })],
-  [
-    '`expand: "section"`, `top_k: 10`, 2,000 tokens',
-    () => ({ expand: "section", max_tokens: 2000, top_k: 10 }),
-  ],
-  [
-    '`expand: "section"`, `top_k: 10`, 4,000 tokens',
-    () => ({ expand: "section", max_tokens: 4000, top_k: 10 }),
-  ],
+  ...[1, 2, 3].flatMap((expand) =>
+    [5, 2, 1].map((top_k): (typeof SETTINGS)[number] => [
+      `\`expand: ${expand}\`, \`top_k: ${top_k}\``,
+      (tokens) => ({ expand, max_tokens: tokens, top_k }),
+    ]),
+  ),
+  ["`expand: 2`, `top_k: 10`, 4,000 tokens", () => ({ expand: 2, max_tokens: 4000, top_k: 10 })],
 ];
 
 async function measureQuestions(): Promise<void> {
@@ -89,7 +74,12 @@ async function measureQuestions(): Promise<void> {
         const request = contextOf(body);
         if (request === undefined) throw new Error(`${name} asks for nothing`);
         const start = performance.now();
-        const expanded = await withContext(store.index, scope, outcome, request);
+        const best = {
+          ...outcome,
+          results: outcome.results.slice(0, body.top_k),
+          chunks: outcome.chunks.slice(0, body.top_k),
+        };
+        const expanded = await withContext(store.index, scope, best, request);
         times.push(performance.now() - start);
         answers.push({ answer, contents: contentsOf(expanded) });
       }
@@ -132,24 +122,4 @@ function rowOf(name: string, answers: readonly Answered[]): string[] {
   return [name, share(1), share(3), share(Infinity), passages, tokens];
 }
 
-/** Lists the chunks of each set that count as near-duplicates; those of equal text apart. */
-function measureDuplicates(): void {
-  const documentation = documentationSet();
-  const sets = [...(documentation === undefined ? [] : [documentation]), ...judgedSets()];
-  const rows = sets.map(({ name, documents }) => {
-    const chunks = documents.flatMap(({ content }) =>
-      chunkRecursive(content, DEFAULT_SETTINGS).map(({ start, end }) => content.slice(start, end)),
-    );
-    const firsts = firstOfEach(chunks);
-    const pairs = firsts.flatMap((first, at) =>
-      first === at ? [] : [[chunks[first] ?? "", chunks[at] ?? ""] as const],
-    );
-    const different = pairs.filter(([a, b]) => a.trim() !== b.trim());
-    for (const [a, b] of different) console.log(`--- ${name}\n${a}\n+++\n${b}`);
-    return [name, String(chunks.length), String(pairs.length - different.length), String(different.length)];
-  });
-  printTable(["", "chunks", "of equal text", "nearly equal"], rows);
-}
-
-if (options.duplicates) measureDuplicates();
-else await measureQuestions();
+await measureQuestions();

@@ -114,11 +114,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "kb/ingest/chunk": ["lib", "wire", "kb/store"],
   "kb/ingest": ["lib", "wire", "kb/store", "kb/embed", "kb/models", "kb/ingest/chunk"],
   "kb/search": ["lib", "wire", "kb/store", "kb/embed", "kb/lexical"],
-  "kb/passages": ["lib", "wire", "kb/store", "kb/search", "kb/lexical", "kb/ingest/chunk"],
   "kb/resources": [
     "lib",
     "wire",
-    "kb/passages",
     "kb/fetch",
     "kb/queue",
     "kb/store",

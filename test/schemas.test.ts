@@ -17,7 +17,7 @@ const digestOf = (script: string): string =>
 // A script that changes under the same version leaves databases without the change, which pass for new ones. Before the first
 // release: raise the baseline. After it: leave the script, and add one.
 it.each([
-  ["ledger", 17, ["b9a6aef8ede5"]],
+  ["ledger", 18, ["b9a6aef8ede5"]],
   ["store", 36, ["6d98dc2f506a"]],
   ["postgres", 4, ["66ed4b32da11"]],
 ] as const)("the scripts of the %s have not changed since version %s", (name, baseline, digests) => {

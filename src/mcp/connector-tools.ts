@@ -5,7 +5,6 @@ import { QUERY_CHARS_MAX } from "../wire/search.ts";
 import { cutText, fitting } from "./budget.ts";
 import type { Reached } from "./caller.ts";
 import { linkOf } from "./document-link.ts";
-import { duplicatesAmong } from "./duplicates.ts";
 import type { KnownFiles } from "./known-files.ts";
 import { readDocument } from "./read-tool.ts";
 import { targetOf } from "./search-tool.ts";
@@ -47,7 +46,7 @@ export const FindOutput = z.object({
 });
 export type FindOutput = z.infer<typeof FindOutput>;
 
-/** Searches all sources, and returns the documents with the best passages, each once, and of copies the best one. */
+/** Searches all sources, and returns the documents with the best passages, each once. */
 export async function findDocuments(
   reached: Reached,
   files: KnownFiles,
@@ -61,10 +60,8 @@ export async function findDocuments(
   );
   const passages = answers.flatMap(({ results }) => results).toSorted(byRank);
   const titles = new Map<string, string | undefined>();
-  const duplicates = duplicatesAmong(passages);
-  for (const { id, payload } of passages) {
+  for (const { payload } of passages) {
     if (titles.size === DOCUMENTS_MAX) break;
-    if (duplicates.has({ id })) continue;
     if (!titles.has(payload.resourceId)) titles.set(payload.resourceId, payload.title);
   }
   const found = await Promise.all(

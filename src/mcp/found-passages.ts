@@ -8,18 +8,13 @@ import { SearchOutput, Place } from "./search-schema.ts";
 /** Longest text of a passage of a service without a budget. */
 const PASSAGE_CHARS_MAX = 8000;
 
-/** Returns the ids of the hits of an entry, each once. */
-export function hitIds({ chunk_id: best, hits = [] }: Found): string[] {
-  return [...new Set([best, ...hits.map(({ chunk_id }) => chunk_id)])];
-}
-
 /** A passage as the tool returns it. */
 export type Found = SearchOutput["results"][number];
 
 /** Returns a hit as a passage, with the file that its document was made from. */
 export function foundAt({ id, score, version, payload }: SearchResult, files: KnownFiles): Found {
   const file = files.fileOf(payload.resourceId);
-  const { hits, duplicates, duplicateDocuments } = payload;
+  const { hits } = payload;
   return {
     score,
     document_id: payload.resourceId,
@@ -36,13 +31,6 @@ export function foundAt({ id, score, version, payload }: SearchResult, files: Kn
     ...(hits !== undefined && {
       hits: hits.map((hit) => ({ chunk_id: hit.id, score: hit.score, start: hit.start, end: hit.end })),
     }),
-    ...(duplicates !== undefined && { duplicates }),
-    ...(duplicateDocuments !== undefined && {
-      duplicate_documents: duplicateDocuments.map(({ resourceId: document_id, title }) => ({
-        document_id,
-        title,
-      })),
-    }),
   };
 }
 
@@ -52,21 +40,18 @@ function placeOf(payload: SearchResult["payload"]): z.infer<typeof Place> {
 }
 
 /** Returns the passages as text for a model. */
-export function resultText({ results, next_offset }: Pick<SearchOutput, "results" | "next_offset">): string {
+export function resultText({ results }: Pick<SearchOutput, "results">): string {
   if (results.length === 0) return "Nothing was found.";
   const described = new Set<string | undefined>([undefined]);
   const passages = results.map((result) => {
-    const { score, path, title, document_id, lines, locations, text, folder_description, duplicates } =
-      result;
+    const { score, path, title, document_id, lines, locations, text, folder_description } = result;
     const name = path ?? title;
     const where = name === null ? `document ${document_id}` : `${name} (document ${document_id})`;
     const within = locations === undefined ? rangeWords("line", lines) : [locationWords(locations)];
     // Once for all passages of a folder.
     const about = described.has(folder_description) ? "" : `\nFolder: ${folder_description}`;
     described.add(folder_description);
-    const others = duplicates === undefined ? [] : [`${duplicates} more with nearly this text`];
-    return `[${score.toFixed(2)}] ${[where, ...within, ...others].join(", ")}${about}\n${text}`;
+    return `[${score.toFixed(2)}] ${[where, ...within].join(", ")}${about}\n${text}`;
   });
-  if (next_offset !== null) passages.push(`[More passages: offset ${next_offset}.]`);
   return passages.join("\n\n");
 }

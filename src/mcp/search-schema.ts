@@ -14,14 +14,8 @@ const TOKENS_MAX = 25_000;
 export const SearchInput = z.object({
   query: z.string().trim().min(1).max(QUERY_CHARS_MAX).describe("The question, in your own words."),
   top_k: z.int().min(1).max(TOP_K_MAX).default(TOP_K_DEFAULT).describe("Maximum number of passages."),
-  offset: z
-    .int()
-    .min(0)
-    .max(TOP_K_MAX - 1)
-    .default(0)
-    .describe("Passages to skip: next_offset of the previous answer."),
   expand: Expand.optional().describe(
-    "More text around each passage: section (up to the next heading; best for questions), neighbours, or a number of chunks on each side. Default: the passage alone.",
+    "More text around each passage: neighbours, or a number of chunks on each side. Default: the passage alone.",
   ),
   max_tokens: z
     .int()
@@ -29,18 +23,6 @@ export const SearchInput = z.object({
     .max(TOKENS_MAX)
     .default(ANSWER_TOKENS)
     .describe(`Maximum number of tokens in the answer, as ${TOKENIZER} counts them.`),
-  max_per_document: z
-    .int()
-    .min(1)
-    .max(TOP_K_MAX)
-    .optional()
-    .describe("Maximum number of passages per document, to see several documents."),
-  collapse: z
-    .boolean()
-    .default(true)
-    .describe(
-      "Returns only the best of several passages with nearly the same text, with the number of the others.",
-    ),
   score: z
     .number()
     .min(0)
@@ -109,16 +91,10 @@ export const SearchOutput = z.object({
         .array(z.object({ chunk_id: z.string(), score: z.number(), start: Count, end: Count }))
         .optional()
         .describe("With expand: the chunks found within the text, best first."),
-      duplicates: Count.optional().describe("Further passages with nearly the same text."),
-      duplicate_documents: z
-        .array(z.object({ document_id: z.string(), title: z.string() }))
-        .optional()
-        .describe("Other documents that contain them."),
     }),
   ),
   tokenizer: z.string().describe("What counts the tokens for max_tokens, over the results as JSON."),
   fallback: SearchFallback.optional(),
   pending: Pending,
-  next_offset: z.number().nullable().describe("Offset of the next passages; null if there are none."),
 });
 export type SearchOutput = z.infer<typeof SearchOutput>;

@@ -9,7 +9,7 @@ import {
   Tier,
   Time,
 } from "./primitives.ts";
-import { Budget, PassageFields } from "./context.ts";
+import { PassageFields } from "./context.ts";
 import { Location } from "./location.ts";
 import { OwnerEntry } from "./owners.ts";
 import { Explanation, Pending, SearchFallback } from "./search.ts";
@@ -234,7 +234,6 @@ export const FoundAnswer = z
     results: z.array(FoundResult).describe("By descending score, ties by id."),
     fallback: SearchFallback.optional(),
     pending: Pending,
-    budget: Budget.optional().describe("With a field that chooses context: expand, max_tokens, and so on."),
   })
   .meta({ id: "SearchAnswer" });
 

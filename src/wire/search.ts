@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Budget, ContextFields, PassageFields } from "./context.ts";
+import { ContextFields, PassageFields } from "./context.ts";
 import { readFilter } from "./filter.ts";
 import { Location } from "./location.ts";
 import { Count, NumberRange, WireInteger } from "./primitives.ts";
@@ -180,7 +180,5 @@ export const SearchAnswer = z.object({
   fallback: SearchFallback.optional().catch(undefined),
   /** An addition, as above. */
   pending: Pending.optional().catch(undefined),
-  /** An addition, as above. */
-  budget: Budget.optional().catch(undefined),
 });
 export type SearchAnswer = z.infer<typeof SearchAnswer>;

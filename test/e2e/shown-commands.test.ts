@@ -56,7 +56,7 @@ const LIVE: readonly Step[] = [
   { line: `kbsync search --filter '{"tags": "draft"}' --fresh deadlines` },
   { line: `kbsync search "how do we name branches" --filter '{"tags": "team"}'` },
   {
-    line: 'kbsync search "when does the gate open" --expand section --max-tokens 1500 --max-per-document 3',
+    line: 'kbsync search "when does the gate open" --expand 2 --max-tokens 1500',
   },
   { line: "kbsync search the tides --fresh --wait 20" },
   { line: 'sudo kbsync search "your question" --config /etc/kbsync/kbsync.config.json' },

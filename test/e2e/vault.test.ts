@@ -192,7 +192,7 @@ describe("a vault of 500 notes, synced from its files", () => {
     const fits = (note: Note): boolean =>
       isBelow("work/plans")(note) && note.tags.includes("sea") && note.shard === 3;
     expect(wanted(fits)).not.toEqual([]);
-    const asked = ["--filter", JSON.stringify(filter), "-k", "100", "--no-collapse", "--all"];
+    const asked = ["--filter", JSON.stringify(filter), "-k", "100"];
     const { stdout } = await kbsync(["search", "harbour", "--json", ...asked, "--state-dir", state]);
     const { results } = JSON.parse(stdout) as { results: { path: string }[] };
     expect(results.map(({ path }) => path).toSorted()).toEqual(wanted(fits));
@@ -200,7 +200,7 @@ describe("a vault of 500 notes, synced from its files", () => {
     const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode: AGES[0] } });
     const args = [join(repositoryRoot, "dist", "main.js"), "mcp", "--state-dir", state];
     await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: "inherit" }));
-    const input = { query: "harbour", filter, top_k: 100, collapse: false, max_tokens: 25_000 };
+    const input = { query: "harbour", filter, top_k: 100, max_tokens: 25_000 };
     const { data } = await connected(client).call("search_passages", input);
     expect(data.results.map(({ path }: { path: string }) => path).toSorted()).toEqual(wanted(fits));
     await client.close();

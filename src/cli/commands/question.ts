@@ -73,7 +73,7 @@ export function addAsk(program: Command, context: Context): void {
     .option("-t, --thread <id>", "continue the conversation with this name, or start one")
     .option(
       "-e, --expand <what>",
-      `let the agent read more around each passage: its "section", its "neighbours", or a number of chunks on each side, up to ${NEIGHBOURS_MAX}`,
+      `let the agent read more around each passage: its "neighbours", or a number of chunks on each side, up to ${NEIGHBOURS_MAX}`,
       expandOption,
     )
     .option(

@@ -2,8 +2,7 @@ import { join, resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Config, loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import { countTokens, TOKENIZER } from "../../lib/tokens.ts";
-import { collapseAnswers } from "../../mcp/duplicates.ts";
+import { TOKENIZER } from "../../lib/tokens.ts";
 import type { ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import type { SearchQuery } from "../../sync/remote/remote.ts";
 import { bestResults, searchOnce } from "../../sync/operator/search.ts";
@@ -56,18 +55,11 @@ interface SearchOptions extends CommonOptions, FreshOptions, ScopeOptions {
   readonly score?: number;
   readonly expand?: Expand;
   readonly maxTokens?: number;
-  readonly maxPerDocument?: number;
-  readonly all?: boolean;
-  /** False for `--no-collapse`. */
-  readonly collapse: boolean;
   readonly full?: boolean;
   readonly files?: boolean;
   readonly json?: boolean;
   readonly jsonl?: boolean;
 }
-
-/** Most chunks of one file by default: the third best of a file says less than the best of another. */
-const PER_DOCUMENT_DEFAULT = 2;
 
 /** `kbsync search WORDS`: searches all sources, or one document. */
 export function addSearch(program: Command, context: Context): void {
@@ -82,17 +74,8 @@ export function addSearch(program: Command, context: Context): void {
     .option("--filter <json>", "search only documents with this metadata", filterOption)
     .option("--score <n>", "minimum score of a result, from 0 to 1", scoreOption)
     .option(
-      "--max-per-document <n>",
-      "maximum number of results per document (default: 2)",
-      wholeNumber(1, TOP_K_MAX),
-    )
-    .addOption(
-      new Option("-a, --all", "show every matching passage of a document").conflicts("maxPerDocument"),
-    )
-    .option("--no-collapse", "also show results with nearly the same text as a better one")
-    .option(
       "-e, --expand <what>",
-      `show the text around each result: its "section", its "neighbours" (one chunk on each side), or a number of chunks on each side, up to ${NEIGHBOURS_MAX}`,
+      `show the text around each result: its "neighbours" (one chunk on each side), or a number of chunks on each side, up to ${NEIGHBOURS_MAX}`,
       expandOption,
     )
     .option(
@@ -158,7 +141,6 @@ interface Answer {
   readonly results: readonly SearchResult[];
   /** Score of the best result below `--score`. */
   readonly scoreBelow: number | undefined;
-  readonly tokensMax: number | undefined;
   readonly fallback: SearchFallback | undefined;
   readonly pending: Pending;
 }
@@ -171,23 +153,17 @@ async function ask(
   options: SearchOptions,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const { topK, filter, expand, maxTokens, collapse, score = 0 } = options;
-  const perDocument = options.doc === undefined && options.all !== true ? PER_DOCUMENT_DEFAULT : undefined;
+  const { topK, filter, expand, maxTokens, score = 0 } = options;
   const context = {
     expand,
     max_tokens: maxTokens,
-    max_per_document: options.maxPerDocument ?? perDocument,
-    // The service would return the better of two copies, which may be of another source.
-    collapse: collapse && isOfSource === undefined,
   };
   const tokensMax = maxTokens ?? (expand === undefined ? undefined : ANSWER_TOKENS_DEFAULT);
   const best = (answers: readonly SearchAnswer[], scoreMin: number): SearchResult[] => {
     const fits = (result: SearchResult): boolean =>
       result.score >= scoreMin && (isOfSource?.(result.payload.resourceId) ?? true);
     const fitting = answers.map((each) => ({ ...each, results: each.results.filter(fits) }));
-    const isCollapsedByService = answers.length === 1 && isOfSource === undefined;
-    const unique = collapse && !isCollapsedByService ? collapseAnswers(fitting) : fitting;
-    return bestResults(unique, topK, tokensMax);
+    return bestResults(fitting, topK, tokensMax);
   };
   const queries = targets.map((where): SearchQuery => ({
     query,
@@ -201,7 +177,6 @@ async function ask(
   return {
     results: best(answers, score),
     scoreBelow: best(answers, 0).find((result) => result.score < score)?.score,
-    tokensMax,
     fallback: joinFallbacks(answers),
     pending: joinPending(answers),
   };
@@ -214,10 +189,10 @@ async function print(
   answer: Answer,
   lookup: ResourceLookup,
 ): Promise<void> {
-  const { results, tokensMax, fallback, pending } = answer;
+  const { results, fallback, pending } = answer;
   const found = results.map((result) => foundAt(result, lookup));
   if (options.json === true) {
-    printJson(context, { query, results: found, budget: budgetOf(results, tokensMax), fallback, pending });
+    printJson(context, { query, results: found, fallback, pending });
     return;
   }
   if (options.jsonl === true) {
@@ -277,17 +252,9 @@ function foundAt({ id, score, version, payload }: SearchResult, lookup: Resource
     version,
     content: payload.content,
     hits: payload.hits,
-    duplicates: payload.duplicates ?? 0,
-    duplicateDocuments: payload.duplicateDocuments ?? [],
     folderDescription: payload.folderDescription,
     position: { start, end, lines, pages, locations, sha256, fileUrl },
   };
-}
-
-/** The tokens of all results, and their bound. */
-function budgetOf(results: readonly SearchResult[], tokensMax: number | undefined) {
-  const text = results.map(({ payload }) => payload.content).join("\n\n");
-  return { tokenizer: TOKENIZER, tokens: countTokens(text), maxTokens: tokensMax ?? null };
 }
 
 function scoreOption(text: string): number {

@@ -116,7 +116,7 @@ export function filterOption(text: string): object {
 export function expandOption(text: string): Expand {
   const expand = Expand.safeParse(text);
   if (expand.success) return expand.data;
-  throw new InvalidArgumentError(`expected section, neighbours, or a number from 1 to ${NEIGHBOURS_MAX}`);
+  throw new InvalidArgumentError(`expected neighbours, or a number from 1 to ${NEIGHBOURS_MAX}`);
 }
 
 /** Adds a glob to those before it. */

@@ -21,9 +21,6 @@ export interface Found {
   readonly content: string;
   /** The hits within `content`, if it is more than one chunk. */
   readonly hits: SearchResult["payload"]["hits"];
-  /** Further hits with nearly the same text, and the other documents that contain them. */
-  readonly duplicates: number;
-  readonly duplicateDocuments: NonNullable<SearchResult["payload"]["duplicateDocuments"]>;
   /** The description of the file's folder, if known. */
   readonly folderDescription: string | undefined;
   /** The position of `content` in the text of the document, according to the service. */
@@ -54,10 +51,9 @@ function oneResult(
   style: Style,
   isFull: boolean,
 ): string {
-  const { score, content, duplicates } = result;
+  const { score, content } = result;
   const cells = style.columns - INDENT.length - 1;
   const trail = trailOf(result);
-  const others = duplicates === 0 ? "" : `and ${duplicates} with nearly the same text`;
   const lines = isFull
     ? content.trim().split("\n")
     : bestLines(content, trail, matches, { cells, lines: PASSAGE_LINES });
@@ -70,7 +66,6 @@ function oneResult(
   const below = [
     ...nonEmpty(wrapped(trail.join(style.symbols ? " › " : " > "), cells)).map(style.strong),
     ...nonEmpty(highlighted),
-    ...nonEmpty(wrapped(others, cells)).map(style.faint),
   ].map((line) => `${INDENT}${line}\n`);
   return `${String(number).padStart(2)}  ${scoreBar(score, style)}  ${locationText(result, style)}\n${below.join("")}`;
 }

@@ -9,7 +9,7 @@ import { markWords, wordsText } from "./words.ts";
 /** Characters of a chunk that are shown at first. */
 const SHOWN_CHARS = 420;
 
-/** A chunk that a search found, why, and on demand the section around it. */
+/** A chunk that a search found, why, and on demand the text around it. */
 export function Result({
   result,
   question,
@@ -60,7 +60,7 @@ export function Result({
           aria-expanded={isWhole}
           onClick={() => setIsWhole(!isWhole)}
         >
-          {isWhole ? "Show the chunk" : "Show its section"}
+          {isWhole ? "Show the chunk" : "Show more around it"}
         </button>
       </div>
       {explain === undefined ? null : <WhyResult explain={explain} />}

@@ -6,12 +6,13 @@ import { Show } from "../parts/notice.tsx";
 import { useLoad } from "../view/load.ts";
 import { markWords } from "./words.ts";
 
-/** Tokens of a section that is shown: some 8,000 characters on each side of the hit. */
+/** Chunks on each side of the hit, and the tokens that they may have. */
+const SIDES = 3;
 const TOKENS_MAX = 8000;
 /** Hits of the document among which the result is found again. */
 const HITS_MAX = 100;
 
-/** The text around a result: from the heading above it to the next one. */
+/** The text around a result. */
 export function Section({
   result: { id, payload },
   question,
@@ -23,7 +24,7 @@ export function Section({
     const body = {
       query: question,
       doc_id: payload.resourceId,
-      expand: "section",
+      expand: SIDES,
       top_k: HITS_MAX,
       max_tokens: TOKENS_MAX,
     };

@@ -1,5 +1,4 @@
 import { byRank } from "../../lib/by-rank.ts";
-import { firstOfEach } from "../../lib/near-duplicates.ts";
 import { countTokens } from "../../lib/tokens.ts";
 import type { KnowledgePart } from "../../wire/agent.ts";
 import { ANSWER_TOKENS_DEFAULT, type SearchContext } from "../../wire/context.ts";
@@ -37,8 +36,8 @@ export interface PassagesRequest extends Pick<SearchContext, "expand" | "max_tok
 }
 
 /**
- * Searches parts of the knowledge base for a question. Best passage first, numbered from 1. Of passages with nearly the same text, the
- * best one: copies would take the place of others. With `expand`, each is the text around its hits. All have `max_tokens` together.
+ * Searches parts of the knowledge base for a question. Best passage first, numbered from 1. With `expand`, each is the
+ * text around its hits. All have `max_tokens` together.
  */
 export async function findPassages(
   kb: KnowledgeBase,
@@ -55,16 +54,14 @@ export async function findPassages(
   const outcomes = await Promise.all(
     parts
       .filter(({ isEmpty }) => !isEmpty)
-      .map((part) => queryResources(kb, accountId, part, { ...part, query, collapse: true, ...around })),
+      .map((part) => queryResources(kb, accountId, part, { ...part, query, ...around })),
   );
   const found = outcomes.flatMap(
     ({ results, chunks, passages = chunks }): readonly Omit<Passage, "number">[] =>
       passages.map((chunk, at) => Object.assign(chunk, { score: results[at]?.score ?? 0 })),
   );
   // Parts of an agent's knowledge may overlap.
-  const ranked = [...new Map(found.map((passage) => [passage.id, passage])).values()].toSorted(byRank);
-  const firsts = firstOfEach(ranked.map(({ text }) => text));
-  const unique = ranked.filter((_, at) => firsts[at] === at);
+  const unique = [...new Map(found.map((passage) => [passage.id, passage])).values()].toSorted(byRank);
   return withinTokens(unique, around.max_tokens ?? Infinity).map((passage, at) =>
     Object.assign(passage, { number: at + 1 }),
   );

@@ -1,6 +1,6 @@
 import type { ContextFields } from "../../wire/context.ts";
-import { type Pending, TOP_K_MAX, type SearchBody } from "../../wire/search.ts";
-import { contextOf, withContext, type ContextOutcome } from "../passages/context.ts";
+import type { Pending, SearchBody } from "../../wire/search.ts";
+import { contextOf, withContext, type ContextOutcome } from "../search/context.ts";
 import { explained } from "../search/explain.ts";
 import { search } from "../search/search.ts";
 import type { SearchOutcome } from "../search/search.ts";
@@ -48,7 +48,7 @@ export async function queryResources(
     scope,
     tier,
     query: body.query.toWellFormed(),
-    topK: context === undefined ? body.top_k : TOP_K_MAX,
+    topK: body.top_k,
     scoreMin: body.score,
   };
   const { modelTurns, reranker } = kb;

@@ -19,8 +19,6 @@ const found: Found = {
     "Visitors wait in the hall.\nOnly the duty astronomer may switch off the heater.\n" +
     `It takes an hour to warm up. ${"The rest of the night is quiet. ".repeat(20)}`,
   hits: undefined,
-  duplicates: 2,
-  duplicateDocuments: [],
   folderDescription: undefined,
   position: { lines: { first: 12, last: 20 } },
 };
@@ -40,8 +38,7 @@ describe("a result", () => {
         "    Only the duty astronomer may switch off the heater. It takes an hour to\n" +
         "    warm up. The rest of the night is quiet. The rest of the night is quiet.\n" +
         "    The rest of the night is quiet. The rest of the night is quiet. The rest of\n" +
-        "    the night is quiet. The rest of the night is quiet. The rest of the night …\n" +
-        "    and 2 with nearly the same text\n",
+        "    the night is quiet. The rest of the night is quiet. The rest of the night …\n",
     );
   });
 
@@ -68,7 +65,7 @@ describe("a result", () => {
   });
 
   it("a result has no line without text, and no title that is the name of the file", () => {
-    const bare = { ...found, title: "telescopes.md", headings: [], duplicates: 0, content: "The heater." };
+    const bare = { ...found, title: "telescopes.md", headings: [], content: "The heater." };
     expect(resultsText([bare], queryMatches("x"), style({ TERM: "xterm" }, true, 80), false)).toMatch(
       /telescopes\.md:12.*\n {4}The heater\.\n$/,
     );

@@ -421,7 +421,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
     await fastest.getByText("Why this result").click();
     await fastest.getByText("BM25", { exact: true }).waitFor();
     expect(await fastest.getByText("1.00").count()).toBe(2); // all words, and the best match
-    await fastest.getByRole("button", { name: "Show its section" }).click();
+    await fastest.getByRole("button", { name: "Show more around it" }).click();
     await fastest.locator(".section", { hasText: "Puffins nest in burrows." }).waitFor();
     expect(await violations(page)).toEqual([]);
     await page.getByRole("slider").fill("1");

@@ -143,7 +143,7 @@ describe("an answer of a model", () => {
     expect(rest).toEqual(["", "Question:", "What of the pump?"]);
   });
 
-  it("reads the sections around passages, within a number of tokens, and cites them by position", async () => {
+  it("reads what is around passages, within a number of tokens, and cites them by position", async () => {
     const parts = ["Sluice", "Weir", "Culvert"].map(
       (name) => `## ${name}\n\n${`The ${name} holds water back near the mill. `.repeat(60)}\n`,
     );
@@ -158,11 +158,11 @@ describe("an answer of a model", () => {
       return passages.map(({ text }: { text: string }) => text);
     };
     const [plain = ""] = await passagesFor({});
-    const [section = ""] = await passagesFor({ expand: "section", max_tokens: 700 });
-    expect(section.length).toBeGreaterThan(1.5 * plain.length);
-    expect(content).toContain(section);
+    const [expanded = ""] = await passagesFor({ expand: 1, max_tokens: 1500 });
+    expect(expanded.length).toBeGreaterThan(1.5 * plain.length);
+    expect(content).toContain(expanded);
     for (const max_tokens of [50, 300, 700])
-      for (const expand of [undefined, "section", 1])
+      for (const expand of [undefined, "neighbours", 2])
         expect(
           (await passagesFor({ expand, max_tokens }).catch(() => [])).reduce(
             (sum, text) => sum + countTokens(text),

@@ -29,60 +29,36 @@ const search = (fields: object): Promise<Answered> =>
   });
 
 describe("a search for context", () => {
-  it("answers a body without these fields as before", async () => {
+  it("answers a body without these fields with single chunks", async () => {
     const { json } = await search({});
-    expect(json).not.toHaveProperty("budget");
     expect(json.results).toHaveLength(5);
-    for (const { payload } of json.results) {
-      expect(payload).not.toHaveProperty("hits");
-      expect(payload).not.toHaveProperty("duplicates");
-    }
+    for (const { payload } of json.results) expect(payload).not.toHaveProperty("hits");
   });
 
-  it("returns sections within the budget, which name the document's text", async () => {
-    const { json } = await search({ expand: "section", max_tokens: "600", collapse: true });
+  it("returns hits with the text around them within max_tokens, which name the document's text", async () => {
+    const { json } = await search({ expand: "neighbours", max_tokens: "600" });
     const [first] = json.results;
     expect(first.payload.content).toContain("On day 7 the tide turns early.");
     expect(first.payload.content).toBe(CONTENT.slice(first.payload.start, first.payload.end));
-    expect(first.payload.duplicates).toBeGreaterThan(0);
-    expect(first.payload.duplicateDocuments).toHaveLength(1);
-    expect(json.budget).toMatchObject({
-      tokenizer: "kbsync-1",
-      tokens: countTokens(json.text),
-      maxTokens: 600,
-    });
-    expect(json.budget.tokens).toBeLessThanOrEqual(600);
+    expect(first.payload.hits[0].id).toBe(first.id);
+    expect(countTokens(json.text)).toBeLessThanOrEqual(600);
+    const { json: alone } = await search({ max_tokens: 600 });
+    expect(alone.results.length).toBeGreaterThan(0);
+    expect(countTokens(alone.text)).toBeLessThanOrEqual(600);
   });
 
-  it("pages through all hits", async () => {
-    const seen = new Set<string>();
-    let offset: number | null = 0;
-    for (let pages = 0; offset !== null && pages < 100; pages++) {
-      const { json }: Answered = await search({ offset, max_tokens: 500, expand: 1, top_k: 10 });
-      for (const { payload } of json.results) for (const { id } of payload.hits) seen.add(id);
-      offset = json.budget.nextOffset;
-    }
-    const { json } = await search({ top_k: 100 });
-    expect(seen).toEqual(new Set(json.results.map(({ id }: { id: string }) => id)));
-  });
-
-  it("returns with a smaller top_k the beginning of a longer answer, with duplicates collapsed", async () => {
-    const fields = { collapse: true, max_per_document: 9 };
-    const [five, twelve] = [await search({ ...fields, top_k: 5 }), await search({ ...fields, top_k: 12 })];
+  it("returns with a smaller top_k the beginning of a longer answer", async () => {
+    const [five, twelve] = [await search({ top_k: 5 }), await search({ top_k: 12 })];
     expect(five.json.results).toHaveLength(5);
-    expect(twelve.json.results.length).toBeGreaterThan(5);
     expect(five.json.results).toEqual(twelve.json.results.slice(0, 5));
   });
 
   it.each([
-    ["expand", { expand: "chapter" }],
+    ["expand", { expand: "section" }],
     ["expand", { expand: 0 }],
     ["expand", { expand: 21 }],
     ["max_tokens", { max_tokens: 49 }],
     ["max_tokens", { max_tokens: 100_001 }],
-    ["max_per_document", { max_per_document: 0 }],
-    ["collapse", { collapse: "yes" }],
-    ["offset", { offset: 100 }],
   ])("refuses %s in %j", async (field, fields) => {
     const { status, json } = await search(fields);
     expect(status).toBe(400);

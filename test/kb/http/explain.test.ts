@@ -55,7 +55,7 @@ describe("a search that explains its results", () => {
   });
 
   it("explains the best hit of an expanded result", async () => {
-    const { json } = await search({ explain: true, expand: "section", top_k: 1 });
+    const { json } = await search({ explain: true, expand: 1, top_k: 1 });
     expect(json.results).toHaveLength(1);
     expect(json.results[0].payload.hits).toHaveLength(1);
     expect(json.results[0].explain.matchedWords).toEqual(["Moon", "pull", "lighthouses"]);

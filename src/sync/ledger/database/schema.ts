@@ -16,7 +16,7 @@ import type { Schema } from "../../../lib/upgrade.ts";
  * - `tombstones`: resources that this ledger deleted. A stale list may show them; they are never adopted.
  */
 export const SCHEMA: Schema = {
-  baseline: 17,
+  baseline: 18,
   scripts: [
     `
   -- \`born_ms\`: when this ledger began, by our clock. It did not make older resources.
