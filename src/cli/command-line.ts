@@ -33,7 +33,6 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<AddC
     ask: async () => (await import("./commands/question.ts")).addAsk,
     eval: async () => (await import("./commands/eval.ts")).addEval,
     mcp: async () => (await import("./commands/mcp.ts")).addMcp,
-    console: async () => (await import("./commands/console.ts")).addConsole,
   },
   Inspect: {
     status: async () => (await import("./commands/status.ts")).addStatus,
@@ -53,7 +52,6 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<AddC
     verify: async () => (await import("./commands/verify.ts")).addVerify,
   },
   Maintenance: {
-    recover: async () => (await import("./commands/recover.ts")).addRecover,
     backup: async () => (await import("./commands/backup.ts")).addBackup,
     restore: async () => (await import("./commands/restore.ts")).addRestore,
     key: async () => (await import("./commands/key.ts")).addKey,

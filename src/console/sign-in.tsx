@@ -16,7 +16,7 @@ export function SignInPage(): JSX.Element {
         {linkProblem.value === undefined ? null : (
           <Notice kind="wait" title={linkProblem.value}>
             <p>
-              <code>kbsync console</code> prints a new one.
+              <code>kbsync key link</code> prints a new one.
             </p>
           </Notice>
         )}
@@ -62,7 +62,7 @@ function SignInForm(): JSX.Element {
         needed
         hint={
           <>
-            Or run <code>kbsync console</code> on the machine of the service, and open the link that it
+            Or run <code>kbsync key link</code> on the machine of the service, and open the link that it
             prints.
           </>
         }

@@ -43,7 +43,7 @@ export function versionOf(db: Database.Database): number {
 
 const HINT_OLDER = {
   ledger:
-    "It was left as it is. `kbsync recover` keeps it under another name and makes a new one from what the service holds; nothing is sent twice.",
+    "It was left as it is. `kbsync sync --recover` keeps it under another name and makes a new one from what the service holds; nothing is sent twice.",
   store:
     "It was left as it is. Move the state folder away and start again: kbsync builds a new store from the watched folders. Documents, keys and threads that were made through the API are only in the old one.",
 };

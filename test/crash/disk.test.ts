@@ -200,7 +200,7 @@ describe("a ledger that is taken away or damaged", () => {
     ground.write("late.txt", "a late text");
     const result = await ended(running);
     expect(result, `it said: ${result.stderr}`).toMatchObject({ code: 2 });
-    expectWords(result, "was removed or replaced while kbsync was running", "`kbsync recover ");
+    expectWords(result, "was removed or replaced while kbsync was running", "`kbsync sync --recover ");
     expect(ground.proxy.writesSince(before)).toEqual([]);
     await expectAgreement(ground);
     expectCreatedOnce(ground);
@@ -223,12 +223,12 @@ describe("a ledger that is taken away or damaged", () => {
     for (const command of ["run", "sync"]) {
       const result = await ground.command(command);
       expect(result, `it said: ${result.stderr}`).toMatchObject({ code: 2 });
-      expectWords(result, `the ledger ${ledgerOf(ground)} is damaged`, "`kbsync recover ");
+      expectWords(result, `the ledger ${ledgerOf(ground)} is damaged`, "`kbsync sync --recover ");
     }
     expect(readFileSync(ledgerOf(ground)).equals(damaged)).toBe(true);
     expect(ground.proxy.writesSince(before)).toEqual([]);
 
-    const recovered = await ground.command("recover");
+    const recovered = await ground.command("sync", "--recover");
     expect(recovered, `it said: ${recovered.stderr}`).toMatchObject({ code: 0 });
     const files = readdirSync(ground.stateDir).map((name) => join(ground.stateDir, name));
     expect(files.filter((file) => statSync(file).isFile() && readFileSync(file).equals(damaged))).not.toEqual(

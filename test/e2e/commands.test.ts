@@ -422,7 +422,7 @@ it("commands that end by themselves need no port of their own", async () => {
   const service = { embedded: true, port };
   writeFileSync(file, JSON.stringify({ stateDir: state, service, sources: [{ path: docs }] }));
   write("a.md", "# Ferry\n");
-  for (const args of [["sync", "-n"], ["sync"], ["recover"], ["verify"]]) {
+  for (const args of [["sync", "-n"], ["sync"], ["sync", "--recover"], ["verify"]]) {
     expect(await kbsync([...args, "--config", file])).toMatchObject({ code: 0 });
   }
   taken.close();

@@ -50,7 +50,7 @@ const LIVE: readonly Step[] = [
   { line: "kbsync wait ~/docs/plan.md --timeout 30" },
   { line: "kbsync why ~/docs/scan.pdf" },
   { line: "kbsync why handbook/telescopes.md" },
-  { line: "kbsync console" },
+  { line: "kbsync key link" },
   { line: "kbsync search may I open the dome in the rain" },
   { line: "kbsync search -k 3 --doc ~/docs/plan.md budget" },
   { line: `kbsync search --filter '{"tags": "draft"}' --fresh deadlines` },
@@ -121,10 +121,9 @@ const LIVE: readonly Step[] = [
 const ALONE: readonly Step[] = [
   { line: "kbsync sync -n" },
   { line: "kbsync sync ~/docs" },
-  { line: "kbsync recover --dry-run" },
-  { line: "kbsync recover ~/docs" },
-  { line: "sudo kbsync recover $at --dry-run" },
-  { line: "sudo kbsync recover $at" },
+  { line: "kbsync sync --recover" },
+  { line: "sudo kbsync sync --recover $at --dry-run" },
+  { line: "sudo kbsync sync --recover $at" },
   {
     line: "kbsync restore /backup/kbsync",
     before: "rm -rf /var/lib/kbsync && mv /backup/kbsync /backup/dated && mv /backup/single /backup/kbsync",

@@ -24,7 +24,12 @@ afterAll(() => temporary.remove());
 
 it.each([
   ["ledger", 99, "ledger.db", /version 99.* up to \d+/],
-  ["ledger", 16, "ledger.db", /before the first release: .* version 16.*`kbsync recover --config \S+`/s],
+  [
+    "ledger",
+    16,
+    "ledger.db",
+    /before the first release: .* version 16.*`kbsync sync --recover --config \S+`/s,
+  ],
   ["store", 99, "service/kb.sqlite", /version 99.* up to \d+/],
   ["store", 34, "service/kb.sqlite", /before the first release: .* version 34.*Move the state folder away/s],
 ])(

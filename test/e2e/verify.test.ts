@@ -47,7 +47,7 @@ describe("verify", () => {
         verdict: "agrees",
         sources: [{ path: folder, sums: { files: 2, agrees: 2 } }],
       });
-      expect(await run("recover")).toMatchObject({
+      expect(await run("sync", "--recover")).toMatchObject({
         code: 75,
         stderr: expect.stringContaining("another kbsync") as string,
       });
@@ -61,15 +61,19 @@ describe("verify", () => {
   });
 });
 
-describe("recover", () => {
+describe("sync --recover", () => {
   it("keeps a damaged ledger and goes on with what the service holds", async () => {
     expect((await run("sync")).code).toBe(0);
     writeFileSync(join(stateDir, "ledger.db"), "no ledger");
     const refused = await run("sync");
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("kbsync recover") as string });
-    const recovered = await run("recover");
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("kbsync sync --recover") as string,
+    });
+    const recovered = await run("sync", "--recover");
     expect(recovered.code).toBe(0);
     expect(recovered.stdout).toContain("2 adopted as they are");
+    expect(recovered.stdout).toContain("nothing to send");
     expect(readdirSync(stateDir).some((name) => name.startsWith("ledger.db.set-aside-"))).toBe(true);
     expect(existsSync(join(stateDir, "ledger.db"))).toBe(true);
     expect((await run("sync")).stdout).toContain("nothing to send");

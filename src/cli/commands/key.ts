@@ -40,7 +40,7 @@ const ACCOUNT_DEFAULT = "local";
 export function addKey(program: Command, context: Context): void {
   const key = program
     .command("key")
-    .description("create, list, revoke and rotate keys of the embedded service");
+    .description("create, list, revoke and rotate keys of the embedded service; make links to its console");
   const add = (words: string, description: string): Command =>
     key
       .command(words)
@@ -64,6 +64,13 @@ export function addKey(program: Command, context: Context): void {
       expiry(context),
     )
     .action(async (name: string, options: CreateOptions) => create(context, name, options));
+  key
+    .command("link")
+    .description(
+      "print a link that signs in to the web console with the service's own key, once and within a minute",
+    )
+    .option("--json", "print it as JSON")
+    .action(async (options: Omit<KeyOptions, "account">) => link(context, options));
   add("list", "list the keys of the account").action(async (options: KeyOptions) => list(context, options));
   add("revoke <id>", "revoke a key for good; a running service refuses it within seconds").action(
     async (id: string, options: KeyOptions) => revoke(context, id, options),
@@ -92,6 +99,32 @@ async function create(context: Context, name: string, options: CreateOptions): P
     print(context, options, { key, ...shown }, `${key}\n`);
     note(context, options, `It is not shown again. Account ${options.account}, id ${record.id}.\n`);
   });
+}
+
+/** How long a link signs in: as long as it takes to open it at once. */
+const LINK_SECONDS = 60;
+
+async function link(context: Context, options: Omit<KeyOptions, "account">): Promise<void> {
+  const config = loadConfig(configRequest(context, options));
+  if (!("embedded" in config.service)) {
+    throw new KbsyncError("the configuration names a hosted service, which has no console of kbsync", {
+      code: "usage",
+    });
+  }
+  const [{ runningService }, { consoleLink, hasConsole }] = await Promise.all([
+    import("../compose/reached-service.ts"),
+    import("../compose/console-link.ts"),
+  ]);
+  const service = await runningService(config, makeStateFolder(config.stateDir), context.env);
+  if (!(await hasConsole(service))) {
+    throw new KbsyncError("the running service has no console: it was started before the console was built", {
+      code: "usage",
+      subject: service.apiUrl,
+      hint: "`npm run build` builds it; then restart the service.",
+    });
+  }
+  const address = await consoleLink(service, LINK_SECONDS);
+  print(context, options, { link: address }, `${address}\n`);
 }
 
 async function list(context: Context, options: KeyOptions): Promise<void> {
@@ -188,7 +221,7 @@ function isOwn(state: StateFolder, record: KeyRecord, hashKey: (key: string) => 
 }
 
 /** Standard output gets the key alone, so that a script can read it. */
-function print(context: Context, { json }: KeyOptions, value: unknown, text: string): void {
+function print(context: Context, { json }: Pick<KeyOptions, "json">, value: unknown, text: string): void {
   context.stdout.write(json === true ? `${JSON.stringify(value, undefined, 2)}\n` : text);
 }
 

@@ -86,12 +86,12 @@ async function status(context: Context, path: string | undefined, options: Statu
   const operator = openOperator(context, options);
   const chosen = LISTED_STATES.filter((state) => options[state] === true);
   if (path === undefined && chosen.length === 0) {
-    await show(context, options, await statusReader(context, operator), statusText);
+    await printStatus(context, options, await statusReader(context, operator), statusText);
     return;
   }
   const states = chosen.length === 0 ? LISTED_STATES : chosen;
   const read = async (): Promise<FileList> => ({ files: await listFiles(operator, path, states) });
-  const { files } = await show(context, options, read, (now) => listedText(now.files, states));
+  const { files } = await printStatus(context, options, read, (now) => listedText(now.files, states));
   if (files.length >= FILES_MAX)
     context.stderr.write(`kbsync: at most ${thousands(FILES_MAX)} of each kind are listed; name a folder\n`);
 }
@@ -102,7 +102,7 @@ interface FileList {
 }
 
 /** Prints what `read` returns, once or repeatedly. Returns the first answer. */
-async function show<T>(
+async function printStatus<T>(
   context: Context,
   options: StatusOptions,
   read: () => Promise<T>,

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { Daemon, PassResult } from "../../sync/daemon.ts";
+import { type Daemon, type PassResult, recoverLedger, type RecoverReport } from "../../sync/daemon.ts";
 import type { Config } from "../../config/load.ts";
 import { FILES_MAX } from "../../wire/daemon.ts";
 import type { SourceStatus } from "../../wire/daemon-status.ts";
@@ -10,7 +10,7 @@ import { readStatus } from "../../sync/operator/status.ts";
 import type { SearchQuery } from "../../sync/remote/remote.ts";
 import { reachService } from "../compose/reached-service.ts";
 import type { ReachedService } from "../compose/embedded-service.ts";
-import { openConfiguredDaemon } from "../compose/configured-daemon.ts";
+import { daemonOptions, openConfiguredDaemon } from "../compose/configured-daemon.ts";
 import { openOnCopy, planEstimate } from "../compose/plan-pass.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT, exitCodeOfPass } from "../output/exit-code.ts";
@@ -35,6 +35,7 @@ import { loadSources } from "../state/sources.ts";
 
 interface SyncOptions extends SourceOptions {
   readonly dryRun?: boolean;
+  readonly recover?: boolean;
   readonly json?: boolean;
   readonly port?: number;
 }
@@ -46,6 +47,10 @@ export function addSync(program: Command, context: Context): void {
     .description("sync once, then exit")
     .argument("[dir...]", "folders to sync (default: the sources in the configuration)")
     .option("-n, --dry-run", "print what would be done, and send nothing")
+    .option(
+      "--recover",
+      "first rebuild a lost, damaged or outdated ledger from the documents at the service (stop the daemon before)",
+    )
     .option(
       "-p, --port <n>",
       "port of the embedded service during the sync (default: any free one)",
@@ -67,6 +72,12 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
   try {
     const logged = openLoggedFailures(log, context);
     const listeners = { levelOfDone: (): "debug" => "debug", onActivity: logged.onActivity };
+    if (options.recover === true) {
+      const facts = daemonOptions(config, state, service, log, listeners);
+      const report = await recoverLedger(facts, { ...options, signal: context.signal, nowMs: context.nowMs });
+      context.stdout.write(recoveryText(report, options));
+      if (options.dryRun === true) return;
+    }
     const open = (at: StateFolder): Daemon => openConfiguredDaemon(config, at, service, log, listeners);
     const { daemon, close } = await openPass(context, state, options, open);
     const endAnswer = answerStop(context, () => daemon.status());
@@ -101,6 +112,12 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
   } finally {
     await service.close();
   }
+}
+
+/** The output of a recovery. The pass that follows prints its own as JSON. */
+function recoveryText(report: RecoverReport, { dryRun, json }: SyncOptions): string {
+  if (json === true) return dryRun === true ? `${JSON.stringify(report, undefined, 2)}\n` : "";
+  return `${recoverText(report)}${dryRun === true ? planLines(report.planned) : ""}`;
 }
 
 /** Opens the daemon of a pass. A dry run works on a copy of the ledger while another daemon uses the state folder. */
@@ -197,4 +214,34 @@ export function planLines(planned: NonNullable<PassResult["planned"]>): string {
   for (const { action } of planned) counts.set(action, (counts.get(action) ?? 0) + 1);
   const sum = [...counts].map(([action, count]) => `${thousands(count)} to ${action}`).join(", ");
   return `${lines.join("")}${planned.length === 0 ? "nothing to do" : sum}; nothing was sent\n`;
+}
+
+/** Surplus resources that are named. */
+const NAMED = 10;
+
+/** The result of a recovery for a person. */
+export function recoverText({ setAside, sources }: Pick<RecoverReport, "setAside" | "sources">): string {
+  const lines = setAside === null ? [] : [`the previous ledger is saved as ${setAside}`];
+  for (const { source, listed, adopted, differing, missing, lost, surplus } of sources) {
+    lines.push(`source   ${source}`);
+    if (!listed) {
+      lines.push("         nothing adopted yet: the service sends the collection's id with the first file");
+      continue;
+    }
+    const counts = [`${thousands(adopted)} adopted as they are`];
+    if (differing > 0) counts.push(`${thousands(differing)} adopted, to be sent`);
+    if (missing > 0)
+      counts.push(`${thousands(missing)} no longer there, ${lost === null ? "to be sent" : "held"}`);
+    if (surplus.count > 0) counts.push(`${thousands(surplus.count)} that match no file, left unchanged`);
+    lines.push(`         ${counts.join(", ")}`);
+    if (lost !== null) lines.push(`         ${lost} \`kbsync approve\` sends them again.`);
+    for (const { docId, title } of surplus.first.slice(0, NAMED))
+      lines.push(`         left     ${title}  (${docId})`);
+  }
+  return lines
+    .map(
+      (line) => `${line}
+`,
+    )
+    .join("");
 }

@@ -17,7 +17,6 @@ const NEED_NONE: ReadonlySet<string> = new Set([
   "serve",
   "service",
   "sync",
-  "recover",
   "restore",
   "init",
   "doctor",

@@ -61,7 +61,7 @@ export function openSessions(
       const taken = isLink ? await records.takeSession(sha256) : undefined;
       if (taken !== undefined) return taken.keySha256;
       throw new Refusal("sign_in_link_ended", "This link was used before, or its time is over.", {
-        hint: "`kbsync console` opens a new one.",
+        hint: "`kbsync key link` opens a new one.",
       });
     },
     keyOf: async (token) => {

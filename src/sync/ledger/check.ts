@@ -17,7 +17,7 @@ export interface LedgerReport {
 const NAMED = 3;
 
 const RECOVER =
-  "Stop the daemon and run `kbsync recover`: it renames the ledger and builds a new one from what the service holds, without " +
+  "Stop the daemon and run `kbsync sync --recover`: it renames the ledger and builds a new one from what the service holds, without " +
   "sending anything twice.";
 
 const STATES: Readonly<Record<string, string>> = {

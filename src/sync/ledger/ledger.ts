@@ -145,7 +145,7 @@ function watchFile(file: string, wal: number): () => void {
     throw new KbsyncError(`the ledger ${file} was removed or replaced while kbsync was running`, {
       code: "ledger_unusable",
       subject: file,
-      hint: "Put it back if it was moved, and start again. `kbsync recover` builds a new one from what the service holds.",
+      hint: "Put it back if it was moved, and start again. `kbsync sync --recover` builds a new one from what the service holds.",
     });
   };
 }

@@ -73,7 +73,7 @@ describe("a command on what was synced", () => {
     const request = { env: {}, cwd: context.cwd, folders: [{ path: world.root }], stateDir: world.stateDir };
     nameOtherSources(context, "sync", loadConfig(request));
     writeFileSync(join(world.stateDir, "ledger.db"), "no ledger at all");
-    nameOtherSources(context, "recover", loadConfig({ ...request, folders: [{ path: configured }] }));
+    nameOtherSources(context, "sync", loadConfig({ ...request, folders: [{ path: configured }] }));
     expect(reported).toBe("");
   });
 

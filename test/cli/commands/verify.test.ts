@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AuditReport } from "../../../src/wire/daemon-audit.ts";
-import { recoverText } from "../../../src/cli/commands/recover.ts";
+import { recoverText } from "../../../src/cli/commands/sync.ts";
 import { auditText } from "../../../src/cli/commands/verify.ts";
 
 const source = {
@@ -84,7 +84,7 @@ describe("the words of verify", () => {
   });
 });
 
-describe("the words of recover", () => {
+describe("the words of a recovery", () => {
   const recovered = {
     source: "/docs",
     listed: true,
@@ -94,27 +94,25 @@ describe("the words of recover", () => {
     lost: null,
     surplus: { count: 1, first: [{ docId: "9", title: "old.txt" }] },
   };
-  it("the report of recover states what was adopted, what is left, and what the next sync sends", () => {
+  it("the report of a recovery states what was adopted, and what is left", () => {
     const text = recoverText({
       setAside: "/state/ledger.db.set-aside-1",
       sources: [recovered],
-      planned: [{ source: "/docs", path: "new.txt", action: "create" }],
     });
     expect(text).toContain("the previous ledger is saved as /state/ledger.db.set-aside-1");
     expect(text).toContain("1,000 adopted as they are, 2 adopted, to be sent, 1 no longer there, to be sent");
     expect(text).toContain("left     old.txt  (9)");
-    expect(text).toContain("create   new.txt");
   });
 
   it("says that nothing is sent to a service that lost most, and what sends it", () => {
     const lost = "the service has lost 40 of 43 resources; was it reset, or restored from a backup?";
-    const text = recoverText({ setAside: null, sources: [{ ...recovered, missing: 40, lost }], planned: [] });
+    const text = recoverText({ setAside: null, sources: [{ ...recovered, missing: 40, lost }] });
     expect(text).toContain("40 no longer there, held");
     expect(text).toContain(`${lost} \`kbsync approve\` sends them again.`);
   });
 
   it("says why nothing could be adopted yet", () => {
-    const text = recoverText({ setAside: null, sources: [{ ...recovered, listed: false }], planned: [] });
+    const text = recoverText({ setAside: null, sources: [{ ...recovered, listed: false }] });
     expect(text).toContain("nothing adopted yet");
   });
 });

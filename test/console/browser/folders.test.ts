@@ -43,9 +43,9 @@ describe.skipIf(whyNoBrowser !== "")(`the console of kbsync up${whyNoBrowser}`, 
     assert.deepEqual(watched.problems, []);
   });
 
-  /** Signs in with a link of `kbsync console`. */
+  /** Signs in with a link of `kbsync key link`. */
   const open = async (address: string): Promise<void> => {
-    const { stdout } = await kbsync(["console", "--state-dir", state]);
+    const { stdout } = await kbsync(["key", "link", "--state-dir", state]);
     await page.goto(stdout.trim());
     await page.getByRole("navigation", { name: "Pages" }).waitFor();
     await page.goto(`${new URL(stdout.trim()).origin}/#${address}`);

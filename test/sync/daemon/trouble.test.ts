@@ -198,7 +198,7 @@ describe("a ledger that is damaged in the middle", () => {
       await expect(ended).rejects.toMatchObject({
         code: "ledger_damaged",
         subject: ledgerFile(world.stateDir),
-        hint: expect.stringContaining("`kbsync recover`") as string,
+        hint: expect.stringContaining("`kbsync sync --recover`") as string,
       });
       await daemon.close();
       expect(world.service.requests.length).toBe(before);

@@ -51,7 +51,7 @@ describe("a damaged ledger", () => {
     truncateSync(ledgerFile(stateDir), 8192);
     expect(checkLedger(stateDir)?.findings[0]).toMatchObject({ check: "ledger-structure", level: "damage" });
     writeFileSync(ledgerFile(stateDir), "<html>".repeat(1000));
-    expect(checkLedger(stateDir)?.findings[0]?.remedy).toContain("kbsync recover");
+    expect(checkLedger(stateDir)?.findings[0]?.remedy).toContain("kbsync sync --recover");
   });
 });
 

@@ -147,7 +147,7 @@ function damaged(file: string, words: string, cause?: unknown): KbsyncError {
   return new KbsyncError(`the ledger ${file} is damaged: ${words}`, {
     code: "ledger_damaged",
     subject: file,
-    hint: "It was left unchanged. `kbsync recover` renames it and builds a new one from what the service holds.",
+    hint: "It was left unchanged. `kbsync sync --recover` renames it and builds a new one from what the service holds.",
     cause,
   });
 }

@@ -70,7 +70,7 @@ describe("a ledger that is not a sound database", () => {
       code: "ledger_damaged",
       subject: file,
       message: expect.stringContaining(`the ledger ${file} is damaged: `) as string,
-      hint: expect.stringContaining("`kbsync recover`") as string,
+      hint: expect.stringContaining("`kbsync sync --recover`") as string,
     });
     expect(() => openLedger(folder, "service")).toThrow(expected);
     expect(() => readStatus(folder, 10)).toThrow(expected);
@@ -109,7 +109,7 @@ describe("a foreign ledger", () => {
     db.pragma(`user_version = ${SCHEMA.baseline - 1}`);
     db.close();
     const before = readFileSync(file);
-    const hint: unknown = expect.stringContaining("`kbsync recover`");
+    const hint: unknown = expect.stringContaining("`kbsync sync --recover`");
     for (const open of [
       () => openLedger(folder, "service"),
       () => readStatus(folder, 10),
