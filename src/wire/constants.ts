@@ -22,9 +22,6 @@ export const LOCATIONS_MAX = 10_000;
 /** Largest upload by default, in bytes (32 MB, the specification's limit for images). */
 export const UPLOAD_BYTES_MAX = 32 * 1024 * 1024;
 
-/** Characters of a text that a preview splits: a person compares settings by its first pages. */
-export const PREVIEW_CHARS_MAX = 50_000;
-
 /** Longest series of hours and of days: a week, and as long as the service keeps them. */
 export const USAGE_HOURS_MAX = 168;
 export const USAGE_DAYS_MAX = 90;

@@ -31,8 +31,6 @@ export const ROUTES = {
   grants: "/v1/grants",
   /** api: an addition, this API as an OpenAPI document. */
   openApi: "/openapi.json",
-  /** db: an addition, shows how a text would be split. */
-  preview: "/api/rag/chunks/preview",
   /** db: an addition, creates many resources in one request (NDJSON). */
   bulk: "/api/rag/resources/bulk",
   /** db: additions, work on many documents; `/<id>` and `/<id>/stop` below. */

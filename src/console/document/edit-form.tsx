@@ -3,7 +3,6 @@ import { useState } from "preact/hooks";
 import type { Strategy } from "../../wire/primitives.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
-import { ChunkPreview } from "../chunks/chunk-preview.tsx";
 import { ask } from "../client/api.ts";
 import { STRATEGIES } from "../knowledge/tiers.ts";
 import { Choices, TextArea, TextField } from "../parts/fields.tsx";
@@ -33,7 +32,6 @@ export function EditForm({
   const [isBusy, setIsBusy] = useState(false);
   const set = (change: Partial<typeof draft>): void => setDraft({ ...draft, ...change });
   const body = changeOf(before, draft);
-  const isSplitAnew = "settings" in body || "content" in body;
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
     setIsBusy(true);
@@ -77,16 +75,6 @@ export function EditForm({
         {number("chunkSize", "Chunk size")}
         {number("chunkOverlap", "Overlap")}
       </div>
-      {isSplitAnew ? (
-        <ChunkPreview
-          source={isText ? { content: draft.content } : { doc_id: record._id }}
-          settings={{
-            strategy: draft.strategy,
-            chunkSize: Number(draft.chunkSize),
-            chunkOverlap: Number(draft.chunkOverlap),
-          }}
-        />
-      ) : null}
       {error === undefined ? null : <ErrorNotice error={error} />}
       <div class="row">
         <button

@@ -1,11 +1,10 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { Choices, TextField } from "../parts/fields.tsx";
-import { DraftPreview } from "./draft-preview.tsx";
 import type { Draft, PartProps } from "./draft.ts";
 import { STRATEGIES } from "./tiers.ts";
 
-/** Chunking with its preview, owner and metadata of new documents. */
+/** Chunking, owner and metadata of new documents. */
 export function Advanced({ draft, problems, set }: PartProps): JSX.Element {
   const isProblem = ["chunkSize", "chunkOverlap", "metadata"].some((name) => name in problems);
   const [isOpen, setIsOpen] = useState(false);
@@ -40,7 +39,6 @@ export function Advanced({ draft, problems, set }: PartProps): JSX.Element {
             onText={(value) => set({ chunkOverlap: value })}
           />
         </div>
-        {isOpen ? <DraftPreview draft={draft} /> : null}
         <TextField
           label="Owner"
           hint="Separates documents of users or projects. A search must name the owner to find them. Empty: no owner."

@@ -27,7 +27,6 @@ import { addHealthRoute, type Health } from "./routes/health-route.ts";
 import { addMonitoringRoutes, type MetricsText } from "./routes/monitoring-routes.ts";
 import type { HttpParts } from "./operation/operation.ts";
 import { addOpenApiRoute } from "./routes/openapi.ts";
-import { addPreviewRoutes } from "./routes/preview-routes.ts";
 import { addResourceReadRoutes } from "./routes/resource-read-routes.ts";
 import { addResourceRoutes } from "./routes/resource-routes.ts";
 import { addUsageRoutes } from "./routes/usage-routes.ts";
@@ -163,12 +162,11 @@ export async function buildServer(
   return server;
 }
 
-/** Adds the routes of resources, of batches of them, and of the preview of chunks. */
+/** Adds the routes of resources, and of batches of them. */
 function addDocumentRoutes(server: FastifyInstance, parts: HttpParts, textBytesMax: number): void {
   addResourceRoutes(server, parts, textBytesMax);
   addResourceReadRoutes(server, parts);
   addBatchRoutes(server, parts);
-  addPreviewRoutes(server, parts, textBytesMax);
 }
 
 /** Adds the routes of chat completion, threads and agents. */

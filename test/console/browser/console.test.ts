@@ -176,29 +176,6 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       expect(await find("wick", "Lighthouse keeping")).toBe(1);
     });
 
-    it("shows the chunks as they will be, and follows size and overlap", async () => {
-      await page.getByRole("radio", { name: "Content" }).check();
-      await page.getByLabel("Text (required)").fill("One sentence stands here. ".repeat(20));
-      await page.getByText("Advanced: chunking, owner, metadata").click();
-      const preview = page.getByRole("region", { name: "Preview of the chunks" });
-      await preview.getByText("1 chunk", { exact: true }).waitFor();
-      await page.getByLabel("Chunk size").fill("150");
-      await page.getByLabel("Overlap").fill("30");
-      await preview.getByText("5 chunks", { exact: true }).waitFor();
-      expect(await preview.locator(".overlap").count()).toBeGreaterThan(3);
-      expect(await violations(page)).toEqual([]);
-      // A file is read when a person asks for it.
-      await page.getByRole("radio", { name: "Upload File" }).check();
-      const file = {
-        name: "terns.md",
-        mimeType: "text/markdown",
-        buffer: Buffer.from("# Terns\n\nThey dive."),
-      };
-      await page.getByLabel("Files (required)").setInputFiles([file]);
-      await page.getByRole("button", { name: "Preview the chunks" }).click();
-      await preview.getByText("They dive.").waitFor();
-    });
-
     it("takes several files, each with its own end", async () => {
       await page.getByLabel("Description (required)").fill("Two files");
       await page.getByRole("radio", { name: "Upload File" }).check();
@@ -375,12 +352,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       expect(await violations(page)).toEqual([]);
       await page.getByRole("button", { name: "Edit" }).click();
       await page.getByLabel("Chunk size").fill("30");
-      await page.getByRole("region", { name: "Preview of the chunks" }).getByText("4 chunks").waitFor();
       await page.getByLabel("Text (required)").fill("Otters juggle stones.");
-      await page
-        .getByRole("region", { name: "Preview of the chunks" })
-        .getByText("1 chunk", { exact: true })
-        .waitFor();
       expect(await violations(page)).toEqual([]);
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByText("Version").locator("..").getByText("2, with 1 chunk").waitFor();

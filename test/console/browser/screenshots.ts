@@ -69,7 +69,6 @@ try {
       address: `/knowledge?collection=${collectionId}&owner=${encodeURIComponent(ownerId)}`,
     },
     { name: "add", address: "/add" },
-    { name: "preview", address: "/add?preview", prepare: (page) => fillPreview(page, manual) },
     { name: "document", address: `/documents/${ids[0]}` },
     { name: "search", address: search },
     { name: "why-result", address: `${search}&why`, prepare: openReasons },
@@ -113,18 +112,6 @@ async function previewFolder(page: Page): Promise<void> {
   const found = page.getByRole("heading", { level: 2 });
   await found.waitFor();
   await found.evaluate((element) => element.scrollIntoView({ block: "center" }));
-}
-
-/** Enters a text and chunk sizes, and brings the preview of the chunks into view. */
-async function fillPreview(page: Page, text: string): Promise<void> {
-  await page.getByRole("radio", { name: "Content" }).check();
-  await page.getByLabel("Text (required)").fill(text);
-  await page.getByText("Advanced: chunking, owner, metadata").click();
-  await page.getByLabel("Chunk size").fill("80");
-  await page.getByLabel("Overlap").fill("30");
-  const preview = page.getByRole("region", { name: "Preview of the chunks" });
-  await preview.locator(".overlap").first().waitFor();
-  await page.getByLabel("Chunk size").evaluate((element) => element.scrollIntoView({ block: "center" }));
 }
 
 /** Opens the reasons of the first result of every collection. */

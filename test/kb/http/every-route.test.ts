@@ -67,10 +67,6 @@ const ASKS: Readonly<Record<string, Ask>> = {
   "GET /api/rag/resource/:id": { path: resourcePath, finds: "nothing" },
   "GET /api/rag/resource/:id/chunks": { path: (owned) => `${resourcePath(owned)}/chunks`, finds: "nothing" },
   "GET /api/rag/resource/by-collection": { path: list, finds: "nothing" },
-  "POST /api/rag/chunks/preview": {
-    sent: ({ resource }) => ({ body: { doc_id: resource._id } }),
-    finds: "nothing",
-  },
   "GET /api/rag/collections": { finds: "own" },
   "GET /api/rag/owners": { finds: "own" },
   "GET /api/rag/documents": {
