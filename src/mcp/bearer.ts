@@ -21,7 +21,7 @@ export interface BearerCheck {
   check(key: string, service: KnowledgeService, signal: AbortSignal): Promise<void>;
 }
 
-/** Opens the check. Caches accepted keys briefly; the service checks all requests that tools send it. `plan_sync` sends none. */
+/** Opens the check. Caches accepted keys briefly; the service checks all requests that tools send it. */
 export function openBearerCheck(nowMs: () => number): BearerCheck {
   const trusted = new Map<string, number>();
   return {
@@ -37,8 +37,6 @@ export function openBearerCheck(nowMs: () => number): BearerCheck {
   };
 }
 
-const REALM = 'realm="kbsync"';
-
 /** HTTP response to a refused key. */
 export interface KeyRefusal {
   readonly status: number;
@@ -46,27 +44,23 @@ export interface KeyRefusal {
   readonly error: KbsyncError;
 }
 
-/**
- * Creates the response to a request without a valid key (RFC 6750). `metadataUrl`: address of the metadata of the protected
- * resource (RFC 9728), by which clients find out how to get a token.
- */
-export function keyRefusal(error: KbsyncError, metadataUrl?: string): KeyRefusal {
-  const metadata = metadataUrl === undefined ? "" : `, resource_metadata="${metadataUrl}"`;
+/** Creates the response to a request without a valid key (RFC 6750). */
+export function keyRefusal(error: KbsyncError): KeyRefusal {
   const challenge = (params: string): Record<string, string> => ({
-    "www-authenticate": `Bearer ${params}${metadata}`,
+    "www-authenticate": `Bearer realm="kbsync"${params}`,
   });
   const wait = /(\d+) seconds/.exec(error.hint ?? "")?.[1] ?? "5";
   switch (error.code) {
     case "key_missing":
-      return { status: 401, headers: challenge(metadata === "" ? REALM : `${REALM}, scope="read"`), error };
+      return { status: 401, headers: challenge(""), error };
     case "key_unknown":
     case "key_expired":
     case "key_refused":
-      return { status: 401, headers: challenge('realm="kbsync", error="invalid_token"'), error };
+      return { status: 401, headers: challenge(', error="invalid_token"'), error };
     case "scope_missing":
       return {
         status: 403,
-        headers: challenge('realm="kbsync", error="insufficient_scope", scope="read"'),
+        headers: challenge(', error="insufficient_scope", scope="read"'),
         error,
       };
     case "rate_limited":

@@ -1,4 +1,4 @@
-import type { Erased, PassPlan } from "../wire/daemon.ts";
+import type { LiveStatus } from "../wire/daemon-status.ts";
 import type { KnownFiles } from "./known-files.ts";
 import type { KnowledgeService } from "./service.ts";
 
@@ -23,12 +23,8 @@ export interface Reached {
   readonly daemon?: CallerDaemon;
 }
 
-/** The operations of a daemon that tools need. They return undefined if none runs. */
+/** The operation of a daemon that tools need. */
 export interface CallerDaemon {
-  plan(limit: number, signal: AbortSignal): Promise<PassPlan | undefined>;
-  /** Erases a document, or all of an owner, everywhere, and names what remains. */
-  erase(
-    request: { readonly document: string } | { readonly owner: string },
-    signal: AbortSignal,
-  ): Promise<Erased | undefined>;
+  /** Undefined: none runs. */
+  status(signal: AbortSignal): Promise<LiveStatus | undefined>;
 }

@@ -11,15 +11,12 @@ import {
 import { bytesOf } from "../lib/byte-block.ts";
 import { KbsyncError } from "../lib/failure.ts";
 import { listenFailure } from "../lib/listen-failure.ts";
-import { reachedAt } from "../lib/loopback.ts";
 import { bearerOf, keyRefusal, openBearerCheck } from "./bearer.ts";
 import type { Caller } from "./caller.ts";
-import { type HttpSubscriptions, LISTENS_MAX, openHttpSubscriptions } from "./http-subscriptions.ts";
-import type { ReadDocument } from "./oauth/clients.ts";
-import { openOAuthServer, type OAuthServer } from "./oauth/oauth-server.ts";
 import { makeMcpServer, type McpParts } from "./server.ts";
-import type { KnowledgeService } from "./service.ts";
 
+/** Keys cross the network in the clear, so only this machine is served: others through a proxy with TLS. */
+const HOST = "127.0.0.1";
 /** Path of the MCP endpoint. */
 const MCP_PATH = "/mcp";
 /** Default port of `kbsync mcp --http`: the one after the service's. */
@@ -27,36 +24,18 @@ export const MCP_PORT_DEFAULT = 7412;
 
 /** Largest request body; messages hold a tool name and a query. */
 const BODY_BYTES_MAX = 1024 * 1024;
-/** Largest form of a person or a client. */
-const FORM_BYTES_MAX = 32 * 1024;
 /** Concurrent requests, each of which may hold a document in memory. */
 const REQUESTS_MAX = 64;
-/** Concurrent requests of people and clients that sign in, who may be strangers: holders of keys get the other ones. */
-const SIGN_INS_MAX = 16;
 /** Longest time to receive a request. */
 const REQUEST_MS = 30_000;
 
 /** Options of the HTTP server. */
-export interface McpHttpOptions extends Pick<McpParts, "version" | "erases" | "onDefect"> {
+export interface McpHttpOptions extends Pick<McpParts, "version" | "onDefect"> {
   /** 0: any free one. */
   readonly port: number;
-  /** Default 127.0.0.1. Another one needs `signIn`: the server then trusts the names in its public URL. */
-  readonly host?: string;
-  /** People sign in, so that clients get tokens with OAuth. Default: clients bring keys of the service. */
-  readonly signIn?: SignInOptions;
   /** Returns the caller with a key. */
   readonly callerOf: (key: string) => Caller;
   readonly nowMs: () => number;
-}
-
-/** How people sign in. */
-export interface SignInOptions {
-  /** Origin by which clients reach the server, through a proxy with TLS: `https://kb.example`. */
-  readonly publicUrl: string;
-  /** Hides the service's keys in tokens. Must outlive restarts, or they end all tokens. */
-  readonly secret: string;
-  /** Reads metadata documents of clients. Must refuse private addresses and bound size and time. */
-  readonly readDocument: ReadDocument;
 }
 
 /** A listening server. */
@@ -69,34 +48,22 @@ export interface McpHttp {
 type AnswerRequest = (head: Request, incoming: IncomingMessage) => Promise<Response>;
 
 /**
- * Serves MCP over streamable HTTP, statelessly, for holders of a key of the service or of a token. Refuses requests from
- * pages of other sites by their Origin, and DNS rebinding by the Host header. Throws the errors of `listenFailure`.
+ * Serves MCP over streamable HTTP on loopback, statelessly, for holders of a key of the service. Refuses requests from pages of
+ * other sites by their Origin, and DNS rebinding by the Host header. Throws the errors of `listenFailure`.
  */
 export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
-  const subscriptions = openHttpSubscriptions(options);
+  const { version, onDefect } = options;
   const handler = createMcpHandler(
-    ({ authInfo, era }) => {
-      // `fetch` below is only called with a checked key.
-      const caller = options.callerOf(authInfo?.token ?? "");
-      // Without sessions there is no stream to a client of the older protocol.
-      return makeMcpServer({
-        caller,
-        version: options.version,
-        notifies: era === "modern",
-        ...(options.erases !== undefined && { erases: options.erases }),
-        onDefect: options.onDefect,
-      });
-    },
-    { maxRequestBodySize: BODY_BYTES_MAX, maxSubscriptions: LISTENS_MAX, bus: subscriptions.bus },
+    // `fetch` below is only called with a checked key.
+    ({ authInfo }) => makeMcpServer({ caller: options.callerOf(authInfo?.token ?? ""), version, onDefect }),
+    { maxRequestBodySize: BODY_BYTES_MAX },
   );
-  const server = serveRequests(openAnswering(options, handler, subscriptions), options.onDefect);
-  const host = options.host ?? "127.0.0.1";
-  const port = await listen(server, host, options.port);
+  const server = serveRequests(openAnswering(options, handler), onDefect);
+  const port = await listen(server, options.port);
   return {
-    url: `http://${reachedAt(host)}:${port}${MCP_PATH}`,
+    url: `http://${HOST}:${port}${MCP_PATH}`,
     close: async () => {
       await handler.close();
-      subscriptions.close();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeAllConnections();
       await closed;
@@ -104,47 +71,27 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   };
 }
 
-/** Returns the function that answers requests: those that carry a key, and those of people and clients that sign in. */
+/** Returns the function that answers requests that carry a key. */
 function openAnswering(
-  options: McpHttpOptions,
+  { nowMs, callerOf }: McpHttpOptions,
   handler: ReturnType<typeof createMcpHandler>,
-  subscriptions: HttpSubscriptions,
 ): AnswerRequest {
-  const bearer = openBearerCheck(options.nowMs);
-  const oauth = options.signIn === undefined ? undefined : openSignIn(options, options.signIn);
-  const { hostname } = new URL(options.signIn?.publicUrl ?? "http://127.0.0.1");
+  const bearer = openBearerCheck(nowMs);
   const refuse = (error: KbsyncError): Response => {
-    const { status, headers } = keyRefusal(error, oauth?.metadataUrl);
-    // Strangers must not read what runs where.
-    if (oauth !== undefined && error.code === "service_unreachable")
-      return refusal(status, headers, error.code, "The knowledge base cannot be reached.");
+    const { status, headers } = keyRefusal(error);
     return refusal(status, headers, error.code, error.message, error.hint);
   };
-  let signIns = 0;
-
-  const answerSignIn: AnswerRequest = async (head, incoming) => {
-    if (signIns >= SIGN_INS_MAX) return overloaded(`More than ${SIGN_INS_MAX} sign-ins are in flight.`);
-    signIns += 1;
-    try {
-      const signedIn = await oauth?.answer(head, () => formIn(incoming));
-      return signedIn ?? refusal(404, {}, "route_not_found", `There is nothing here but ${MCP_PATH}.`);
-    } finally {
-      signIns -= 1;
-    }
-  };
-
   return async (head, incoming) => {
     const foreign =
-      hostHeaderValidationResponse(head, [...localhostAllowedHostnames(), hostname]) ??
-      originValidationResponse(head, [...localhostAllowedOrigins(), hostname]);
+      hostHeaderValidationResponse(head, localhostAllowedHostnames()) ??
+      originValidationResponse(head, localhostAllowedOrigins());
     if (foreign !== undefined) return foreign;
-    if (new URL(head.url).pathname !== MCP_PATH) return answerSignIn(head, incoming);
-    const token = bearerOf(head.headers.get("authorization") ?? undefined);
-    if (token === undefined) return refuse(noKey());
-    const key = oauth === undefined ? token : oauth.keyOf(token);
-    if (key === undefined) return refuse(foreignToken());
+    if (new URL(head.url).pathname !== MCP_PATH)
+      return refusal(404, {}, "route_not_found", `There is nothing here but ${MCP_PATH}.`);
+    const key = bearerOf(head.headers.get("authorization") ?? undefined);
+    if (key === undefined) return refuse(noKey());
     try {
-      const { service } = await options.callerOf(key).reach();
+      const { service } = await callerOf(key).reach();
       await bearer.check(key, service, head.signal);
     } catch (error) {
       if (!(error instanceof KbsyncError)) throw error;
@@ -154,9 +101,7 @@ function openAnswering(
     if (request === undefined) {
       return refusal(413, {}, "body_too_large", `The body is larger than ${BODY_BYTES_MAX} bytes.`);
     }
-    return subscriptions.serve(key, request, (served) =>
-      handler.fetch(served, { authInfo: { token: key, clientId: "key", scopes: ["read"] } }),
-    );
+    return handler.fetch(request, { authInfo: { token: key, clientId: "key", scopes: ["read"] } });
   };
 }
 
@@ -223,30 +168,6 @@ async function withBody(head: Request, incoming: IncomingMessage): Promise<Reque
   return undefined;
 }
 
-/** Returns the text of a form; undefined if it is too large. */
-async function formIn(incoming: IncomingMessage): Promise<string | undefined> {
-  const bytes = await bytesOf(incoming, FORM_BYTES_MAX, Number(incoming.headers["content-length"] ?? 0));
-  if (bytes !== undefined) return Buffer.from(bytes).toString("utf8");
-  if (!incoming.readableEnded) await finished(incoming, { writable: false });
-  return undefined;
-}
-
-/** Opens the authorization server in front of the service. */
-function openSignIn({ callerOf, nowMs, onDefect }: McpHttpOptions, signIn: SignInOptions): OAuthServer {
-  const serviceFor = async (key: string): Promise<KnowledgeService> => (await callerOf(key).reach()).service;
-  return openOAuthServer({
-    ...signIn,
-    mcpPath: MCP_PATH,
-    nowMs,
-    onDefect,
-    grants: {
-      create: async (key, name, signal) => (await serviceFor(key)).createGrant(name, signal),
-      refresh: async (token, signal) => (await serviceFor("")).refreshGrant(token, signal),
-      end: async (key, signal) => (await serviceFor(key)).endGrant(signal),
-    },
-  });
-}
-
 async function writeResponse(response: Response, outgoing: ServerResponse): Promise<void> {
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));
   if (response.body === null) {
@@ -254,10 +175,6 @@ async function writeResponse(response: Response, outgoing: ServerResponse): Prom
     return;
   }
   await pipeline(Readable.fromWeb(response.body), outgoing);
-}
-
-function foreignToken(): KbsyncError {
-  return new KbsyncError("The token was issued for another server.", { code: "key_unknown" });
 }
 
 function noKey(): KbsyncError {
@@ -282,19 +199,19 @@ function refusal(
   return Response.json(body, { status, headers });
 }
 
-async function listen(server: Server, host: string, port: number): Promise<number> {
+async function listen(server: Server, port: number): Promise<number> {
   try {
     return await new Promise((resolve, reject) => {
       server.once("error", reject);
-      server.listen({ host, port }, () => {
+      server.listen({ host: HOST, port }, () => {
         const address = server.address();
         resolve(typeof address === "object" && address !== null ? address.port : port);
       });
     });
   } catch (error) {
     throw listenFailure(error, {
-      subject: `${host}:${port}`,
-      hint: "Choose another port with --port, or another address with --host.",
+      subject: `${HOST}:${port}`,
+      hint: "Choose another port with --port.",
     });
   }
 }

@@ -10,8 +10,6 @@ export interface KnownSource {
 /** Maps files of this machine to documents and back. Holds only ids, no content. */
 export interface KnownFiles {
   readonly sources: readonly KnownSource[];
-  /** Owners of folders that are no longer synced, whose documents are still there. */
-  readonly formerOwners: readonly string[];
   /** Returns the file of a document, or undefined if it has another origin. */
   fileOf(documentId: string): { readonly folder: string; readonly path: string } | undefined;
   /** Returns the documents of a path, absolute or relative to a source as in results. */
@@ -22,7 +20,6 @@ export interface KnownFiles {
 /** For a machine that never synced a folder. */
 export const NO_FILES: KnownFiles = {
   sources: [],
-  formerOwners: [],
   fileOf: () => undefined,
   documentsOf: () => [],
   close: () => undefined,

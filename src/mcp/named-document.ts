@@ -49,7 +49,7 @@ function documentOf(named: string, files: KnownFiles): string {
   throw new KbsyncError(`${named} is no document of the knowledge base`, {
     code: "document_unknown",
     subject: named,
-    hint: "Paths name files synced on the machine where kbsync mcp runs; search returns the document_id of others.",
+    hint: "Paths name files synced on the machine where kbsync mcp runs; search returns the ids of others.",
   });
 }
 
@@ -62,6 +62,6 @@ function ambiguous(named: string, count: string): KbsyncError {
   return new KbsyncError(`${named} is a file of ${count} sources`, {
     code: "document_ambiguous",
     subject: named,
-    hint: "Name it by its absolute path or by its document_id.",
+    hint: "Name it by its absolute path or by its id.",
   });
 }

@@ -12,8 +12,8 @@ import type { ResourceRecord } from "../wire/resource.ts";
 import { cutText, readFitting } from "./budget.ts";
 import type { Caller, Reached } from "./caller.ts";
 import { documentUri } from "./document-link.ts";
+import { readPart, TEXT_CHARS_MAX } from "./fetch-tool.ts";
 import type { KnownFiles } from "./known-files.ts";
-import { readDocument } from "./read-tool.ts";
 import type { PageRequest } from "./service.ts";
 import { listSources } from "./sources.ts";
 import { errorText, withService } from "./tool-result.ts";
@@ -24,8 +24,6 @@ const DOCUMENTS_MAX = 50;
 const SOURCES_MAX = 25;
 /** Longest title and description in the list. */
 const SHORT_CHARS_MAX = 200;
-/** Characters of a document per read: some 12,500 tokens, as `fetch`. */
-const TEXT_CHARS_MAX = 50_000;
 /** All texts are sent as plain text: the service does not report which of them are Markdown. */
 const TEXT_TYPE = "text/plain";
 /** Error codes for a document that the key cannot see. */
@@ -39,14 +37,10 @@ const TEMPLATE = {
   mimeType: TEXT_TYPE,
 };
 
-/**
- * Serves each document as a resource. The list has pages, and long texts have parts. `notifies`: whether the connection
- * notifies the client of changes.
- */
+/** Serves each document as a resource. The list has pages, and long texts have parts. */
 export function addDocumentResources(
   { server }: McpServer,
   caller: Caller,
-  notifies: boolean,
   onDefect: (error: unknown) => void,
 ): void {
   const serve = async <T>(
@@ -62,7 +56,7 @@ export function addDocumentResources(
       throw new ProtocolError(ProtocolErrorCode[code], errorText(error, onDefect), undefined);
     }
   };
-  server.registerCapabilities({ resources: notifies ? { subscribe: true, listChanged: true } : {} });
+  server.registerCapabilities({ resources: {} });
   server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: [TEMPLATE] }));
   // The SDK's own list of resources has no pages.
   server.setRequestHandler("resources/list", ({ params }, { mcpReq: { signal } }) =>
@@ -78,7 +72,7 @@ export function addDocumentResources(
     }),
   );
   server.setRequestHandler("resources/read", ({ params: { uri } }, { mcpReq: { signal } }) =>
-    serve(uri, (reached, files) => readPart(reached, files, uri, signal)),
+    serve(uri, (reached, files) => readResource(reached, files, uri, signal)),
   );
 }
 
@@ -131,7 +125,7 @@ function listed({ _id: id, title, description, updatedAt }: ResourceRecord, file
 }
 
 /** Reads a document, or its part from `?offset=` on. A cut text ends with the URI of the next part. */
-async function readPart(
+async function readResource(
   reached: Reached,
   files: KnownFiles,
   uri: string,
@@ -144,11 +138,10 @@ async function readPart(
     ) ?? [];
   if (document === undefined) throw new ResourceNotFoundError(uri);
   const part = { document, offset: Number(offset), limit: TEXT_CHARS_MAX };
-  const { data } = await readDocument(reached, files, part, signal);
-  const next = `${documentUri(data.document_id)}?offset=${data.next_offset}`;
-  const text =
-    data.next_offset === null ? data.text : `${data.text}\n\n[Cut here. ${next} is the next part.]`;
-  return { contents: [{ uri, mimeType: TEXT_TYPE, text }] };
+  const { record, text, nextOffset } = await readPart(reached, files, part, signal);
+  const next = `${documentUri(record._id)}?offset=${nextOffset}`;
+  const more = nextOffset === null ? "" : `\n\n[Cut here. ${next} is the next part.]`;
+  return { contents: [{ uri, mimeType: TEXT_TYPE, text: text + more }] };
 }
 
 function writePosition({ source = "", document = "" }: Position): string {

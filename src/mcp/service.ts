@@ -3,11 +3,9 @@ import { KbsyncError } from "../lib/failure.ts";
 import { openAgent } from "../lib/proxy.ts";
 import { readServerEvents } from "../lib/server-events.ts";
 import { Change, ChangesAnswer } from "../wire/changes.ts";
-import { ErasureAnswer, type ErasureReport } from "../wire/erasure.ts";
 import type { SearchContext } from "../wire/context.ts";
 import { Failure } from "../wire/failure.ts";
 import { OWNERS_MAX, OwnersAnswer, type OwnerEntry } from "../wire/owners.ts";
-import { GrantAnswer, GrantEndAnswer } from "../wire/grant.ts";
 import { ListAnswer, ResourceAnswer, type ResourceRecord } from "../wire/resource.ts";
 import { KEY_HEADER, ROUTES } from "../wire/routes.ts";
 import { SearchAnswer } from "../wire/search.ts";
@@ -54,8 +52,6 @@ export interface SearchRequest extends SearchContext {
   readonly doc_id?: string;
   readonly collection_id?: string;
   readonly owner_id?: string;
-  readonly freshness?: "current";
-  readonly wait_seconds?: number;
 }
 
 /** The service's operations that tools need. They throw KbsyncErrors, with the service's code, message and hint if it refuses. */
@@ -63,8 +59,6 @@ export interface KnowledgeService {
   search(request: SearchRequest, signal: AbortSignal): Promise<SearchAnswer>;
   /** Returns a resource with its text. Undefined if the service has only lists (it is no kbsync). */
   resource(id: string, signal: AbortSignal): Promise<ResourceRecord | undefined>;
-  /** Returns a resource, at a kbsync without its text. Undefined as above. */
-  record(id: string, signal: AbortSignal): Promise<ResourceRecord | undefined>;
   /** Returns all resources of an owner's part of a collection, with their texts. */
   list(collectionId: string, ownerId: string, signal: AbortSignal): Promise<readonly ResourceRecord[]>;
   /** Returns a page of these resources, at a kbsync without their texts. */
@@ -74,8 +68,6 @@ export interface KnowledgeService {
     page: PageRequest,
     signal: AbortSignal,
   ): Promise<RecordsPage>;
-  /** Erases a document, live or deleted. Undefined if the service lacks this. */
-  erase(id: string, signal: AbortSignal): Promise<ErasureReport | undefined>;
   /** Returns a page of changes of documents; by default from the oldest one. Undefined if the service lacks this. */
   changes(page: Partial<PageRequest>, signal: AbortSignal): Promise<ChangesAnswer["data"] | undefined>;
   /**
@@ -83,12 +75,6 @@ export interface KnowledgeService {
    * the stream.
    */
   followChanges(cursor: string, signal: AbortSignal): AsyncIterable<Change>;
-  /** Derives a key for a client from the caller's. Throws `grants_unsupported` if the service lacks this. */
-  createGrant(name: string, signal: AbortSignal): Promise<GrantAnswer["data"]>;
-  /** Replaces key and refresh token of a grant. The caller needs no key. */
-  refreshGrant(refreshToken: string, signal: AbortSignal): Promise<GrantAnswer["data"]>;
-  /** Ends the grant whose key is the caller's. */
-  endGrant(signal: AbortSignal): Promise<void>;
   /** Returns a page of owners with resources, by default of the largest size. Undefined if the service lacks this. */
   owners(signal: AbortSignal, page?: Partial<PageRequest>): Promise<OwnersPage | undefined>;
 }
@@ -152,28 +138,13 @@ function serviceAt(
     const headers = { [KEY_HEADER]: pauthkey, "content-type": "application/json" };
     return send(agent, host, path, { method: "POST", headers, body: JSON.stringify(body), signal });
   };
-  const grant = async (path: string, body: object, signal: AbortSignal): Promise<GrantAnswer["data"]> => {
-    const answer = await post(dbUrl, path, body, signal);
-    if (!lacksOperation(answer)) return accepted(answer, GrantAnswer).data;
-    throw new KbsyncError("the service cannot derive keys for clients", { code: "grants_unsupported" });
-  };
-  const erase = async (
-    path: string,
-    body: object,
-    signal: AbortSignal,
-  ): Promise<ErasureReport | undefined> => {
-    const answer = await post(dbUrl, path, body, signal);
-    return lacksOperation(answer) ? undefined : accepted(answer, ErasureAnswer).data;
-  };
-  const one = async (id: string, query: string, signal: AbortSignal): Promise<ResourceRecord | undefined> => {
-    const answer = await get(`${ROUTES.resource}/${encodeURIComponent(id)}${query}`, signal);
-    return lacksOperation(answer) ? undefined : accepted(answer, ResourceAnswer).data;
-  };
   return {
     search: async (request, signal) =>
       accepted(await post(apiUrl, ROUTES.query, request, signal), SearchAnswer),
-    resource: (id, signal) => one(id, "", signal),
-    record: (id, signal) => one(id, "?content=false", signal),
+    resource: async (id, signal) => {
+      const answer = await get(`${ROUTES.resource}/${encodeURIComponent(id)}`, signal);
+      return lacksOperation(answer) ? undefined : accepted(answer, ResourceAnswer).data;
+    },
     list: async (collectionId, ownerId, signal) => {
       const query = new URLSearchParams({ collectionId, ownerId }).toString();
       const answer = await get(`${ROUTES.byCollection}?${query}`, signal);
@@ -189,22 +160,12 @@ function serviceAt(
       const { entries, ...rest } = pageOf(resources, { limit, cursor });
       return { records: entries, ...rest };
     },
-    erase: (id, signal) => erase(ROUTES.eraseResources, { resource_ids: [id] }, signal),
     changes: async (page, signal) => {
       const answer = await get(`${ROUTES.changes}?${pageQuery(page)}`, signal);
       return lacksOperation(answer) ? undefined : accepted(answer, ChangesAnswer).data;
     },
     followChanges: (cursor, signal) =>
       followed(streams, dbUrl, `${ROUTES.changes}?${pageQuery({ cursor })}`, { pauthkey, signal }),
-    createGrant: (name, signal) => grant(ROUTES.grants, { name }, signal),
-    refreshGrant: (refreshToken, signal) => grant(`${ROUTES.grants}/refresh`, { refreshToken }, signal),
-    endGrant: async (signal) => {
-      const headers = { [KEY_HEADER]: pauthkey };
-      accepted(
-        await send(agent, dbUrl, ROUTES.grants, { method: "DELETE", headers, signal }),
-        GrantEndAnswer,
-      );
-    },
     owners: async (signal, { limit = OWNERS_MAX, cursor } = {}) => {
       const from = cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`;
       const answer = await get(`${ROUTES.owners}?limit=${limit}${from}`, signal);

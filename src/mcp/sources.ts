@@ -30,20 +30,14 @@ export interface SourcesPage {
   readonly nextCursor: string | null;
 }
 
-/** Restriction of a search: `source` is a folder or an owner, `collection` a tier or an id; undefined: any. */
-export interface SourceChoice {
-  readonly source?: string | undefined;
-  readonly collection?: string | undefined;
-}
-
 /**
- * Finds the matching sources page by page. Throws `source_unknown` with some existing sources, `too_many_sources` and
- * `sources_untold`.
+ * Finds the sources that a name means, a folder or an owner, page by page; without a name, all. Throws `source_unknown` with some
+ * existing sources, `too_many_sources` and `sources_untold`.
  */
 export async function findSources(
   reached: Reached,
   files: KnownFiles,
-  choice: SourceChoice,
+  name: string | undefined,
   signal: AbortSignal,
 ): Promise<readonly McpSource[]> {
   const chosen: McpSource[] = [];
@@ -57,28 +51,15 @@ export async function findSources(
     isLast = page.nextCursor === null;
     seen += page.sources.length;
     some.push(...page.sources.slice(0, NAMED - some.length));
-    chosen.push(...page.sources.filter((one) => isMeant(one, choice)));
+    chosen.push(
+      ...page.sources.filter((one) => name === undefined || isFolder(one, name) || one.owner_id === name),
+    );
     if (chosen.length > SOURCES_SEARCHED_MAX) throw tooMany(chosen.length, !isLast);
-    if (chosen.some((one) => isOnly(one, choice))) break;
+    // A folder has one source, and an owner several.
+    if (name !== undefined && chosen.some((one) => isFolder(one, name))) break;
   }
-  const isNarrowed = choice.source !== undefined || choice.collection !== undefined;
-  if (chosen.length > 0 || !isNarrowed) return chosen;
-  throw unknownSource(choice, some, seen, !isLast);
-}
-
-/** Finds the only matching source. Throws `too_many_sources` for several, and as `findSources`. */
-export async function findSource(
-  reached: Reached,
-  files: KnownFiles,
-  choice: SourceChoice,
-  signal: AbortSignal,
-): Promise<McpSource> {
-  const [one, ...others] = await findSources(reached, files, choice, signal);
-  if (one !== undefined && others.length === 0) return one;
-  throw new KbsyncError(one === undefined ? "there are no documents" : `${others.length + 1} sources fit`, {
-    code: one === undefined ? "source_unknown" : "too_many_sources",
-    hint: "Name one source, and its collection if it has several; list_sources lists them.",
-  });
+  if (chosen.length > 0 || name === undefined) return chosen;
+  throw unknownSource(name, some, seen, !isLast);
 }
 
 /** Lists a page of the sources of the caller. Throws `sources_untold`. */
@@ -96,7 +77,7 @@ export async function listSources(
   if (!ownsLedger) {
     throw new KbsyncError("the service does not list the sources that a key can read", {
       code: "sources_untold",
-      hint: "Name a document by its document_id, or use the key that this machine's folders are synced with.",
+      hint: "Name a document by its id, or use the key that this machine's folders are synced with.",
     });
   }
   const sources = files.sources.flatMap(({ folder, ownerId, collectionId }): McpSource[] => {
@@ -124,20 +105,6 @@ function sourceOf(
   };
 }
 
-function isMeant(one: McpSource, { source, collection }: SourceChoice): boolean {
-  return (
-    (source === undefined || isFolder(one, source) || one.owner_id === source) &&
-    (collection === undefined || one.collection === collection || one.collection_id === collection)
-  );
-}
-
-/** Whether no other source can match: a folder has one source, and so has an owner in a collection. */
-function isOnly(one: McpSource, choice: SourceChoice): boolean {
-  const { source, collection } = choice;
-  if (source === undefined || !isMeant(one, choice)) return false;
-  return collection !== undefined || isFolder(one, source);
-}
-
 function isFolder({ folder }: McpSource, name: string): boolean {
   return folder === name.replace(/(?<=.)\/+$/, "");
 }
@@ -146,22 +113,16 @@ function tooMany(count: number, atLeast: boolean): KbsyncError {
   const fit = atLeast ? `${count} sources or more fit` : `${count} sources fit`;
   return new KbsyncError(`${fit}; a search looks through ${SOURCES_SEARCHED_MAX}`, {
     code: "too_many_sources",
-    hint: "Name a source or a collection in search_passages; list_sources lists them.",
+    hint: "Name a source; list_sources lists them.",
   });
 }
 
-function unknownSource(
-  { source, collection }: SourceChoice,
-  some: readonly McpSource[],
-  seen: number,
-  more: boolean,
-): KbsyncError {
-  const where = `${source ?? "of any name"} in ${collection ?? "any collection"}`;
+function unknownSource(name: string, some: readonly McpSource[], seen: number, more: boolean): KbsyncError {
   const among = more ? ` among the first ${seen} of them, and no more are read` : "";
   const names = some.map(({ folder, owner_id: owner }) => folder ?? owner).join(", ");
-  return new KbsyncError(`there is no source ${where}${among}`, {
+  return new KbsyncError(`there is no source ${name}${among}`, {
     code: "source_unknown",
-    ...(source !== undefined && { subject: source }),
+    subject: name,
     hint:
       some.length === 0
         ? "Nothing is in the knowledge base yet."

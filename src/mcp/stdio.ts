@@ -2,19 +2,12 @@ import { once } from "node:events";
 import type { Transport } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { makeMcpServer, type McpParts } from "./server.ts";
-import { openStdioSubscriptions } from "./stdio-subscriptions.ts";
-
-/** Most `subscriptions/listen` of a client. */
-const LISTENS_MAX = 32;
-
-/** Dependencies of a connection. */
-export type StdioParts = Omit<McpParts, "notifies">;
 
 /**
  * Serves MCP over standard input and output until the client closes its end or the signal is aborted. Nothing else may
  * write to standard output meanwhile: each line there is a protocol message.
  */
-export async function serveMcpStdio(parts: StdioParts, signal: AbortSignal): Promise<void> {
+export async function serveMcpStdio(parts: McpParts, signal: AbortSignal): Promise<void> {
   const ended = new AbortController();
   const end = (): void => ended.abort();
   process.stdin.once("end", end);
@@ -29,24 +22,6 @@ export async function serveMcpStdio(parts: StdioParts, signal: AbortSignal): Pro
 }
 
 /** Serves one client over a transport. */
-export function serveConnection(parts: StdioParts, transport: Transport): { close(): Promise<void> } {
-  const subscriptions = openStdioSubscriptions(parts.caller, parts.onDefect);
-  const connection = serveStdio(
-    ({ era }) => {
-      const server = makeMcpServer({ ...parts, notifies: true });
-      subscriptions.attach(server.server, era);
-      return server;
-    },
-    {
-      onerror: parts.onDefect,
-      transport: subscriptions.watch(transport),
-      maxSubscriptions: LISTENS_MAX,
-    },
-  );
-  return {
-    close: async () => {
-      subscriptions.close();
-      await connection.close();
-    },
-  };
+export function serveConnection(parts: McpParts, transport: Transport): { close(): Promise<void> } {
+  return serveStdio(() => makeMcpServer(parts), { onerror: parts.onDefect, transport });
 }

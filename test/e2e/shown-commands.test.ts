@@ -37,7 +37,6 @@ const NOT_RUN: readonly (readonly [lines: RegExp, reason: string])[] = [
   ],
   [/^kbsync serve --config [ab]\.json\b/, "needs PostgreSQL: test/kb/store/postgres"],
   [/^kbsync models\b/, "fetches a model, and changes which one is in use: test/cli"],
-  [/^kbsync mcp --http --public-url/, "needs an identity provider's address and a proxy: test/mcp"],
 ];
 
 /** With a daemon that runs on ~/docs and ~/notes. */
@@ -92,7 +91,6 @@ const LIVE: readonly Step[] = [
   { line: "kbsync key rotate ID" },
   { line: "kbsync key revoke ID" },
   { line: "kbsync mcp" },
-  { line: "kbsync mcp --allow-erase" },
   { line: "kbsync mcp --http", until: /127\.0\.0\.1/ },
   { line: "kbsync mcp --http --port 7412", until: /127\.0\.0\.1/ },
   { line: "kbsync backup /backup/kbsync" },

@@ -192,7 +192,7 @@ describe("a vault of 500 notes, synced from its files", () => {
     const fits = (note: Note): boolean =>
       isBelow("work/plans")(note) && note.tags.includes("sea") && note.shard === 3;
     expect(wanted(fits)).not.toEqual([]);
-    const asked = ["--filter", JSON.stringify(filter), "-k", "100"];
+    const asked = ["--filter", JSON.stringify(filter), "-k", "100", "--no-collapse", "--all"];
     const { stdout } = await kbsync(["search", "harbour", "--json", ...asked, "--state-dir", state]);
     const { results } = JSON.parse(stdout) as { results: { path: string }[] };
     expect(results.map(({ path }) => path).toSorted()).toEqual(wanted(fits));
@@ -201,7 +201,7 @@ describe("a vault of 500 notes, synced from its files", () => {
     const args = [join(repositoryRoot, "dist", "main.js"), "mcp", "--state-dir", state];
     await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: "inherit" }));
     const input = { query: "harbour", filter, top_k: 100, max_tokens: 25_000 };
-    const { data } = await connected(client).call("search_passages", input);
+    const { data } = await connected(client).call("search", input);
     expect(data.results.map(({ path }: { path: string }) => path).toSorted()).toEqual(wanted(fits));
     await client.close();
   });

@@ -13,22 +13,21 @@ export interface Sample {
   readonly documents: number;
 }
 
-/** Tools whose answers hold the text of a document, and not a list. */
-const READERS = new Set(["read_document", "fetch"]);
+/** Most tokens of all tools as a client sends them to its model with each question: without titles and output schemas. */
+const DESCRIPTION_TOKENS = 1000;
 
 /** Returns how many tools there are. Calls every tool, and checks each answer against the output schema that the server declares. */
 export async function checkTools({ client }: Connected, { query, documentId }: Sample): Promise<number> {
   const inputs: Record<string, Record<string, unknown>> = {
-    search_passages: { query, top_k: 100 },
-    read_document: { document: documentId },
-    list_sources: {},
-    list_changes: {},
-    plan_sync: {},
-    search: { query },
+    search: { query, top_k: 100 },
     fetch: { id: documentId },
+    list_sources: {},
+    status: {},
   };
   const { tools } = await client.listTools();
   expect(tools.map(({ name }) => name).toSorted()).toEqual(Object.keys(inputs).toSorted());
+  const described = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+  expect(countTokens(JSON.stringify(described))).toBeLessThan(DESCRIPTION_TOKENS);
   for (const { name, inputSchema, outputSchema } of tools) {
     expect({ name, ...outputSchema }).toMatchObject({ name, type: "object", additionalProperties: false });
     const declared: object = outputSchema ?? {};
@@ -38,14 +37,12 @@ export async function checkTools({ client }: Connected, { query, documentId }: S
     expect(answer.isError, `${name}: ${JSON.stringify(answer.content)}`).not.toBe(true);
     const matches = ajv.validate(declared, answer.structuredContent);
     expect(matches, `${name}: ${ajv.errorsText()}`).toBe(true);
-    const tokens = Math.max(
-      ...[answer.structuredContent, answer.content].map((part) => countTokens(JSON.stringify(part))),
-    );
-    expect(READERS.has(name) || tokens <= ANSWER_TOKENS, `${name}: ${tokens} tokens`).toBe(true);
-    const refused = await client.callTool({
-      name,
-      arguments: { query: 1, document: 1, id: 1, cursor: 1, limit: "1" },
-    });
+    const texts = answer.content.map((part) => (part.type === "text" ? part.text : ""));
+    const tokens = Math.max(countTokens(JSON.stringify(answer.structuredContent)), countTokens(texts.join()));
+    expect(name === "fetch" || tokens <= ANSWER_TOKENS, `${name}: ${tokens} tokens`).toBe(true);
+    // The tool without arguments takes anything.
+    if (name === "status") continue;
+    const refused = await client.callTool({ name, arguments: { query: 1, id: 1, cursor: 1 } });
     expect([name, refused.isError]).toEqual([name, true]);
   }
   return tools.length;
@@ -83,26 +80,4 @@ export async function checkResources(
   }
   await expect(client.listResources({ cursor: "made up" })).rejects.toThrow(/cursor_invalid/);
   return uris.length;
-}
-
-/** Returns how many prompts there are. Gets each. */
-export async function checkPrompts({ client }: Connected, { query, documentId }: Sample): Promise<number> {
-  const { prompts } = await client.listPrompts();
-  const inputs: Record<string, Record<string, string>> = {
-    answer: { question: query, source: "sea" },
-    summarize: { document: documentId },
-  };
-  expect(prompts.map(({ name }) => name)).toEqual(Object.keys(inputs));
-  const tools = new Set((await client.listTools()).tools.map(({ name }) => name));
-  for (const { name, arguments: declared = [] } of prompts) {
-    expect(declared.map((one) => one.name)).toEqual(Object.keys(inputs[name] ?? {}));
-    const { messages } = await client.getPrompt({ name, arguments: inputs[name] ?? {} });
-    const text = JSON.stringify(messages);
-    for (const value of Object.values(inputs[name] ?? {})) expect(text).toContain(value);
-    const named = text.match(/\b(search|read|list)_[a-z]+\b/g) ?? [];
-    expect(named.filter((tool) => !tools.has(tool))).toEqual([]);
-    expect(named).not.toEqual([]);
-    await expect(client.getPrompt({ name, arguments: {} })).rejects.toThrow(/invalid/i);
-  }
-  return prompts.length;
 }

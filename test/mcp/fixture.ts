@@ -53,7 +53,6 @@ export interface McpGroundOptions {
   readonly service: string;
   readonly files: KnownFiles;
   readonly daemon?: CallerDaemon;
-  readonly erases?: boolean;
   /** The key that the ledger's folders were synced with. */
   readonly ownKey?: string;
   readonly onDefect?: (error: unknown) => void;
@@ -69,7 +68,6 @@ export async function openMcpGround(options: McpGroundOptions): Promise<McpGroun
     version: "0.0.0-test",
     onDefect: options.onDefect ?? (() => undefined),
     nowMs: options.nowMs ?? Date.now,
-    ...(options.erases !== undefined && { erases: options.erases }),
     callerOf: (key) => ({
       reach: () =>
         Promise.resolve({

@@ -62,7 +62,6 @@ beforeAll(async () => {
     ...NO_FILES,
     sources: [{ folder: "/srv/sea", ownerId: "sea", collectionId }],
     fileOf: () => ({ folder: "/srv/sea", path: "tides.md" }),
-    formerOwners: [],
     documentsOf: (path) => {
       if (path === "both.md") return [documentId, otherId];
       return path === "tides.md" || path === "Makefile-of-tides" ? [documentId] : [];
@@ -116,14 +115,14 @@ describe("a key, over HTTP", () => {
   it("a key of another account finds nothing of the first account, including its folders and paths", async () => {
     const { call } = await mcp.connect(await service.issueKey("stranger", ["read"]));
     expect((await call("list_sources")).data).toEqual({ sources: [], next_cursor: null });
-    const found = await call("search_passages", { query: "moon" });
-    expect(found.data).toMatchObject({ results: [] });
-    for (const [tool, more] of [
-      ["read_document", {}],
-      ["search_passages", { query: "moon" }],
+    const found = await call("search", { query: "moon" });
+    expect(found.data).toMatchObject({ results: [], more: false });
+    for (const [tool, argument, more] of [
+      ["fetch", "id", {}],
+      ["search", "document", { query: "moon" }],
     ] as const) {
       const reported = async (document: string): Promise<string> =>
-        (await call(tool, { ...more, document })).text.replaceAll(document, "IT");
+        (await call(tool, { ...more, [argument]: document })).text.replaceAll(document, "IT");
       expect(await reported(documentId)).toMatch(/resource_not_found/);
       // A file that is synced, one of two sources, and one that nobody has: the answer must not show which.
       const unknown = await reported("nobody.md");
@@ -132,7 +131,7 @@ describe("a key, over HTTP", () => {
       // A file's name may look like an id, which is asked for as such.
       expect(await reported("Makefile-of-tides")).toBe(await reported("Makefile-of-nobody"));
     }
-    const { text } = await call("search_passages", { query: "moon", source: "/srv/sea" });
+    const { text } = await call("search", { query: "moon", source: "/srv/sea" });
     expect(text).toMatch(/source_unknown/);
     expect(text).not.toContain("tides");
   });
@@ -143,13 +142,13 @@ describe("a key, over HTTP", () => {
       body: { name: "brief", scopes: ["read"] },
     });
     const { call } = await mcp.connect(made.json.data.key);
-    expect((await call("search_passages", { query: "moon" })).isError).toBe(false);
+    expect((await call("search", { query: "moon" })).isError).toBe(false);
     await service.send("DELETE", `/v1/keys/${made.json.data._id}`, {
       key: await service.issueKey("local", ["admin"]),
     });
-    expect((await call("search_passages", { query: "moon" })).text).toMatch(/key_unknown/);
+    expect((await call("search", { query: "moon" })).text).toMatch(/key_unknown/);
     nowMs += 10_000;
-    await expect(call("search_passages", { query: "moon" })).rejects.toThrow(/key_unknown/);
+    await expect(call("search", { query: "moon" })).rejects.toThrow(/key_unknown/);
   });
 });
 
@@ -233,10 +232,10 @@ describe("a request, over HTTP", () => {
 describe("a file's name, for a key that is not the ledger's", () => {
   it("a file's name finds its document for a key of the same account, unless two sources have it", async () => {
     const { call } = await mcp.connect(await service.issueKey("local", ["read"]));
-    expect((await call("read_document", { document: "tides.md" })).data.document_id).toBe(documentId);
-    const { data } = await call("search_passages", { query: "moon", document: "tides.md" });
-    expect(data.results[0].document_id).toBe(documentId);
-    expect((await call("read_document", { document: "both.md" })).text).toMatch(/document_ambiguous/);
+    expect((await call("fetch", { id: "tides.md" })).data.id).toBe(documentId);
+    const { data } = await call("search", { query: "moon", document: "tides.md" });
+    expect(data.results[0].id).toBe(documentId);
+    expect((await call("fetch", { id: "both.md" })).text).toMatch(/document_ambiguous/);
   });
 });
 

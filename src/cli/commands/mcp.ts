@@ -1,34 +1,23 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHash, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { type Command, InvalidArgumentError } from "commander";
 import { type Config, loadConfig } from "../../config/load.ts";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
-import { isLoopback } from "../../lib/loopback.ts";
-import type { Caller, CallerDaemon } from "../../mcp/caller.ts";
+import type { Caller } from "../../mcp/caller.ts";
 import type { ServiceConnections } from "../../mcp/service.ts";
 import { askDaemon } from "../../sync/control/client.ts";
-import { openDocumentReader } from "../compose/client-documents.ts";
 import { runningService } from "../compose/reached-service.ts";
 import type { Context } from "../output/context.ts";
 import { openKnownFiles } from "../state/known-files.ts";
 import { openLog } from "../terminal/log.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
-import {
-  ensureTokenSecret,
-  makeStateFolder,
-  readKeyFile,
-  type StateFolder,
-  stateFolder,
-} from "../state/state-folder.ts";
+import { readKeyFile, type StateFolder, stateFolder } from "../state/state-folder.ts";
 import { programVersion } from "../output/version.ts";
 
 interface McpOptions extends CommonOptions {
   readonly http?: boolean;
   readonly port?: number;
-  readonly host?: string;
-  readonly publicUrl?: string;
   readonly keyFile?: string;
-  readonly allowErase?: boolean;
 }
 
 /** `kbsync mcp`: the knowledge base as tools for AI clients (Model Context Protocol). */
@@ -36,37 +25,21 @@ export function addMcp(program: Command, context: Context): void {
   program
     .command("mcp")
     .description("serve the knowledge base to AI clients as MCP tools, over stdin and stdout or HTTP")
-    .option("--http", "serve streamable HTTP; clients send a key as bearer token, or sign in")
+    .option("--http", "serve streamable HTTP; clients send a key as bearer token")
     .option("-p, --port <n>", "port with --http; 0 for any free one (default: 7412)", wholeNumber(0, 65_535))
-    .option("--host <address>", "address to listen on with --http (default: 127.0.0.1)")
-    .option(
-      "--public-url <url>",
-      "https address of a proxy in front of --http, where people sign in (OAuth)",
-      publicUrl,
-    )
     .option(
       "--key-file <file>",
       "file with the key for the service, over stdio (default: as for other commands)",
       keyPath,
     )
-    .option(
-      "--allow-erase",
-      "add the tool erase_document, which removes documents for good (default: all tools only read)",
-    )
     .action(async (options: McpOptions) => mcp(context, options));
 }
 
 async function mcp(context: Context, options: McpOptions): Promise<void> {
-  const { http = false, port, host, publicUrl: signInUrl, keyFile } = options;
-  if (!http && (port ?? host ?? signInUrl) !== undefined)
-    throw usage("--port, --host and --public-url need --http");
-  if (host !== undefined && !isLoopback(host) && signInUrl?.startsWith("https:") !== true)
-    throw usage(
-      "--host with an address that other machines can reach needs --public-url, the https address of a proxy",
-    );
+  const { http = false, port, keyFile, ...rest } = options;
+  if (!http && port !== undefined) throw usage("--port needs --http");
   if (http && keyFile !== undefined)
     throw usage("--key-file is for stdio; over HTTP each client sends its own key");
-  const { port: _port, host: _host, publicUrl: _publicUrl, allowErase: erases = false, ...rest } = options;
   const config = loadConfig(configRequest(context, rest));
   // Reports a file without a key at once, not at the first call.
   const ownKey = keyFile === undefined ? undefined : existingKey(keyFile);
@@ -75,7 +48,7 @@ async function mcp(context: Context, options: McpOptions): Promise<void> {
   const connections = openServiceConnections();
   const log = openLog({ KBSYNC_LOG: "warn", ...context.env }, context.stderrIsTTY, context.invocation);
   const onDefect = (error: unknown): void => log.error({ err: error }, "an MCP call failed");
-  const parts = { version: programVersion(), erases, onDefect };
+  const parts = { version: programVersion(), onDefect };
   try {
     if (http) {
       const { openMcpHttp, MCP_PORT_DEFAULT } = await import("../../mcp/http.ts");
@@ -85,18 +58,9 @@ async function mcp(context: Context, options: McpOptions): Promise<void> {
         port: port ?? MCP_PORT_DEFAULT,
         callerOf,
         nowMs: context.nowMs,
-        ...(host !== undefined && { host }),
-        ...(signInUrl !== undefined && {
-          signIn: {
-            publicUrl: signInUrl,
-            secret: ensureTokenSecret(makeStateFolder(config.stateDir), newTokenSecret),
-            readDocument: openDocumentReader(parts.version),
-          },
-        }),
       });
-      const signIn = signInUrl === undefined ? "" : `  sign-in    ${signInUrl}\n`;
       context.stdout.write(
-        `kbsync mcp\n  address    ${server.url}\n${signIn}  key        Authorization: Bearer <key of the service with scope read>\n`,
+        `kbsync mcp\n  address    ${server.url}\n  key        Authorization: Bearer <key of the service with scope read>\n`,
       );
       if (!context.signal.aborted) await once(context.signal, "abort");
       await server.close();
@@ -129,18 +93,12 @@ function callerWith(
       return {
         service: connections.as({ ...found, pauthkey }),
         ownsLedger,
-        ...(ownsLedger && { daemon: daemonFor(state) }),
+        ...(ownsLedger && {
+          daemon: { status: (signal: AbortSignal) => askDaemon(state.path, "status", {}, { signal }) },
+        }),
       };
     },
     files: () => openKnownFiles(config.stateDir),
-  };
-}
-
-/** The daemon of a state folder, if one runs when it is asked. */
-function daemonFor(state: StateFolder): CallerDaemon {
-  return {
-    plan: (limit, signal) => askDaemon(state.path, "plan", { limit }, { signal }),
-    erase: (request, signal) => askDaemon(state.path, "erase", request, { signal }),
   };
 }
 
@@ -159,10 +117,6 @@ async function addressOf(
   }
 }
 
-function newTokenSecret(): string {
-  return randomBytes(32).toString("base64url");
-}
-
 function isSame(one: string, other: string): boolean {
   const [a, b] = [one, other].map((key) => createHash("sha256").update(key).digest());
   return a !== undefined && b !== undefined && timingSafeEqual(a, b);
@@ -176,15 +130,6 @@ function existingKey(path: string): string {
     subject: path,
     hint: "`kbsync key create NAME --scopes read > FILE` makes one.",
   });
-}
-
-function publicUrl(text: string): string {
-  const url = URL.parse(text);
-  const isOrigin = url !== null && (url.href === `${url.origin}/` || url.href === url.origin);
-  // Tokens and keys would cross the network in the clear.
-  if (isOrigin && (url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname))))
-    return url.origin;
-  throw new InvalidArgumentError("expected an https address without a path, such as https://kb.example");
 }
 
 function keyPath(text: string): string {

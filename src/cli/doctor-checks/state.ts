@@ -23,13 +23,7 @@ export const accessCheck: Check = {
   run: ({ state }) => {
     if (!isThere(state.path)) return NONE;
     if (!isOpenToOthers(state.path)) return { seen: "only its owner can open it", findings: [] };
-    const open = [
-      state.keyFile,
-      state.tokenSecretFile,
-      ledgerFile(state.path),
-      storeFile(state),
-      uploadsFolder(state),
-    ]
+    const open = [state.keyFile, ledgerFile(state.path), storeFile(state), uploadsFolder(state)]
       .concat(trashFolder(state.path))
       .filter(isOpenToOthers);
     const remedy =

@@ -12,7 +12,6 @@ export function openKnownFiles(stateDir: string): KnownFiles {
       ownerId,
       collectionId,
     })),
-    formerOwners: lookup.formerSources.map(({ ownerId }) => ownerId),
     fileOf: (documentId) => {
       const file = lookup.fileOf(documentId);
       return file && { folder: file.source, path: file.path };

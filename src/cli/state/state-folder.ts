@@ -13,8 +13,6 @@ export interface StateFolder {
   readonly path: string;
   /** The embedded service's key, mode 0600. */
   readonly keyFile: string;
-  /** The secret with which `kbsync mcp` encrypts the service's keys in tokens, mode 0600. */
-  readonly tokenSecretFile: string;
   /** The embedded service's database and uploads. */
   readonly serviceDir: string;
   /** The file with the address of the running embedded service. */
@@ -26,7 +24,6 @@ export function stateFolder(path: string): StateFolder {
   return {
     path,
     keyFile: join(path, "pauthkey"),
-    tokenSecretFile: join(path, "mcp-secret"),
     serviceDir: join(path, "service"),
     addressFile: join(path, "service.json"),
   };
@@ -55,7 +52,7 @@ export function makeStateFolder(path: string): StateFolder {
 
 /** The files that kbsync itself puts into a state folder, by prefix, and those of a disk's root. */
 const OWN_NAMES =
-  /^(?:pauthkey|ledger\.|daemon\.|control\.|service|trash|mcp-secret|restore|before-restore-|plan-\d|instances|backups\.json|\.c|lost\+found)/;
+  /^(?:pauthkey|ledger\.|daemon\.|control\.|service|trash|restore|before-restore-|plan-\d|instances|backups\.json|\.c|lost\+found)/;
 
 /**
  * Closes an existing state folder to everyone but its owner. A folder that contains other files keeps its mode; only kbsync's
@@ -134,24 +131,14 @@ function flawOf(key: string): string {
 
 /** The embedded service's key: the one in the state folder, or a new one from `generate`. Throws `state_unusable`. */
 export function ensureKey(state: StateFolder, generate: () => string): string {
-  return ensureSecret(state.keyFile, generate);
-}
-
-/** The secret of `kbsync mcp`: the one in the state folder, or a new one from `generate`. Throws `state_unusable`. */
-export function ensureTokenSecret(state: StateFolder, generate: () => string): string {
-  return ensureSecret(state.tokenSecretFile, generate);
-}
-
-/** Reads a key file, mode 0600, or writes it. */
-function ensureSecret(path: string, generate: () => string): string {
-  const existing = readKeyFile(path);
+  const existing = readKeyFile(state.keyFile);
   if (existing !== undefined) {
-    usable(path, () => chmodSync(path, 0o600));
+    usable(state.keyFile, () => chmodSync(state.keyFile, 0o600));
     return existing;
   }
-  const secret = generate();
-  writeStateFile(path, `${secret}\n`);
-  return secret;
+  const key = generate();
+  writeStateFile(state.keyFile, `${key}\n`);
+  return key;
 }
 
 /** Replaces the embedded service's key, mode 0600. Throws `state_unusable`. */

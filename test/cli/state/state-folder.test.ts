@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   ensureKey,
-  ensureTokenSecret,
   forgetServiceAddress,
   makeServiceFolder,
   makeStateFolder,
@@ -76,16 +75,16 @@ it("closes a ledger and a store that were readable by others", async () => {
   for (const file of [ledger, store]) expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
-it.each([
-  ["a key", ensureKey, () => state.keyFile],
-  ["a secret for tokens", ensureTokenSecret, () => state.tokenSecretFile],
-])("makes %s once, mode 0600, and mends a mode that was opened", (_name, ensure, fileOf) => {
-  expect(ensure(state, () => "kb_one")).toBe("kb_one");
-  expect(statSync(fileOf()).mode & 0o777).toBe(0o600);
-  chmodSync(fileOf(), 0o644);
-  expect(ensure(state, () => "kb_two")).toBe("kb_one");
-  expect(statSync(fileOf()).mode & 0o777).toBe(0o600);
-});
+it.each([["a key", ensureKey, () => state.keyFile]])(
+  "makes %s once, mode 0600, and mends a mode that was opened",
+  (_name, ensure, fileOf) => {
+    expect(ensure(state, () => "kb_one")).toBe("kb_one");
+    expect(statSync(fileOf()).mode & 0o777).toBe(0o600);
+    chmodSync(fileOf(), 0o644);
+    expect(ensure(state, () => "kb_two")).toBe("kb_one");
+    expect(statSync(fileOf()).mode & 0o777).toBe(0o600);
+  },
+);
 
 it.each([
   ["no file", undefined, undefined],

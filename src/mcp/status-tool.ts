@@ -1,0 +1,68 @@
+import { z } from "zod";
+import type { SourceStatus } from "../wire/daemon-status.ts";
+import type { Reached } from "./caller.ts";
+import type { KnownFiles } from "./known-files.ts";
+import type { ToolOutput } from "./tool-result.ts";
+
+/** Most folders per answer. */
+const FOLDERS_MAX = 100;
+
+/** Arguments of the tool `status`: none. */
+export const StatusInput = z.object({});
+
+/** Result of the tool `status`. */
+export const StatusOutput = z.object({
+  daemon: z.enum(["running", "stopped", "private"]).describe("private: not shown to this key."),
+  folders: z.array(
+    z.object({
+      folder: z.string(),
+      files: z.number(),
+      in_agreement: z.number().describe("Searchable as they are on disk."),
+      waiting: z.number(),
+      failed: z.number(),
+      held: z.number().describe("Deletes that a person must approve."),
+      problem: z.string().optional(),
+    }),
+  ),
+});
+export type StatusOutput = z.infer<typeof StatusOutput>;
+
+/** Returns how far the folders of this machine are synced. Throws `service_unreachable` and the refusals of the key. */
+export async function describeStatus(
+  { service, daemon }: Reached,
+  _files: KnownFiles,
+  _input: object,
+  signal: AbortSignal,
+): Promise<ToolOutput<StatusOutput>> {
+  await service.owners(signal, { limit: 1 });
+  const status = await daemon?.status(signal);
+  const data = {
+    daemon: status !== undefined ? "running" : daemon === undefined ? "private" : "stopped",
+    folders: (status?.sources ?? []).slice(0, FOLDERS_MAX).map(folderOf),
+  } as const;
+  const lines = data.folders.map(
+    ({ folder, files, in_agreement, waiting, failed, held, problem }) =>
+      `${folder}: ${in_agreement} of ${files} files in agreement, ${waiting} waiting, ${failed} failed, ${held} deletes held${problem === undefined ? "" : `. ${problem}`}`,
+  );
+  return { data, text: [DAEMON_TEXT[data.daemon], ...lines].join("\n") };
+}
+
+const DAEMON_TEXT = {
+  running: "The service answers, and the daemon runs.",
+  stopped: "The service answers. No daemon runs here: newer changes of files are not searchable.",
+  private: "The service answers. This key does not see whether folders are synced.",
+};
+
+function folderOf(source: SourceStatus): StatusOutput["folders"][number] {
+  const { path, files, inAgreement, waiting, failed, held, holdReason, degraded, paused } = source;
+  const problem = holdReason ?? (paused ? "A person paused it." : degraded);
+  return {
+    folder: path,
+    files,
+    in_agreement: inAgreement,
+    waiting,
+    failed,
+    held,
+    ...(problem !== null && { problem }),
+  };
+}
