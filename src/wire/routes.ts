@@ -27,8 +27,6 @@ export const ROUTES = {
   threads: "/v1/threads",
   /** api: an addition, the keys of the caller's account; `/<id>` and `/<id>/rotate` below. */
   keys: "/v1/keys",
-  /** api: an addition, keys that are derived from the caller's, for one client each. */
-  grants: "/v1/grants",
   /** api: an addition, this API as an OpenAPI document. */
   openApi: "/openapi.json",
   /** db: an addition, creates many resources in one request (NDJSON). */

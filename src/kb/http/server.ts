@@ -21,7 +21,6 @@ import { addConsoleRoutes } from "./routes/console-routes.ts";
 import { addDaemonRoutes, type DaemonHandlers } from "./routes/daemon-routes.ts";
 import { addFileRoutes } from "./routes/file-routes.ts";
 import { addEraseRoutes } from "./routes/erase-routes.ts";
-import { addGrantRoutes } from "./routes/grant-routes.ts";
 import { addKeyRoutes } from "./routes/key-routes.ts";
 import { addHealthRoute, type Health } from "./routes/health-route.ts";
 import { addMonitoringRoutes, type MetricsText } from "./routes/monitoring-routes.ts";
@@ -156,7 +155,6 @@ export async function buildServer(
   addSessionRoutes(server, parts);
   addConsoleRoutes(server, parts, consoleFiles);
   if (daemon !== undefined) addDaemonRoutes(server, parts, daemon);
-  addGrantRoutes(server, parts);
   addOpenApiRoute(server, table, () => health().version);
   await server.ready();
   return server;

@@ -65,7 +65,7 @@ export interface NewKey {
 export async function createKey(parts: KeyParts, accountId: string, body: KeyBody): Promise<NewKey> {
   const now = parts.nowMs();
   refusePast(body.expiresAt, now);
-  const keys = await countedKeys(parts, accountId);
+  const keys = await parts.records.keys(accountId);
   refuseRecords(keys);
   refuseValid(keys, now, "Revoke keys that nobody uses.");
   return putNew(parts, accountId, {
@@ -80,10 +80,7 @@ export function listKeys({ records }: KeyParts, accountId: string): Promise<read
   return records.keys(accountId);
 }
 
-/**
- * Changes name, scopes or expiry. Throws `key_not_found`, also for a revoked key, and `invalid_field` for scopes or expiry of a
- * grant.
- */
+/** Changes name, scopes or expiry. Throws `key_not_found`, also for a revoked key. */
 export async function changeKey(
   parts: KeyParts,
   accountId: string,
@@ -96,12 +93,8 @@ export async function changeKey(
     });
   }
   refusePast(body.expiresAt, parts.nowMs());
-  const { grant } = await unrevokedKey(parts, accountId, id);
+  await unrevokedKey(parts, accountId, id);
   const { name, scopes, expiresAt } = body;
-  const fixed = scopes === undefined ? "expiresAt" : "scopes";
-  // The person has allowed the client no more than this.
-  if (grant !== undefined && body[fixed] !== undefined)
-    throw invalidField(fixed, "expected none: the key was derived for a client", "Revoke it to end it.");
   const changed = await parts.records.changeKey({
     accountId,
     id,
@@ -135,9 +128,7 @@ export async function rotateKey(
   const now = parts.nowMs();
   refusePast(body.expiresAt, now);
   const old = await unrevokedKey(parts, accountId, id);
-  // Its client refreshes it; the new key would not end with the one that it was derived from.
-  if (old.grant !== undefined) throw noKey(id);
-  const keys = await countedKeys(parts, accountId);
+  const keys = await parts.records.keys(accountId);
   refuseRecords(keys);
   // A key that ends at once frees its slot: an account at the limit can replace a leaked key.
   const staying = body.overlapSeconds === 0 ? keys.filter((key) => key.id !== id) : keys;
@@ -212,11 +203,6 @@ async function unrevokedKey({ records }: KeyParts, accountId: string, id: string
   const found = (await records.keys(accountId)).find((key) => key.id === id);
   if (found === undefined || found.revokedAt !== null) throw noKey(id);
   return found;
-}
-
-/** Returns the keys of an account that its bounds count. Grants have a bound of their own in the store. */
-async function countedKeys({ records }: KeyParts, accountId: string): Promise<readonly KeyRecord[]> {
-  return (await records.keys(accountId)).filter(({ grant }) => grant === undefined);
 }
 
 function refuseRecords(keys: readonly KeyRecord[]): void {

@@ -1,24 +1,15 @@
 import type { ResourceKey } from "./resources.ts";
 
-/** Accounts, their keys and grants, and the sessions of the console. */
+/** Accounts, their keys, and the sessions of the console. */
 export interface AccountRecords {
   /** Returns the account of this name; creates it if it does not exist. The embedded service uses the account `local`. */
   ensureAccount(name: string): Promise<Account>;
   /** All accounts, ordered by name. */
   accounts(): Promise<readonly Account[]>;
-  /**
-   * Stores a key by its hash. A known hash gets the new scopes, name and expiry. A new grant removes those of the account that
-   * have ended, and of the same parent all but the 99 that were refreshed last.
-   */
+  /** Stores a key by its hash. A known hash gets the new scopes, name and expiry. */
   putKey(key: KeyRecord): Promise<void>;
-  /** A grant has the revocation and the expiry of the key that it was derived from, if these come first, and the scopes of both. */
   keyByHash(sha256: string): Promise<KeyRecord | undefined>;
-  /**
-   * Replaces the secrets of a grant and returns it. Undefined if there is no such grant, if it has ended, or if it never had this
-   * refresh token. One that was replaced before revokes the grant, which is returned: somebody else has it.
-   */
-  rotateGrant(rotation: GrantRotation): Promise<KeyRecord | undefined>;
-  /** All keys of the account, including revoked ones and grants, oldest first; grants as in `keyByHash`. */
+  /** All keys of the account, including revoked ones, oldest first. */
   keys(accountId: string): Promise<readonly KeyRecord[]>;
   /** Returns undefined if the account has no such key. */
   changeKey(change: KeyChange): Promise<KeyRecord | undefined>;
@@ -56,31 +47,6 @@ export interface KeyRecord {
   readonly expiresAt: string | null;
   /** ISO time of the revocation, which is permanent; null: not revoked. */
   readonly revokedAt: string | null;
-  /** Set for a grant: a key that was derived from another one. */
-  readonly grant?: GrantFacts;
-}
-
-/** The fields that make a key a grant. It is valid as long as the key that it was derived from is, and then no longer than its own times. */
-export interface GrantFacts {
-  /** Id of the key that it was derived from, which is no grant itself. */
-  readonly parentId: string;
-  /** SHA-256 of the secret that all its refresh tokens share: a token without it was never one of the grant. */
-  readonly familySha256: string;
-  /** SHA-256 of its current refresh token, as of a key. */
-  readonly refreshSha256: string;
-  /** ISO time from which the key is refused until it is refreshed. `expiresAt` is the end of the refresh token. */
-  readonly accessUntil: string;
-}
-
-/** New secrets of a grant. */
-export interface GrantRotation {
-  readonly id: string;
-  /** SHA-256 of the refresh token that was sent, and of its secret that all tokens of the grant share. */
-  readonly sentSha256: string;
-  readonly familySha256: string;
-  readonly nowIso: string;
-  readonly next: Pick<KeyRecord, "sha256" | "hint" | "expiresAt"> &
-    Pick<GrantFacts, "refreshSha256" | "accessUntil">;
 }
 
 /** A session of the console, or a link that opens one. */

@@ -34,7 +34,6 @@ export const METHODS = {
     accounts: lookup,
     putKey: write,
     keyByHash: lookup,
-    rotateGrant: write,
     keys: lookup,
     changeKey: free,
     putSession: write,

@@ -132,12 +132,6 @@ const ASKS: Readonly<Record<string, Ask>> = {
   // Only a page of the console may sign in and out.
   "POST /console/session": { sent: () => ({ body: { key: "kb_other" } }), finds: 403 },
   "DELETE /console/session": { finds: 403 },
-  "POST /v1/grants": { sent: () => ({ body: { name: "mine" } }), finds: "own" },
-  "POST /v1/grants/refresh": {
-    sent: ({ keyId }) => ({ body: { refreshToken: `kbr_${keyId}_${"a".repeat(43)}` } }),
-    finds: 401,
-  },
-  "DELETE /v1/grants": { finds: "nothing" },
   "POST /v1/webhooks": { sent: () => ({ body: { url: "https://hooks.example/mine" } }), finds: "own" },
   "GET /v1/webhooks": { finds: "own" },
   "GET /v1/webhooks/:id": { path: endpointPath, finds: "nothing" },
@@ -310,7 +304,6 @@ describe("every route that needs a key", () => {
     "GET /metrics",
     "POST /console/session",
     "DELETE /console/session",
-    "POST /v1/grants/refresh",
   ];
 
   it("declares the scope of every route", () => {

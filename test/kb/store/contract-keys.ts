@@ -2,8 +2,6 @@ import { describe, expect, it } from "vitest";
 import type { KeyRecord, SessionRecord } from "../../../src/kb/store/accounts.ts";
 import { LATER, NOW, type StoreFixture } from "./store-fixture.ts";
 
-const SECRETS = { familySha256: "d".repeat(64), refreshSha256: "a".repeat(64) };
-
 /** Keys and link fetches. */
 export function keysContract(fixture: StoreFixture): void {
   const record = (change: Partial<KeyRecord> = {}): KeyRecord => {
@@ -51,52 +49,6 @@ export function keysContract(fixture: StoreFixture): void {
       expect(await fixture.store.records.changeKey({ ...at, expiresAt: null })).toMatchObject({
         expiresAt: null,
       });
-    });
-
-    it("gives a grant the end and the scopes of the key that it was derived from", async () => {
-      const parent = await put({ scopes: ["read", "chat"], expiresAt: LATER });
-      const grant = { ...SECRETS, parentId: parent.id, accessUntil: LATER };
-      const derived = await put({ scopes: ["read"], grant });
-      const { records } = fixture.store;
-      expect(await records.keyByHash(derived.sha256)).toEqual({ ...derived, expiresAt: LATER });
-      const at = { accountId: parent.accountId, id: parent.id };
-      await records.changeKey({ ...at, scopes: ["chat"], expiresAt: null });
-      expect(await records.keyByHash(derived.sha256)).toEqual({ ...derived, scopes: [] });
-      await records.changeKey({ ...at, scopes: ["admin"], revokedAt: NOW });
-      expect(await records.keyByHash(derived.sha256)).toEqual({ ...derived, revokedAt: NOW });
-      expect(await records.keys(derived.accountId)).toContainEqual({ ...derived, revokedAt: NOW });
-      const orphan = await put({ grant: { ...grant, parentId: "f".repeat(24) } });
-      expect(await records.keyByHash(orphan.sha256)).toMatchObject({ revokedAt: NOW });
-    });
-
-    it("rotates a grant for its current refresh token, and revokes it for an earlier one", async () => {
-      const parent = await put();
-      const grant = { ...SECRETS, parentId: parent.id, accessUntil: NOW };
-      const { id, sha256 } = await put({ grant });
-      const { records } = fixture.store;
-      const next = {
-        sha256: "c".repeat(63) + id.slice(0, 1),
-        hint: "kb_fghij",
-        refreshSha256: "b".repeat(64),
-        expiresAt: LATER,
-        accessUntil: LATER,
-      };
-      const { familySha256, refreshSha256: sentSha256 } = SECRETS;
-      const sent = { id, familySha256, sentSha256, nowIso: NOW, next };
-      const { refreshSha256, accessUntil, ...facts } = next;
-      const rotated = { id, ...facts, grant: { ...grant, refreshSha256, accessUntil } };
-      expect(await records.rotateGrant({ ...sent, id: parent.id })).toBeUndefined();
-      expect(await records.rotateGrant(sent)).toEqual(
-        expect.objectContaining({ ...rotated, revokedAt: null }),
-      );
-      expect(await records.keyByHash(sha256)).toBeUndefined();
-      const late = { ...sent, sentSha256: refreshSha256, nowIso: LATER };
-      const foreign = { ...sent, familySha256: "e".repeat(64) };
-      for (const refused of [late, foreign]) expect(await records.rotateGrant(refused)).toBeUndefined();
-      expect(await records.keyByHash(next.sha256)).toMatchObject({ ...rotated, revokedAt: null });
-      expect(await records.rotateGrant(sent)).toMatchObject({ ...rotated, revokedAt: NOW });
-      expect(await records.keyByHash(next.sha256)).toMatchObject({ revokedAt: NOW });
-      expect(await records.rotateGrant({ ...sent, sentSha256: refreshSha256 })).toBeUndefined();
     });
 
     it("finds no keys of another account", async () => {

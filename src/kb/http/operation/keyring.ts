@@ -35,7 +35,7 @@ export interface Keyring {
   generation(): number;
 }
 
-/** Opens the keyring of a store. `rate` limits the requests of each key, and of all grants of a key; default: unlimited. */
+/** Opens the keyring of a store. `rate` limits the requests of each key; default: unlimited. */
 export function openKeyring(
   records: Pick<Records, "keyByHash">,
   nowMs: () => number,
@@ -61,8 +61,7 @@ export function openKeyring(
   const admitted = (record: KeyRecord, scope: KeyNeed): KeyRecord | Promise<KeyRecord> => {
     const now = nowMs();
     refuseUnpermitted(record, scope, now);
-    // The grants of a key share one rate: a caller could otherwise multiply its own.
-    const waiting = rate.take(record.grant?.parentId ?? record.sha256, now);
+    const waiting = rate.take(record.sha256, now);
     return waiting === undefined ? record : waiting.then(() => record);
   };
   const checkHash = (sha256: string, scope: KeyNeed): KeyRecord | Promise<KeyRecord> => {
@@ -100,11 +99,6 @@ function refuseUnpermitted(record: KeyRecord, scope: KeyNeed, nowMs: number): vo
   if (record.expiresAt !== null && Date.parse(record.expiresAt) <= nowMs) {
     throw new Refusal("key_expired", `The key expired at ${record.expiresAt}.`, {
       hint: "Create a new key.",
-    });
-  }
-  if (record.grant !== undefined && Date.parse(record.grant.accessUntil) <= nowMs) {
-    throw new Refusal("key_expired", `The key expired at ${record.grant.accessUntil}.`, {
-      hint: "Refresh it.",
     });
   }
   if (scope !== "any" && !record.scopes.includes(scope) && !record.scopes.includes("admin")) {

@@ -81,17 +81,6 @@ describe("check", () => {
     await expect(check("kb_a")).rejects.toMatchObject({ hint });
     expect(await check("kb_a", "any")).toMatchObject({ scopes });
   });
-
-  it("takes the rate of a grant from the key that it was derived from", async () => {
-    const grant = { parentId: "parent", familySha256: "", refreshSha256: "", accessUntil: at(1) };
-    const own = issue("kb_own");
-    issue("kb_grant", { grant });
-    await check("kb_own");
-    await check("kb_grant");
-    expect(taken).toEqual([own.sha256, "parent"]);
-    nowMs += 1;
-    await expect(check("kb_grant")).rejects.toMatchObject({ refusal: "key_expired", hint: "Refresh it." });
-  });
 });
 
 describe("the cache of keys", () => {

@@ -1,48 +1,34 @@
 import type { KeyRecord, SessionRecord } from "../../accounts.ts";
-import {
-  changedKey,
-  effectiveKey,
-  keyOf,
-  NO_GRANT,
-  SELECT_KEYS,
-  type KeyRow,
-  type ParentRow,
-} from "../../rows/keys.ts";
+import { changedKey, keyOf, type KeyRow } from "../../rows/keys.ts";
 import type { Records } from "../../records.ts";
 import type { Transaction } from "../database/connections.ts";
 import type { Parameters } from "../database/statement.ts";
 
-/** Grants of a key: more clients than a person uses. One more removes the one that was refreshed longest ago. */
-const GRANTS_MAX = 100;
 /** Maximum stored sessions, of which each takes a valid key to open. */
 const SESSIONS_MAX = 1000;
 
 /** Keys inside a transaction. */
-export function keysOn(
-  tx: Transaction,
-): Pick<Records, "putKey" | "keyByHash" | "rotateGrant" | "keys" | "changeKey"> {
-  const select = (where: string, parameters: Parameters): Promise<(KeyRow & ParentRow)[]> =>
-    tx.all<KeyRow & ParentRow>(`${SELECT_KEYS} WHERE ${where}`, parameters);
+export function keysOn(tx: Transaction): Pick<Records, "putKey" | "keyByHash" | "keys" | "changeKey"> {
   return {
     async putKey(key) {
       await tx.run(
-        `INSERT INTO api_key (sha256, id, hint, account_id, name, scopes, created_at, expires_at, revoked_at,
-          parent_id, family_sha256, refresh_sha256, access_until)
-        VALUES (@sha256, @id, @hint, @accountId, @name, @scopes, @createdAt, @expiresAt, @revokedAt,
-          @parentId, @familySha256, @refreshSha256, @accessUntil)
+        `INSERT INTO api_key (sha256, id, hint, account_id, name, scopes, created_at, expires_at, revoked_at)
+        VALUES (@sha256, @id, @hint, @accountId, @name, @scopes, @createdAt, @expiresAt, @revokedAt)
         ON CONFLICT (sha256) DO UPDATE SET name = excluded.name, scopes = excluded.scopes, expires_at = excluded.expires_at`,
         columnsOf(key),
       );
-      if (key.grant !== undefined) await removeOldGrants(tx, key, key.grant.parentId);
     },
     keyByHash: async (sha256) => {
-      const [row] = await select("key.sha256 = @sha256", { sha256 });
-      return row === undefined ? undefined : effectiveKey(row);
+      const row = await tx.get<KeyRow>("SELECT * FROM api_key WHERE sha256 = @sha256", { sha256 });
+      return row === undefined ? undefined : keyOf(row);
     },
-    keys: async (accountId) =>
-      (await select("key.account_id = @accountId ORDER BY key.created_at, key.id", { accountId })).map(
-        effectiveKey,
-      ),
+    async keys(accountId) {
+      const rows = await tx.all<KeyRow>(
+        "SELECT * FROM api_key WHERE account_id = @accountId ORDER BY created_at, id",
+        { accountId },
+      );
+      return rows.map(keyOf);
+    },
     async changeKey(change) {
       const row = await tx.get<KeyRow>(
         "SELECT * FROM api_key WHERE id = @id AND account_id = @accountId FOR NO KEY UPDATE",
@@ -58,53 +44,11 @@ export function keysOn(
       );
       return after;
     },
-    async rotateGrant({ id, sentSha256, familySha256, nowIso, next }) {
-      // The second of two uses of one refresh token sees that the first has replaced it. The parent may not change meanwhile.
-      const [row] = await select("key.id = @id FOR UPDATE OF key", { id });
-      if (row === undefined) return undefined;
-      const found = effectiveKey(row);
-      const hasExpired = found.expiresAt !== null && Date.parse(found.expiresAt) <= Date.parse(nowIso);
-      const hasEnded = found.revokedAt !== null || hasExpired;
-      if (hasEnded || found.grant?.familySha256 !== familySha256) return undefined;
-      if (found.grant.refreshSha256 === sentSha256) {
-        await tx.run("DELETE FROM console_session WHERE key_sha256 = @sha256", { sha256: found.sha256 });
-        await tx.run(
-          `UPDATE api_key SET sha256 = @sha256, hint = @hint, expires_at = @expiresAt, refresh_sha256 = @refreshSha256,
-            access_until = @accessUntil
-          WHERE id = @id`,
-          { ...next, id },
-        );
-      } else await tx.run("UPDATE api_key SET revoked_at = @nowIso WHERE id = @id", { nowIso, id });
-      const [after] = await select("key.id = @id", { id });
-      return after === undefined ? undefined : effectiveKey(after);
-    },
   };
 }
 
-function columnsOf({ grant, ...key }: KeyRecord): Parameters {
-  return { ...key, ...(grant ?? NO_GRANT), scopes: JSON.stringify(key.scopes) };
-}
-
-/** Removes the grants of an account that have ended, and of a new grant's parent those that were refreshed longest ago. */
-async function removeOldGrants(
-  tx: Transaction,
-  { accountId, sha256, createdAt: now }: KeyRecord,
-  parentId: string,
-): Promise<void> {
-  const old = await tx.all<{ sha256: string }>(
-    `SELECT key.sha256 FROM api_key AS key LEFT JOIN api_key AS parent ON parent.id = key.parent_id
-    WHERE key.account_id = @accountId AND key.parent_id IS NOT NULL AND key.sha256 <> @sha256 AND (
-      coalesce(key.revoked_at, parent.revoked_at) IS NOT NULL OR parent.id IS NULL
-      OR least(key.expires_at::timestamptz, parent.expires_at::timestamptz) <= @now::timestamptz)
-    UNION
-    (SELECT sha256 FROM api_key WHERE account_id = @accountId AND parent_id = @parentId AND sha256 <> @sha256
-    ORDER BY access_until DESC, created_at DESC OFFSET ${GRANTS_MAX - 1})`,
-    { accountId, sha256, now, parentId },
-  );
-  if (old.length === 0) return;
-  const hashes = old.map((row) => row.sha256);
-  await tx.run("DELETE FROM console_session WHERE key_sha256 = ANY (@hashes::text[])", { hashes });
-  await tx.run("DELETE FROM api_key WHERE sha256 = ANY (@hashes::text[])", { hashes });
+function columnsOf(key: KeyRecord): Parameters {
+  return { ...key, scopes: JSON.stringify(key.scopes) };
 }
 
 /** Family of the advisory lock; the queue and spending have others. */

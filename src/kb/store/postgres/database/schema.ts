@@ -60,11 +60,7 @@ export const SCHEMA: Schema = {
     scopes ${TEXT} NOT NULL,
     created_at ${TEXT} NOT NULL,
     expires_at ${TEXT},
-    revoked_at ${TEXT},
-    parent_id ${TEXT},
-    family_sha256 ${TEXT},
-    refresh_sha256 ${TEXT},
-    access_until ${TEXT}
+    revoked_at ${TEXT}
   );
   CREATE INDEX api_key_of_account ON api_key (account_id);
 

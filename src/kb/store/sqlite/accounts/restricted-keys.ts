@@ -32,20 +32,12 @@ function restrict(db: Connection, keys: readonly AccountKey[]): RestrictedKeys {
   const change = db.prepare(
     "UPDATE api_key SET scopes = @scopes, expires_at = @expiresAt, revoked_at = @revokedAt WHERE sha256 = @sha256",
   );
-  const revokeById = db.prepare(
-    "UPDATE api_key SET revoked_at = @revokedAt WHERE id = @id AND revoked_at IS NULL",
-  );
   const writes = prepareAccountWrites(db);
   let [revoked, endEarlier, narrowed] = [0, 0, 0];
   for (const { account, ...key } of keys) {
     const { sha256, scopes, expiresAt, revokedAt } = key;
     const older = find.get(sha256);
     if (older === undefined) {
-      // The backup has an earlier refresh token of the grant, which somebody may have saved: the client has to ask again.
-      if (key.grant !== undefined) {
-        revoked += revokeById.run({ id: key.id, revokedAt: revokedAt ?? key.createdAt }).changes;
-        continue;
-      }
       if (revokedAt === null) continue;
       // A key file may still contain it, and would create it as a new key.
       const ids = [key.accountId, ...TIERS.map(() => newHexId(Date.parse(revokedAt)))];
@@ -64,14 +56,6 @@ function restrict(db: Connection, keys: readonly AccountKey[]): RestrictedKeys {
     else if (older.revoked_at === null && after.expiresAt !== older.expires_at) endEarlier += 1;
     else if (older.revoked_at === null && after.scopes !== older.scopes) narrowed += 1;
     change.run(after);
-  }
-  const known = new Set(keys.map(({ id }) => id));
-  const grants = db.prepare<[], KeyRow>(
-    "SELECT * FROM api_key WHERE parent_id IS NOT NULL AND revoked_at IS NULL",
-  );
-  // A grant that is gone has ended since: only ended ones are removed.
-  for (const { id, created_at: revokedAt } of grants.all()) {
-    if (!known.has(id)) revoked += revokeById.run({ id, revokedAt }).changes;
   }
   return { revoked, endEarlier, narrowed };
 }

@@ -23,12 +23,7 @@ export const SCHEMA: Schema = {
     scopes TEXT NOT NULL CHECK (json_valid(scopes)),
     created_at TEXT NOT NULL,
     expires_at TEXT,
-    revoked_at TEXT,
-    -- Of a grant (GrantFacts); all null for any other key.
-    parent_id TEXT,
-    family_sha256 TEXT,
-    refresh_sha256 TEXT,
-    access_until TEXT
+    revoked_at TEXT
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX api_key_of_account ON api_key (account_id);
 
