@@ -27,17 +27,12 @@ export interface Wishes {
 
 /** Example values of keys without a default. */
 const EXAMPLES: Readonly<Record<string, unknown>> = {
-  command: ["mail", "-s", "kbsync", "ann@example.com"],
-  url: "https://ntfy.example.com/kbsync",
-  desktop: true,
   stateDir: "~/.local/state/kbsync",
   database: "postgres://kbsync@db.example/kbsync",
   ownerId: "my-documents",
   collectionId: "6b016a8e36133f0758068e97",
   concurrency: 16,
-  limits: {
-    timetable: [{ from: "08:00", to: "18:00", days: "mon-fri", uploadRate: "256 kB/s" }],
-  },
+  requestsPerMinute: 600,
   reranker: { url: "https://api.jina.ai/v1/rerank", model: "jina-reranker-v2-base-multilingual" },
   languageModel: { baseUrl: "http://127.0.0.1:11434/v1", model: "qwen3:4b" },
   port: 9464,

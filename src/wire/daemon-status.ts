@@ -2,15 +2,8 @@ import { z } from "zod";
 import { Tier } from "./primitives.ts";
 import { record, list } from "./records.ts";
 
-/** Limits of the configuration on what is sent. */
-const LimitState = record({
-  kind: z.literal("limited"),
-  /** Bytes of documents per second; 0: none are sent. Undefined: no limit. */
-  uploadRate: z.number().optional(),
-  requestsPerMinute: z.number().optional(),
-  /** Unix time from which other limits hold; undefined: never. */
-  untilMs: z.number().optional(),
-});
+/** The limit of the configuration on what is sent. */
+const LimitState = record({ kind: z.literal("limited"), requestsPerMinute: z.number() });
 export type LimitState = z.infer<typeof LimitState>;
 
 /** State of sending to the service. */
@@ -28,7 +21,7 @@ export const PaceState = z.discriminatedUnion("kind", [
     givesUpMs: z.number().optional(),
   }),
   record({ kind: z.literal("key_refused"), untilMs: z.number(), reason: z.string() }),
-  /** The service answers, and limits of the configuration hold. */
+  /** The service answers, and the limit of the configuration holds. */
   LimitState,
 ]);
 export type PaceState = z.infer<typeof PaceState>;

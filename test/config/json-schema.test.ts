@@ -31,8 +31,6 @@ it("docs/CONFIG.md names every key", () => {
     "sync",
     "kb",
     "kb.fetch",
-    "sync.limits",
-    "sync.limits.timetable[0]",
     "kb.limits",
     "kb.resources",
     "metrics",

@@ -13,7 +13,6 @@ import { nothingSynced, type Operator, openOperator } from "../state/ask.ts";
 import { findService } from "../compose/reached-service.ts";
 import { spentInDatabase } from "../compose/store.ts";
 import type { Context } from "../output/context.ts";
-import { limitWords } from "../output/limit-words.ts";
 import {
   FILES_SHOWN,
   holdLine,
@@ -287,7 +286,8 @@ function serviceText({ address, running }: Status["service"], daemon: Status["da
 /** The reason that requests wait, for a person. */
 export function paceWords(service: PaceState): string {
   if (service.kind === "open") return "the service answers";
-  if (service.kind === "limited") return limitWords(service);
+  if (service.kind === "limited")
+    return `at most ${thousands(service.requestsPerMinute)} requests a minute (sync.requestsPerMinute)`;
   const until = `trying again at ${localTime(service.untilMs).slice(-8)}`;
   return service.kind === "key_refused"
     ? `the service refuses the key: ${service.reason}; ${until}`

@@ -114,7 +114,7 @@ async function consoleLine(service: ReachedService, env: NodeJS.ProcessEnv): Pro
   // More people can read the journal than may sign in.
   const isUnit = (env["STATE_DIRECTORY"] ?? "") !== "" || isJournal(env, 1);
   const shown = isUnit
-    ? `${consoleAddress(service)}/ (\`kbsync console\` signs in)`
+    ? `${consoleAddress(service)}/ (\`kbsync key link\` signs in)`
     : `${await consoleLink(service, PRINTED_LINK_SECONDS)} (works once, for 10 minutes)`;
   return `  ${"console".padEnd(10)} ${shown}\n`;
 }

@@ -2,7 +2,6 @@ import type { PaceState } from "../../wire/daemon-status.ts";
 import { outageWords } from "../../sync/remote/pacer.ts";
 import { localTime } from "./progress.ts";
 import type { Context } from "./context.ts";
-import { isPaused, limitWords } from "./limit-words.ts";
 
 /** Poll interval of the service's state, in milliseconds. */
 const POLL_EVERY_MS = 200;
@@ -10,15 +9,15 @@ const POLL_EVERY_MS = 200;
 const REPORT_AFTER_MS = 1000;
 
 /**
- * Reports once on standard error that the service does not answer, with the time until which the daemon retries, or that
- * the configuration sends no documents now. Returns a function that stops reporting.
+ * Reports once on standard error that the service does not answer, with the time until which the daemon retries. Returns a function
+ * that stops reporting.
  */
 export function reportOutages(context: Context, state: () => PaceState): () => void {
   let sinceMs: number | undefined;
   let isReported = false;
   const timer = setInterval(() => {
     const now = state();
-    if (now.kind !== "waiting" && !isPaused(now)) {
+    if (now.kind !== "waiting") {
       sinceMs = undefined;
       isReported = false;
       return;
@@ -26,7 +25,7 @@ export function reportOutages(context: Context, state: () => PaceState): () => v
     sinceMs ??= context.nowMs();
     if (isReported || context.nowMs() - sinceMs < REPORT_AFTER_MS) return;
     isReported = true;
-    context.stderr.write(isPaused(now) ? `kbsync: ${limitWords(now)}\n` : outageLine(now));
+    context.stderr.write(outageLine(now));
   }, POLL_EVERY_MS);
   return () => clearInterval(timer);
 }

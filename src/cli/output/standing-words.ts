@@ -1,6 +1,5 @@
 import type { DaemonStatus } from "../../sync/daemon.ts";
 import { outageWords } from "../../sync/remote/pacer.ts";
-import { isPaused, limitWords } from "./limit-words.ts";
 import { counted, thousands } from "./progress.ts";
 
 /**
@@ -25,7 +24,6 @@ export function standingWords({ service, sources }: Pick<DaemonStatus, "service"
     return paused ? [`${path} paused`] : [];
   });
   if (service.kind === "waiting") troubles.push(outageWords(service));
-  if (isPaused(service)) troubles.push(limitWords(service));
   if (service.kind === "key_refused") troubles.push(`the service refuses the key: ${service.reason}`);
   return [...(bad.length === 0 ? [] : [bad.join(", ")]), ...troubles, counts.join(", ")].join("; ");
 }

@@ -1,6 +1,5 @@
 import type { DaemonStatus } from "../../sync/daemon.ts";
 import type { Context } from "../output/context.ts";
-import { isPaused, limitWords } from "../output/limit-words.ts";
 import { counted, duration, thousands } from "../output/progress.ts";
 import { canRedraw } from "../output/terminal.ts";
 import { styleOf } from "./style.ts";
@@ -24,8 +23,6 @@ export interface PassState {
   readonly isScanning: boolean;
   /** Nothing is sent until the service answers. */
   readonly isServiceAway: boolean;
-  /** The setting that keeps documents from being sent; undefined otherwise. */
-  readonly pause: string | undefined;
   /** Undefined: not known yet. */
   readonly secondsLeft: number | undefined;
 }
@@ -97,7 +94,6 @@ export function openPassCount(startMs: number): (status: PassStatus, nowMs: numb
       deletesLeft: left === 0 ? jobsLeft : 0,
       isScanning: !sources.every(({ compared }) => compared),
       isServiceAway: service.kind === "waiting" || service.kind === "key_refused",
-      pause: isPaused(service) ? limitWords(service) : undefined,
       secondsLeft: known.length === 0 || known.length < seconds.length ? undefined : Math.max(...known),
     };
   };
@@ -151,7 +147,6 @@ export function progressWords(state: PassState): string {
   } else if (total > 0) parts.push(`${thousands(done)} of ${counted(total, "file")}`);
   if (deletesLeft > 0) parts.push(`${counted(deletesLeft, "delete")} left`);
   if (state.isServiceAway) parts.push("waiting for the service");
-  else if (state.pause !== undefined) parts.push(state.pause);
   else {
     const waitsForDocuments = !state.isScanning && documentsLeft > 0;
     if (waitsForDocuments) parts.push(`${counted(documentsLeft, "PDF or image", "PDFs and images")} left`);

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { LimitsConfig } from "./limits.ts";
 
 /** Schema of `sync` in the configuration. */
 export const SyncSection = z.strictObject({
@@ -25,9 +24,15 @@ export const SyncSection = z.strictObject({
     .max(3_600_000)
     .default(120_000)
     .describe("Longest wait for one answer, in milliseconds. A large PDF takes a while to process."),
-  limits: LimitsConfig.optional().describe(
-    "Limits on what is sent to the service, by day and time, over all sources. Default: none.",
-  ),
+  // One would leave nothing for deletes while files wait.
+  requestsPerMinute: z
+    .int()
+    .min(2)
+    .max(1_000_000)
+    .optional()
+    .describe(
+      "Most requests to the service in any 60 seconds, over all sources. A tenth is reserved for lists, reads and deletes, a tenth for documents. Default: unlimited.",
+    ),
   rescanMinutes: z
     .int()
     .min(1)

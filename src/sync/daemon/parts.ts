@@ -9,7 +9,7 @@ import { openCapabilities, type Capabilities } from "../actions/capabilities.ts"
 import { openCollections } from "../actions/collections.ts";
 import { ledgerFile, openLedger, type Ledger } from "../ledger/ledger.ts";
 import { isLedgerFailure, ledgerFailure } from "../ledger/database/open.ts";
-import { type Limits, openLimits } from "../remote/limits.ts";
+import { openRequestLimit, type RequestLimit } from "../remote/request-limit.ts";
 import { openPacer, type Pacer, type PacerOptions } from "../remote/pacer.ts";
 import type { DocumentReader } from "../read/reader.ts";
 import { openStoppableCheck } from "../read/secret-check.ts";
@@ -29,7 +29,7 @@ export interface Parts {
   readonly lifecycle: Lifecycle;
   readonly ledger: Ledger;
   readonly pacer: Pacer;
-  readonly limits: Limits;
+  readonly limit: RequestLimit;
   readonly work: Work;
   readonly context: ActionContext;
   /** Folders of the sources, by their number in the ledger. */
@@ -110,17 +110,16 @@ function assemble(
   let closed = false;
   const steps = { requests: 0, reads: 0, scans: 0 };
 
-  const { pacer, limits, closeGate } = openPace(options, {
+  const { pacer, limit, closeGate } = openPace(options, {
     patienceMs: () => patienceMs,
     onWidth: (width) => work.setWidth(width),
-    onMoved: () => void (steps.requests += 1),
   });
   lifecycle.onFatal(closeGate);
   const onRead = (): void => void (steps.reads += 1);
   const reader = countReads(world.openReader(), onRead);
   const secrets = openStoppableCheck(sync.blockSecrets === true, options.fileTexts, onRead);
   const context: ActionContext = {
-    ...openService(options, ledger, { pacer, limits }, steps, (signal) => held.get(signal)?.() === true),
+    ...openService(options, ledger, { pacer, limit }, steps, (signal) => held.get(signal)?.() === true),
     secretCheck: secrets.check,
     reader,
     signal: hard.signal,
@@ -137,7 +136,7 @@ function assemble(
   const work = openWork({
     ledger,
     width: pacer.width(),
-    isLimited: sync.limits !== undefined,
+    isLimited: sync.requestsPerMinute !== undefined,
     onError: (error) => lifecycle.fail(error),
     isBroken: () => lifecycle.fatal() !== undefined,
   });
@@ -150,7 +149,7 @@ function assemble(
     lifecycle,
     ledger,
     pacer,
-    limits,
+    limit,
     work,
     context,
     paths,
@@ -205,18 +204,18 @@ function countReads(reader: DocumentReader, onRead: () => void): DocumentReader 
 /** Opens what each request passes before it leaves. */
 function openPace(
   { sync, timing, world = REAL_WORLD, onWarning = () => undefined }: DaemonOptions,
-  { onMoved, ...gate }: Pick<PacerOptions, "onWidth" | "patienceMs"> & { readonly onMoved: () => void },
-): Pick<Parts, "pacer" | "limits"> & { readonly closeGate: (reason: Error) => void } {
+  gate: Pick<PacerOptions, "onWidth" | "patienceMs">,
+): Pick<Parts, "pacer" | "limit"> & { readonly closeGate: (reason: Error) => void } {
   const { retryMs } = { ...TIMING, ...timing };
   const { random } = world;
   const pacer = openPacer({ ...gate, widthMax: sync.concurrency, random, retryMs, onTrouble: onWarning });
-  const limits = openLimits({ limits: sync.limits, onMoved });
+  const limit = openRequestLimit(sync.requestsPerMinute);
   return {
     pacer,
-    limits,
+    limit,
     closeGate: (reason) => {
       pacer.close(reason);
-      limits.wake();
+      limit.wake();
     },
   };
 }
@@ -225,7 +224,7 @@ function openPace(
 function openService(
   options: DaemonOptions,
   ledger: Ledger,
-  { pacer, limits }: Pick<Parts, "pacer" | "limits">,
+  { pacer, limit }: Pick<Parts, "pacer" | "limit">,
   steps: { requests: number },
   isHeld: (signal: AbortSignal) => boolean,
 ): Omit<ActionContext, "reader" | "secretCheck" | "signal" | "moved" | "report"> {
@@ -236,7 +235,7 @@ function openService(
   const remote: Remote = openRemote({
     address: service,
     pacer,
-    limits,
+    limit,
     connections: sync.concurrency + 2,
     timeoutMs: sync.requestTimeoutMs,
     now,

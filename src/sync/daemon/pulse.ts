@@ -23,7 +23,7 @@ export interface DaemonPulse {
    * service has.
    */
   readonly scan: Beat;
-  /** `limited` only while the configuration sends no documents: a rate slows work, but does not stop it. */
+  /** `limited` counts as open: a limit slows work, but does not stop it. */
   readonly service: PaceState["kind"];
 }
 
@@ -39,6 +39,6 @@ export function pulseOf(parts: Parts, sources: DaemonSources): DaemonPulse {
       moves: parts.steps().requests + parts.steps().scans,
       atWork: sources.all().some((source) => source.isScanning()),
     },
-    service: pace.kind === "limited" && pace.uploadRate !== 0 ? "open" : pace.kind,
+    service: pace.kind === "limited" ? "open" : pace.kind,
   };
 }

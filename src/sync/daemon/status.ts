@@ -104,10 +104,10 @@ export function openStatusReporter(parts: Parts, sources: () => DaemonSources): 
   };
 }
 
-/** The cause that holds up requests: the service, or limits of the configuration. */
-export function paceOf({ pacer, limits }: Pick<Parts, "pacer" | "limits">): PaceState {
+/** The cause that holds up requests: the service, or the limit of the configuration. */
+export function paceOf({ pacer, limit }: Pick<Parts, "pacer" | "limit">): PaceState {
   const state = pacer.state();
-  return state.kind === "open" ? (limits.state() ?? state) : state;
+  return state.kind === "open" ? (limit.state() ?? state) : state;
 }
 
 /** Measures the speed of work over the last seconds. */

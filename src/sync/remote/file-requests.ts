@@ -63,7 +63,7 @@ export function fileRequests(
         return await attempt(
           "upload",
           signal,
-          async (pace) => {
+          async () => {
             const form = uploadBody(file, file.mediaType);
             const headers = {
               ...auth,
@@ -74,7 +74,7 @@ export function fileRequests(
             const path = ROUTES.upload;
             // The pool accepts any iterable as a body; its types allow streams only.
             const body = form.chunks as never;
-            const answer = await send("api", pace({ method: "POST", path, headers, body }), signal);
+            const answer = await send("api", { method: "POST", path, headers, body }, signal);
             const reply = withKey(answer, readAnswer(answer, UploadAnswer, "address", now()));
             return reply.kind === "done" ? { kind: "done" as const, value: reply.value.file_url } : reply;
           },

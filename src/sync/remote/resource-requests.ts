@@ -118,7 +118,7 @@ export function resourceRequests(
       attempt(
         "create",
         signal,
-        async (pace) => {
+        async () => {
           const { title, description, settings, tier, ownerId, metadata } = resource;
           const fields = {
             title,
@@ -134,7 +134,7 @@ export function resourceRequests(
               ? JSON.stringify({ ...fields, url: sent.url })
               : jsonWithText({ ...fields, locations: sent.locations }, "content", sent.content);
           const headers = { ...patient, [IDEMPOTENCY_HEADER]: key };
-          const request = pace({ method: "POST", path: ROUTES.resource, headers, body });
+          const request = { method: "POST", path: ROUTES.resource, headers, body };
           const answer = await send("db", request, signal);
           const reply = withKey(answer, readAnswer(answer, RecordAnswer, "address", now()));
           return reply.kind === "done"
@@ -148,13 +148,13 @@ export function resourceRequests(
       attempt(
         "update",
         signal,
-        async (pace) => {
+        async () => {
           const path = pathOf(docId);
           const { content, ...fields } = change;
           const body =
             content === undefined ? JSON.stringify(fields) : jsonWithText(fields, "content", content);
           const headers = key === undefined ? patient : { ...patient, [IDEMPOTENCY_HEADER]: key };
-          const answer = await send("db", pace({ method: "PUT", path, headers, body }), signal);
+          const answer = await send("db", { method: "PUT", path, headers, body }, signal);
           const reply = withKey(answer, readAnswer(answer, Changed, "resource", now()));
           return reply.kind === "done"
             ? { kind: "done", value: takenOf(answer, reply.value.data ?? {}) }

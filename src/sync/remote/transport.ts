@@ -4,7 +4,7 @@ import { connectPool } from "../../lib/proxy.ts";
 import { KEY_HEADER } from "../../wire/routes.ts";
 import { clockOffsetOf, type Later, type RawAnswer, type Reply } from "./answer.ts";
 import { exchange, type ExchangeRequest } from "./exchange.ts";
-import { type Departure, type Limits, openLimits, type RequestKind } from "./limits.ts";
+import { openRequestLimit, type RequestKind, type RequestLimit } from "./request-limit.ts";
 import { TornFile } from "./multipart.ts";
 import { outcomeOf, type DaemonObserver } from "./observer.ts";
 import type { Pacer, Ticket } from "./pacer.ts";
@@ -29,8 +29,8 @@ export type MayLeave = () => boolean;
 export interface TransportOptions {
   readonly address: ServiceAddress;
   readonly pacer: Pacer;
-  /** The configured limits. Default: none. */
-  readonly limits?: Limits;
+  /** Default: none. */
+  readonly limit?: RequestLimit;
   /** Connections to each host at most. */
   readonly connections: number;
   readonly timeoutMs: number;
@@ -132,8 +132,6 @@ export function openHosts({
 
 type Headers = Readonly<Record<string, string>>;
 
-type Pace = (request: ExchangeRequest) => ExchangeRequest;
-
 interface AttemptOptions {
   readonly mayLeave?: MayLeave | undefined;
   /** Default: control. */
@@ -148,13 +146,12 @@ export interface Transport {
   readonly json: Headers;
   readonly patient: Headers;
   /**
-   * Passes limits and gate, makes one attempt and reports its result to the gate. `pace` makes the body of a request that
-   * carries a document leave at the configured rate.
+   * Passes limit and gate, makes one attempt and reports its result to the gate.
    */
   readonly attempt: <R extends Reply<unknown>>(
     name: string,
     signal: AbortSignal,
-    ask: (pace: Pace) => Promise<R>,
+    ask: () => Promise<R>,
     options?: AttemptOptions,
   ) => Promise<R | Later>;
   readonly send: (to: "api" | "db", request: ExchangeRequest, signal: AbortSignal) => Promise<RawAnswer>;
@@ -191,7 +188,7 @@ export function openTransport(options: TransportOptions, hosts: Hosts): Transpor
 
 function openAttempts({
   pacer,
-  limits = openLimits({ limits: undefined }),
+  limit = openRequestLimit(undefined),
   isHeld,
   step: onStep = () => undefined,
   onRequest,
@@ -200,14 +197,13 @@ function openAttempts({
   return async <R extends Reply<unknown>>(
     name: string,
     signal: AbortSignal,
-    ask: (pace: Pace) => Promise<R>,
+    ask: () => Promise<R>,
     { mayLeave, kind = "control" }: AttemptOptions = {},
   ): Promise<R | Later> => {
-    const { ticket, departure } = await enter(pacer, limits, kind, signal);
+    const ticket = await enter(pacer, limit, kind, signal);
     // Checked after the gate: a request that waited there while its source was paused must not leave either.
     const isPaused = CHANGES.has(name) && isHeld?.(signal) === true;
     if (isPaused || mayLeave?.() === false) {
-      departure.end();
       pacer.left(ticket);
       return isPaused ? PAUSED : UNWANTED;
     }
@@ -215,7 +211,7 @@ function openAttempts({
     const startMs = performance.now();
     let reply: R | Later;
     try {
-      reply = await ask((request) => departure.pace(request, signal));
+      reply = await ask();
     } catch (error) {
       if (signal.aborted || error instanceof TornFile) {
         pacer.left(ticket);
@@ -229,8 +225,6 @@ function openAttempts({
         unreached: NOT_SENT.has(code),
         reason: messageOf(error) || code,
       };
-    } finally {
-      departure.end();
     }
     onMoved();
     onRequest?.(name, outcomeOf(reply), (performance.now() - startMs) / 1000);
@@ -241,18 +235,18 @@ function openAttempts({
   };
 }
 
-/** Resolves when gate and limits let a request leave. It waits for a limit outside of the gate, where it might be the probe. */
+/** Resolves when gate and limit let a request leave. It waits for the limit outside of the gate, where it might be the probe. */
 async function enter(
   pacer: Pacer,
-  limits: Limits,
+  limit: RequestLimit,
   kind: RequestKind,
   signal: AbortSignal,
-): Promise<{ readonly ticket: Ticket; readonly departure: Departure }> {
+): Promise<Ticket> {
   for (;;) {
     const ticket = await pacer.enter(signal);
-    const departure = limits.admit(kind);
-    if (typeof departure !== "number") return { ticket, departure };
+    const waitMs = limit.admit(kind);
+    if (waitMs === 0) return ticket;
     pacer.left(ticket);
-    await limits.wait(departure, signal);
+    await limit.wait(waitMs, signal);
   }
 }

@@ -18,7 +18,7 @@ export interface Work extends Pick<WorkQueue<Job>, "push" | "setWidth" | "stop">
 export interface WorkOptions {
   readonly ledger: Ledger;
   readonly width: number;
-  /** Whether files may wait for limits of the configuration, behind which deletes must not wait. */
+  /** Whether files may wait for the limit of the configuration, behind which deletes must not wait. */
   readonly isLimited: boolean;
   readonly onError: (error: unknown) => void;
   /** Reports that nothing more can be done: jobs only pass through. */

@@ -16,7 +16,6 @@ const STATE: PassState = {
   deletesLeft: 0,
   isScanning: false,
   isServiceAway: false,
-  pause: undefined,
   secondsLeft: undefined,
 };
 

@@ -5,8 +5,6 @@ import { join } from "node:path";
 import { Pool } from "undici";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { delayMs } from "../../../src/sync/plan/retry.ts";
-import { LimitsConfig } from "../../../src/config/schema/limits.ts";
-import { openLimits } from "../../../src/sync/remote/limits.ts";
 import { openPacer, type Pacer } from "../../../src/sync/remote/pacer.ts";
 import { openRemote, type Remote, type RemoteOptions } from "../../../src/sync/remote/remote.ts";
 import type { NewResource } from "../../../src/sync/remote/resource-requests.ts";
@@ -82,16 +80,6 @@ it("reports the service's clock by the first answer with a date, and each time t
   await timed.list({ collectionId: "c", ownerId: "o" }, () => undefined, signal);
   await timed.close();
   expect(offsets).toEqual([3_600_000, 7_200_000, 0]);
-});
-
-it("counts no time that a rate holds back a body against the timeout", async () => {
-  const limits = openLimits({ limits: LimitsConfig.parse({ uploadRate: "1 MB/s" }) });
-  open({ limits, timeoutMs: 300 });
-  const startMs = performance.now();
-  const content = "words ".repeat(200_000);
-  expect(await remote.create({ ...text, body: { content } }, "key", signal)).toMatchObject({ kind: "done" });
-  expect(performance.now() - startMs).toBeGreaterThan(1000);
-  expect(service.live()[0]?.content).toBe(content);
 });
 
 describe("an answer before the work", () => {
