@@ -8,6 +8,7 @@ import type { ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import { openSearchClient, type SearchClient } from "../../sync/operator/search.ts";
 import { compileGlob } from "../../sync/rules/globs.ts";
 import { Tier } from "../../wire/primitives.ts";
+import { joinPending, type Pending, pendingText } from "../../wire/search.ts";
 import { reachService } from "../compose/reached-service.ts";
 import { type Question, readQuestions } from "../evaluation/questions.ts";
 import type { Context } from "../output/context.ts";
@@ -74,10 +75,13 @@ async function evaluate(context: Context, file: string, options: EvalOptions): P
     const service = await reachService(config, state, context.env, log);
     const client = openSearchClient(service, config.sync.requestTimeoutMs);
     try {
-      const outcomes: Outcome[] = [];
+      const asked: Asked[] = [];
       for (const question of questions)
-        outcomes.push(await askOne(client, lookup, scope, question, context.signal));
+        asked.push(await askOne(client, lookup, scope, question, context.signal));
+      const outcomes = asked.map(({ outcome }) => outcome);
       print(context, file, options, outcomes);
+      const line = asked.map(({ pending }) => pendingText(pending)).find((each) => each !== undefined);
+      if (line !== undefined) context.stderr.write(`${line}\n`);
     } finally {
       await client.close();
       await service.close();
@@ -97,13 +101,19 @@ interface Outcome extends Question {
   readonly unsynced: readonly string[];
 }
 
+/** A result, with the documents that waited at that time. */
+interface Asked {
+  readonly outcome: Outcome;
+  readonly pending: Pending;
+}
+
 async function askOne(
   client: SearchClient,
   lookup: ResourceLookup,
   { targets, isOfSource }: SearchScope,
   { question, expect }: Question,
   signal: AbortSignal,
-): Promise<Outcome> {
+): Promise<Asked> {
   const queries = targets.map((where) => ({ query: question, topK: DEPTH, where }));
   const answers = await client.search(queries, signal);
   const found = answers
@@ -115,12 +125,11 @@ async function askOne(
   const at = found.slice(0, DEPTH).findIndex(({ path }) => path !== null && isExpected(path));
   const isSynced = (path: string): boolean =>
     lookup.sources.some((source) => lookup.docOf(join(source.path, path)) !== undefined);
+  const rank = at === -1 ? null : at + 1;
+  const unsynced = expect.filter((path) => !isGlob(path) && !isSynced(path));
   return {
-    question,
-    expect,
-    rank: at === -1 ? null : at + 1,
-    found: found.slice(0, HIT_DEPTH),
-    unsynced: expect.filter((path) => !isGlob(path) && !isSynced(path)),
+    outcome: { question, expect, rank, found: found.slice(0, HIT_DEPTH), unsynced },
+    pending: joinPending(answers),
   };
 }
 

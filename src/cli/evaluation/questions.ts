@@ -24,7 +24,7 @@ const PROBLEMS_SHOWN = 10;
 
 const parser = lazyModule((load) => load("yaml") as typeof import("yaml"));
 
-/** Reads a YAML list of questions. Other keys are ignored. Throws `questions_invalid` with the key of every problem. */
+/** Reads a YAML list of questions. Other keys are ignored. Throws `questions_invalid` with the key of each of the first problems. */
 export function readQuestions(file: string): readonly Question[] {
   const value = read(file);
   const parsed = z.array(Question).min(1).max(QUESTIONS_MAX).safeParse(value);
@@ -32,15 +32,11 @@ export function readQuestions(file: string): readonly Question[] {
   const problems = schemaProblems(parsed.error, value).map(
     ({ path, message }) => `${file}: ${path === "" ? "" : `${path}: `}${message}`,
   );
-  const more = problems.length - PROBLEMS_SHOWN;
-  throw new KbsyncError(
-    [...problems.slice(0, PROBLEMS_SHOWN), ...(more > 0 ? [`and ${more} more`] : [])].join("\n"),
-    {
-      code: "questions_invalid",
-      subject: file,
-      hint: "Each question has the keys question and expect; `kbsync eval --help` has an example.",
-    },
-  );
+  throw new KbsyncError(problems.slice(0, PROBLEMS_SHOWN).join("\n"), {
+    code: "questions_invalid",
+    subject: file,
+    hint: "Each question has the keys question and expect; `kbsync eval --help` has an example.",
+  });
 }
 
 function read(file: string): unknown {
