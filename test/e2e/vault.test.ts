@@ -192,7 +192,7 @@ describe("a vault of 500 notes, synced from its files", () => {
     const fits = (note: Note): boolean =>
       isBelow("work/plans")(note) && note.tags.includes("sea") && note.shard === 3;
     expect(wanted(fits)).not.toEqual([]);
-    const asked = ["--filter", JSON.stringify(filter), "-k", "100", "--no-collapse", "--all"];
+    const asked = ["--filter", JSON.stringify(filter), "-k", "100"];
     const { stdout } = await kbsync(["search", "harbour", "--json", ...asked, "--state-dir", state]);
     const { results } = JSON.parse(stdout) as { results: { path: string }[] };
     expect(results.map(({ path }) => path).toSorted()).toEqual(wanted(fits));

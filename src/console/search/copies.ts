@@ -19,10 +19,9 @@ export function asCurl(origin: string, body: SearchRequest): string {
   ].join(" \\\n  ");
 }
 
-/** The search as a call of the tool `search_passages` of `kbsync mcp`. */
-export function asMcp({ query, owner_id: source, top_k, score }: SearchRequest, collection: string): string {
-  const call = { name: "search_passages", arguments: { query, source, collection, top_k, score } };
-  return JSON.stringify(call, undefined, 2);
+/** The search as a call of the tool `search` of `kbsync mcp`, which knows neither collections nor a least score. */
+export function asMcp({ query, owner_id: source, top_k }: SearchRequest): string {
+  return JSON.stringify({ name: "search", arguments: { query, source, top_k } }, undefined, 2);
 }
 
 function quoted(text: string): string {

@@ -176,7 +176,7 @@ function TierResults({
         </div>
         <div class="row">
           <Copy label="Copy as curl" text={() => asCurl(location.origin, exact)} />
-          <Copy label="Copy for MCP" text={() => asMcp(exact, tier)} />
+          <Copy label="Copy for MCP" text={() => asMcp(exact)} />
         </div>
       </div>
       <Show loaded={found} lines={6}>

@@ -32,9 +32,9 @@ it("copies a search as a command that a shell takes, without a key", () => {
 });
 
 it("copies a search as a call of the MCP tool", () => {
-  expect(JSON.parse(asMcp({ ...REQUEST, score: 0.5 }, "fastest"))).toEqual({
-    name: "search_passages",
-    arguments: { query: "it's late", source: "o", collection: "fastest", top_k: 10, score: 0.5 },
+  expect(JSON.parse(asMcp({ ...REQUEST, score: 0.5 }))).toEqual({
+    name: "search",
+    arguments: { query: "it's late", source: "o", top_k: 10 },
   });
 });
 
