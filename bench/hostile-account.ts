@@ -223,8 +223,7 @@ const ATTACKS: Readonly<Record<string, { readonly words: string; readonly run: A
         answered += 1;
       };
       await Promise.all([
-        forever(READERS, () => read("/v1/changes", { accept: "text/event-stream" })),
-        forever(READERS, () => read("/v1/changes?limit=1000")),
+        forever(READERS, () => read("/v1/events", { accept: "text/event-stream" })),
         forever(READERS, () =>
           read(`/api/rag/resource/by-collection?collection_id=${collectionId}&owner_id=feed`),
         ),

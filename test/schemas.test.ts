@@ -18,8 +18,8 @@ const digestOf = (script: string): string =>
 // release: raise the baseline. After it: leave the script, and add one.
 it.each([
   ["ledger", 18, ["b9a6aef8ede5"]],
-  ["store", 36, ["a9d7c01deeef"]],
-  ["postgres", 4, ["e3f22399277f"]],
+  ["store", 37, ["f8172e661aed"]],
+  ["postgres", 5, ["8a60cdc950be"]],
 ] as const)("the scripts of the %s have not changed since version %s", (name, baseline, digests) => {
   const schema = SCRIPTS[name];
   expect([schema.baseline, schema.scripts.map(digestOf)]).toEqual([baseline, digests]);

@@ -39,7 +39,6 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<AddC
     why: async () => (await import("./commands/why.ts")).addWhy,
     log: async () => (await import("./commands/activity.ts")).addLog,
     wait: async () => (await import("./commands/wait.ts")).addWait,
-    changes: async () => (await import("./commands/changes.ts")).addChanges,
     doctor: async () => (await import("./commands/doctor.ts")).addDoctor,
   },
   Control: {

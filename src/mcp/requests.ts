@@ -22,18 +22,13 @@ export async function send(agent: Dispatcher, host: string, path: string, sent: 
 }
 
 /** Sends a request. The caller reads the body of the answer. */
-export function begin(
-  agent: Dispatcher,
-  host: string,
-  path: string,
-  sent: Sent,
-): Promise<Dispatcher.ResponseData> {
+function begin(agent: Dispatcher, host: string, path: string, sent: Sent): Promise<Dispatcher.ResponseData> {
   const url = new URL(host.replace(/\/+$/, "") + path);
   return agent.request({ ...sent, origin: url.origin, path: url.pathname + url.search });
 }
 
 /** Reads an answer whole. */
-export async function answerOf({
+async function answerOf({
   statusCode,
   headers,
   body,
@@ -60,24 +55,6 @@ export async function reaching<T>(host: string, signal: AbortSignal, run: () => 
       hint: "Check that it runs: `kbsync up` or `kbsync serve` for the embedded one.",
       cause: error,
     });
-  }
-}
-
-/** Yields a body's bytes. Throws `service_unreachable` if the connection breaks. */
-export async function* reachingBody(
-  host: string,
-  signal: AbortSignal,
-  body: AsyncIterable<Buffer>,
-): AsyncGenerator<Buffer> {
-  const pieces = body[Symbol.asyncIterator]();
-  try {
-    for (;;) {
-      const piece = await reaching(host, signal, () => pieces.next());
-      if (piece.done === true) return;
-      yield piece.value;
-    }
-  } finally {
-    await pieces.return?.();
   }
 }
 

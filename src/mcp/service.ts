@@ -1,24 +1,12 @@
 import type { Dispatcher } from "undici";
 import { KbsyncError } from "../lib/failure.ts";
 import { openAgent } from "../lib/proxy.ts";
-import { readServerEvents } from "../lib/server-events.ts";
-import { Change, ChangesAnswer } from "../wire/changes.ts";
 import type { SearchContext } from "../wire/context.ts";
-import { Failure } from "../wire/failure.ts";
 import { OWNERS_MAX, OwnersAnswer, type OwnerEntry } from "../wire/owners.ts";
 import { ListAnswer, ResourceAnswer, type ResourceRecord } from "../wire/resource.ts";
 import { KEY_HEADER, ROUTES } from "../wire/routes.ts";
 import { SearchAnswer } from "../wire/search.ts";
-import {
-  type Answer,
-  send,
-  lacksOperation,
-  accepted,
-  reaching,
-  begin,
-  answerOf,
-  reachingBody,
-} from "./requests.ts";
+import { type Answer, send, lacksOperation, accepted } from "./requests.ts";
 
 /** Returns a page of a whole list. Its cursor is the number of entries before the page. Throws `cursor_invalid`. */
 export function pageOf<T>(
@@ -68,13 +56,6 @@ export interface KnowledgeService {
     page: PageRequest,
     signal: AbortSignal,
   ): Promise<RecordsPage>;
-  /** Returns a page of changes of documents; by default from the oldest one. Undefined if the service lacks this. */
-  changes(page: Partial<PageRequest>, signal: AbortSignal): Promise<ChangesAnswer["data"] | undefined>;
-  /**
-   * Yields the changes after a cursor, and later ones when they are made, until the signal is aborted or the service closes
-   * the stream.
-   */
-  followChanges(cursor: string, signal: AbortSignal): AsyncIterable<Change>;
   /** Returns a page of owners with resources, by default of the largest size. Undefined if the service lacks this. */
   owners(signal: AbortSignal, page?: Partial<PageRequest>): Promise<OwnersPage | undefined>;
 }
@@ -108,8 +89,6 @@ export interface ServiceConnections {
 
 /** Timeout of an answer. A search takes milliseconds, a remote one with a reranker seconds. */
 const TIMEOUT_MS = 60_000;
-/** Longest event of a stream in characters: a change with its path. */
-const EVENT_CHARS_MAX = 256 * 1024;
 /** Connections to each host. */
 const CONNECTIONS = 16;
 
@@ -117,21 +96,13 @@ const CONNECTIONS = 16;
 export function openServiceConnections(): ServiceConnections {
   const timeouts = { headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS, connect: { timeout: 5000 } };
   const agent = openAgent({ ...timeouts, connections: CONNECTIONS });
-  // Streams hold their connections, and would leave none for requests. Callers limit how many there are.
-  const streams = openAgent(timeouts);
   return {
-    as: (address) => serviceAt(agent, streams, address),
-    close: async () => {
-      await Promise.all([agent.destroy(), streams.destroy()]);
-    },
+    as: (address) => serviceAt(agent, address),
+    close: () => agent.destroy(),
   };
 }
 
-function serviceAt(
-  agent: Dispatcher,
-  streams: Dispatcher,
-  { apiUrl, dbUrl, pauthkey }: ServiceAddress,
-): KnowledgeService {
+function serviceAt(agent: Dispatcher, { apiUrl, dbUrl, pauthkey }: ServiceAddress): KnowledgeService {
   const get = (path: string, signal: AbortSignal, host = dbUrl): Promise<Answer> =>
     send(agent, host, path, { method: "GET", headers: { [KEY_HEADER]: pauthkey }, signal });
   const post = (host: string, path: string, body: object, signal: AbortSignal): Promise<Answer> => {
@@ -160,48 +131,10 @@ function serviceAt(
       const { entries, ...rest } = pageOf(resources, { limit, cursor });
       return { records: entries, ...rest };
     },
-    changes: async (page, signal) => {
-      const answer = await get(`${ROUTES.changes}?${pageQuery(page)}`, signal);
-      return lacksOperation(answer) ? undefined : accepted(answer, ChangesAnswer).data;
-    },
-    followChanges: (cursor, signal) =>
-      followed(streams, dbUrl, `${ROUTES.changes}?${pageQuery({ cursor })}`, { pauthkey, signal }),
     owners: async (signal, { limit = OWNERS_MAX, cursor } = {}) => {
       const from = cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`;
       const answer = await get(`${ROUTES.owners}?limit=${limit}${from}`, signal);
       return lacksOperation(answer) ? undefined : accepted(answer, OwnersAnswer).data;
     },
   };
-}
-
-function pageQuery({ limit, cursor }: Partial<PageRequest>): string {
-  const query = new URLSearchParams();
-  if (limit !== undefined) query.set("limit", String(limit));
-  if (cursor !== undefined) query.set("cursor", cursor);
-  return query.toString();
-}
-
-/** Reads a stream of changes. */
-async function* followed(
-  agent: Dispatcher,
-  host: string,
-  path: string,
-  { pauthkey, signal }: { readonly pauthkey: string; readonly signal: AbortSignal },
-): AsyncGenerator<Change> {
-  const headers = { [KEY_HEADER]: pauthkey, accept: "text/event-stream" };
-  const answer = await reaching(host, signal, () =>
-    begin(agent, host, path, { method: "GET", headers, signal }),
-  );
-  if (answer.statusCode !== 200) accepted(await answerOf(answer), ChangesAnswer);
-  const body = reachingBody(host, signal, answer.body);
-  for await (const { event, data } of readServerEvents(body, EVENT_CHARS_MAX)) {
-    if (event === "change") yield Change.parse(data);
-    if (event !== "error") continue;
-    const { message, error } = Failure.parse(data);
-    throw new KbsyncError(message, {
-      code: error.code,
-      retryable: error.code === "overloaded",
-      ...(error.hint !== undefined && { hint: error.hint }),
-    });
-  }
 }

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { Change } from "./changes.ts";
 import { Count, Id, Tier } from "./primitives.ts";
 import { QueueFigures } from "./webhook.ts";
 
@@ -13,4 +12,4 @@ export const AccountState = z
 export type AccountState = z.infer<typeof AccountState>;
 
 /** The events of the stream, by name, with their data. */
-export const AccountEvents = { state: AccountState, change: Change };
+export const AccountEvents = { state: AccountState };

@@ -35,8 +35,6 @@ export const ROUTES = {
   batches: "/v1/batches",
   /** api: an addition, endpoints for events; `/<id>` and `/<id>/test` below. */
   webhooks: "/v1/webhooks",
-  /** db: an addition, the changes of the account's documents. */
-  changes: "/v1/changes",
   /** api: an addition, the queues of the account. */
   queues: "/v1/queues",
   /** api: an addition, follows the account as server-sent events. */

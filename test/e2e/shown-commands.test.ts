@@ -61,7 +61,6 @@ const LIVE: readonly Step[] = [
   { line: 'sudo kbsync search "your question" --config /etc/kbsync/kbsync.config.json' },
   { line: "kbsync status --skipped" },
   { line: "kbsync status --skipped ~/docs" },
-  { line: "kbsync changes --follow --json", until: /\{.*\}/ },
   { line: "kbsync ask when may I open the dome" },
   { line: 'kbsync ask "may I open the dome in the rain"' },
   { line: "kbsync ask 'What does this show?' --image gauge.png" },

@@ -26,8 +26,6 @@ function tellingOf(fastest: number, moderate: number): { reached: Reached; asked
     resource: unused,
     records: unused,
     list: unused,
-    changes: unused,
-    followChanges: unused,
     owners: (_signal: AbortSignal, { cursor = "0" }: Partial<PageRequest> = {}) => {
       asked += 1;
       const to = Number(cursor) + 2;

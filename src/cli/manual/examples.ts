@@ -22,7 +22,6 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "kbsync search -k 3 --doc ~/docs/plan.md budget",
     `kbsync search --filter '{"tags": "draft"}' --fresh deadlines`,
   ],
-  changes: ["kbsync changes --follow --json"],
   ask: ["kbsync ask when may I open the dome", "kbsync ask 'What does this show?' --image gauge.png"],
   eval: ["kbsync eval questions.yaml", "kbsync eval questions.yaml --tier moderate"],
   pause: ["kbsync pause", "kbsync pause ~/docs"],

@@ -30,7 +30,7 @@ export function followEvents(): void {
     source.addEventListener("open", () => {
       lostSinceMs.value = null;
     });
-    for (const name of ["state", "change"]) source.addEventListener(name, turn);
+    source.addEventListener("state", turn);
     source.addEventListener("error", () => {
       lostSinceMs.value ??= Date.now();
       // The browser connects again by itself, but not after a refusal.

@@ -12,7 +12,6 @@ import { addAgentRoutes } from "./routes/agent-routes.ts";
 import { addBatchRoutes } from "./routes/batch-routes.ts";
 import { addBulkRoutes } from "./routes/bulk-routes.ts";
 import { addEventRoutes } from "./routes/event-routes.ts";
-import { addChangeRoutes } from "./routes/change-routes.ts";
 import { addChatRoutes } from "./routes/chat-routes.ts";
 import { answerClientError } from "./client-error.ts";
 import { limitConnections, limitUnanswered } from "./limits/connection-limit.ts";
@@ -143,7 +142,6 @@ export async function buildServer(
   addDocumentRoutes(server, parts, textBytesMax);
   addSearchRoutes(server, parts);
   addUsageRoutes(server, parts);
-  addChangeRoutes(server, parts);
   addFileRoutes(server, parts);
   addWebhookRoutes(server, parts, webhooks);
   addStateRoutes(server, parts, jobs);

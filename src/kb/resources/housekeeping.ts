@@ -28,8 +28,6 @@ export const DEFAULT_RETENTION: Retention = {
 export interface Swept {
   readonly answers: number;
   readonly records: number;
-  /** Entries of the change feed. */
-  readonly changes: number;
   /** Images removed from threads, and rows of threads. */
   readonly threadImages: number;
   readonly turns: number;
@@ -52,8 +50,6 @@ const DAY_MS = 24 * HOUR_MS;
 const INTERVAL_MS = HOUR_MS;
 /** Least age of a removed upload, an hour, whatever the configuration: the create that uses the file needs time to arrive. */
 const UPLOADED_FOR_DAYS = 1 / 24;
-/** Time for which changes stay in the feed: a reader may be away for that long. */
-const CHANGE_DAYS = 30;
 /** Time for which webhook messages that were given up are counted. */
 const GIVEN_UP_DAYS = 30;
 /** Rows removed in one transaction, so that other writes do not wait long. */
@@ -68,7 +64,6 @@ export interface HousekeepingParts {
     | "removeUnusedFile"
     | "sweepAnswers"
     | "purgeDeleted"
-    | "purgeChanges"
     | "purgeUsage"
     | "purgeThreads"
     | "purgeThreadImages"
@@ -139,7 +134,6 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
     const swept = {
       answers: await tried(() => records.sweepAnswers(nowMs(), BATCH_ROWS)),
       records: await tried(() => records.purgeDeleted(isoBefore(retention.deletedRecordDays), BATCH_ROWS)),
-      changes: await tried(() => records.purgeChanges(isoBefore(CHANGE_DAYS), BATCH_ROWS)),
       threadImages: await tried(() =>
         records.purgeThreadImages(isoBefore(retention.threadImageDays), BATCH_ROWS),
       ),

@@ -34,7 +34,6 @@ export type RefusalCode =
   | "idempotency_in_progress"
   | "precondition_failed"
   | "version_gone"
-  | "cursor_expired"
   | "queue_full"
   | "endpoint_not_found"
   | "too_many_endpoints"

@@ -1,6 +1,5 @@
 import type { AccountRecords } from "./accounts.ts";
 import type { BatchRecords } from "./batches.ts";
-import type { ChangeRecords } from "./changes.ts";
 import type { ChatRecords } from "./chat.ts";
 import type { ErasureRecords } from "./erasure.ts";
 import type { FileRecords } from "./files.ts";
@@ -19,14 +18,12 @@ import type { WebhookRecords } from "./webhooks.ts";
  * - Accounts are isolated: every read and write of a resource or file names the account and sees only its data.
  * - A write indexes the chunks that it stores (`Index`), and puts the jobs that follow from it into the queue, in its own
  *   transaction. So it does with the contents of `SameTransaction`.
- * - A write adds its change of a document to the feed (`ChangeRecords`) in its own transaction.
  * - Reads never wait for writes.
  */
 export interface Records
   extends
     AccountRecords,
     BatchRecords,
-    ChangeRecords,
     ChatRecords,
     ErasureRecords,
     FileRecords,

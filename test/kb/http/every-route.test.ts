@@ -73,7 +73,6 @@ const ASKS: Readonly<Record<string, Ask>> = {
     path: (owned) => list(owned).replace("resource/by-collection", "documents"),
     finds: "nothing",
   },
-  "GET /v1/changes": { finds: "own" },
   "POST /api/rag/erase/resources": {
     sent: ({ resource }) => ({ body: { resource_ids: [resource._id] } }),
     finds: "own",

@@ -1,6 +1,6 @@
+import { createHash } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { DocumentChange } from "../../../src/kb/store/changes.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
 import type { NewEndpoint } from "../../../src/kb/store/webhooks.ts";
 import { EventType, ResourceEvent } from "../../../src/wire/event.ts";
@@ -18,34 +18,50 @@ const JOB = { body: "{}", fileToken: null, nowMs: 0, jobsMax: 100, charsMax: 100
 
 let accounts = 0;
 
-/** The events of webhooks against the feed of changes. */
+/** The facts that an event has. */
+interface Said {
+  readonly id: string;
+  readonly at: string;
+  readonly version: number;
+  readonly revision: number;
+  readonly sha256: string | null;
+  readonly path: string | null;
+  readonly ownerId: string;
+  readonly isDeleted: boolean;
+}
+
+/** The events of webhooks against the documents. */
 export function webhookEventsContract(fixture: StoreFixture): void {
   describe("the events of webhooks", () => {
-    it("say of every document what the feed of changes says, in its order, whatever happens to it", () =>
+    it("say of every document what it was after each change, in their order, whatever happens to it", () =>
       fc.assert(
         fc.asyncProperty(fc.array(Step, { maxLength: 24 }), async (steps) => {
           const { records } = fixture.store;
           const { id: accountId } = await records.ensureAccount(`webhook events ${++accounts}`);
           const endpointId = fixture.newId();
           await records.addEndpoint(endpointOf(accountId, endpointId), 1);
-          const documents: Documents = { accountId, live: [], erased: new Set() };
+          const documents: Documents = { accountId, live: [], expected: [] };
           for (const step of steps) await run(fixture, step, documents);
-          const events = await eventsOf(fixture.store, endpointId);
-          const feed = await records.changes({ accountId, cursor: undefined, limit: 1000 });
-          // A create in the background is reported when it has its text.
-          const finished = feed?.changes.filter(({ kind, version }) => kind !== "created" || version > 0);
-          expect(events).toEqual(finished?.map(said));
-          const telling = events.filter(({ path, sha256 }) => path !== null || sha256 !== null);
-          expect(telling.filter(({ id }) => documents.erased.has(id))).toEqual([]);
+          expect(await eventsOf(fixture.store, endpointId)).toEqual(documents.expected);
         }),
         { numRuns: 40 },
       ));
   });
 }
 
-/** The facts that both tell. */
-function said({ resourceId: id, at, version, revision, sha256, path, ownerId, kind }: DocumentChange) {
-  return { id, at, version, revision, sha256, path, ownerId, isDeleted: kind === "deleted" };
+/** Reads what an event has to say of a document now. */
+async function saidOf({ records }: Store, accountId: string, id: string): Promise<Said> {
+  const {
+    updatedAt: at,
+    content,
+    metadata,
+    version,
+    revision,
+    ownerId,
+  } = (await records.resource({ accountId, id })) ?? expect.unreachable();
+  const sha256 = version === 0 ? null : createHash("sha256").update(content).digest("hex");
+  const path = typeof metadata["path"] === "string" ? metadata["path"] : null;
+  return { id, at, version, revision, sha256, path, ownerId, isDeleted: false };
 }
 
 function endpointOf(accountId: string, id: string): NewEndpoint {
@@ -82,19 +98,24 @@ interface Documents {
   readonly accountId: string;
   /** Id of each document; undefined: it does not exist. */
   readonly live: (string | undefined)[];
-  readonly erased: Set<string>;
+  /** The events so far. An erasure removes what they say of its document. */
+  readonly expected: Said[];
 }
 
 async function run(
-  { store: { records, queue }, resource }: StoreFixture,
+  { store, resource }: StoreFixture,
   { kind, document, word }: Step,
-  { accountId, live, erased }: Documents,
+  documents: Documents,
 ): Promise<void> {
+  const { records, queue } = store;
+  const { accountId, live, expected } = documents;
   const id = live[document];
   if (id === undefined) {
     const made = resource(word, { accountId, ...(word !== "sand" && { metadata: { path: `${word}.md` } }) });
-    if (kind === "create") await records.createResource(made, wordsOnly(word));
-    else if (kind === "queue") await records.enqueueCreate({ ...made, content: "" }, JOB);
+    if (kind === "create") {
+      await records.createResource(made, wordsOnly(word));
+      expected.push(await saidOf(store, accountId, made.id));
+    } else if (kind === "queue") await records.enqueueCreate({ ...made, content: "" }, JOB);
     else return;
     live[document] = made.id;
     return;
@@ -103,12 +124,15 @@ async function run(
   switch (kind) {
     case "text":
       await records.updateResource({ ...at, content: `${word} anew` }, wordsOnly(`${word} anew`));
+      expected.push(await saidOf(store, accountId, id));
       break;
     case "title":
       await records.updateResource({ ...at, title: word }, undefined);
+      expected.push(await saidOf(store, accountId, id));
       break;
     case "path":
       await records.updateResource({ ...at, metadata: { path: `${word}/moved.md` } }, undefined);
+      expected.push(await saidOf(store, accountId, id));
       break;
     case "later":
       await records.enqueueUpdate(at, JOB);
@@ -117,19 +141,27 @@ async function run(
       const due = await queue.due({ queue: "ingest", nowMs: DUE_MS, perLine: 1000 });
       for (const { number } of due) {
         const job = await queue.lease({ number, worker: "w", nowMs: DUE_MS });
-        if (job?.name === id) await records.failJob(job, { code: "internal", message: word }, LATER);
+        if (job?.name !== id) continue;
+        await records.failJob(job, { code: "internal", message: word }, LATER);
+        expected.push(await saidOf(store, accountId, id));
       }
       break;
     }
     case "delete":
-      await records.deleteResource(at);
+    case "erase": {
+      const before = await saidOf(store, accountId, id);
+      expected.push({ ...before, at: LATER, revision: before.revision + 1, sha256: null, isDeleted: true });
       live[document] = undefined;
+      if (kind === "delete") {
+        await records.deleteResource(at);
+        break;
+      }
+      const hidesOwner = word === "tide";
+      await records.eraseResources({ accountId, ids: [id], hidesOwner, nowIso: LATER });
+      const nothing = { sha256: null, path: null, ...(hidesOwner && { ownerId: "" }) };
+      for (const each of expected) if (each.id === id) Object.assign(each, nothing);
       break;
-    case "erase":
-      await records.eraseResources({ accountId, ids: [id], hidesOwner: word === "tide", nowIso: LATER });
-      erased.add(id);
-      live[document] = undefined;
-      break;
+    }
     case "create":
     case "queue":
   }

@@ -1,7 +1,6 @@
 import { describe } from "vitest";
 import type { Store } from "../../../src/kb/store/store.ts";
 import { batchContract } from "./contract-batches.ts";
-import { changesContract } from "./contract-changes.ts";
 import { chatContract } from "./contract-chat.ts";
 import { keysContract } from "./contract-keys.ts";
 import { resourceContract } from "./contract-resources.ts";
@@ -18,7 +17,6 @@ export function recordsContract(name: string, open: () => Promise<Store>): void 
     retentionContract(fixture);
     keysContract(fixture);
     chatContract(fixture);
-    changesContract(fixture);
     webhookEventsContract(fixture);
     usageContract(fixture);
     batchContract(fixture);

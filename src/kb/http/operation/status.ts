@@ -42,7 +42,6 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   images_too_large: 413,
   precondition_failed: 412,
   version_gone: 410,
-  cursor_expired: 410,
   body_too_large: 413,
   text_too_large: 413,
   file_too_large: 413,

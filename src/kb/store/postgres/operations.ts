@@ -12,7 +12,6 @@ import type { Transaction } from "./database/connections.ts";
 import { queueOn } from "./queue/queue.ts";
 import { webhooksOn } from "./queue/webhooks.ts";
 import { batchesOn } from "./resources/batches.ts";
-import { changesOn } from "./resources/changes.ts";
 import { erasuresOn } from "./resources/erasures.ts";
 import { filesOn, insertFile } from "./resources/files.ts";
 import { resourceReadsOn } from "./resources/reads.ts";
@@ -37,7 +36,6 @@ function recordsOn(tx: Transaction): Records {
     ...spendingOn(tx),
     ...resourceReadsOn(tx),
     ...resourceWritesOn(tx),
-    ...changesOn(tx),
     ...requestNotesOn(tx),
     ...filesOn(tx),
     ...batchesOn(tx),

@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { EventType, ResourceEvent } from "../../../wire/event.ts";
 import type { Erasure } from "../erasure.ts";
 import type { Resource } from "../resources.ts";
-import type { NewChange } from "./changes.ts";
+import type { UserMetadata } from "../../../wire/metadata.ts";
+import type { ResourceRow } from "./records.ts";
 import type { DeliveryBody, Endpoint, NewDelivery } from "../webhooks.ts";
 
 /**
@@ -63,11 +64,34 @@ export function isWanted(events: string, type: EventType): boolean {
   return wanted.includes(type) || (wanted.length === 0 && type !== "resource.updated");
 }
 
-/** Returns the message about a change of a resource, with a new id. `change` is its entry of the feed. */
+/** What an event says of a change besides the resource. */
+export interface ChangeFacts {
+  /** ISO time. */
+  readonly at: string;
+  readonly version: number;
+  readonly revision: number;
+  /** Of the text; null without one. */
+  readonly sha256: Buffer | null;
+  /** The string `path` of the metadata. */
+  readonly path: string | null;
+}
+
+/** Returns the facts of a change of a document that has this row after it. */
+export function changeFacts({ version, revision, sha256, metadata }: ResourceRow, at: string): ChangeFacts {
+  const { path } = JSON.parse(metadata) as UserMetadata; // written by this store from such an object
+  return { at, version, revision, sha256, path: typeof path === "string" ? path : null };
+}
+
+/** Returns the facts of the removal of a document that had this row before it. */
+export function removalFacts(row: ResourceRow, at: string): ChangeFacts {
+  return { ...changeFacts(row, at), revision: row.revision + 1, sha256: null };
+}
+
+/** Returns the message about a change of a resource, with a new id. */
 export function eventMessage(
   type: EventType,
   resource: Omit<Resource, "content">,
-  change: NewChange,
+  change: ChangeFacts,
 ): Message {
   return {
     accountId: resource.accountId,
@@ -92,7 +116,7 @@ function newEventId(): string {
 function eventOf(
   type: EventType,
   resource: Omit<Resource, "content">,
-  { at: timestamp, version, revision, sha256, path }: NewChange,
+  { at: timestamp, version, revision, sha256, path }: ChangeFacts,
 ): ResourceEvent {
   return {
     type,

@@ -16,7 +16,6 @@ import { prepareQueueReads } from "./queue/queue-reads.ts";
 import { prepareWebhookReads } from "./queue/webhook-reads.ts";
 import type { ReaderMethods } from "./reader-worker.ts";
 import { prepareFileReads } from "./resources/files.ts";
-import { prepareChangeReads } from "./resources/changes.ts";
 import { prepareLookups } from "./resources/lookups.ts";
 import { startStoreThread, type StoreThreadOptions } from "./thread.ts";
 import { prepareServingReads } from "./vectors/serving.ts";
@@ -137,7 +136,6 @@ function lookupsOf(db: Connection): Inside<"lookup"> {
   return {
     records: {
       ...prepareLookups(db),
-      ...prepareChangeReads(db),
       ...prepareAccountReads(db),
       ...prepareSpendingReads(db),
       ...prepareUsageReads(db),

@@ -9,7 +9,6 @@ import { storeFailure } from "./database/failures.ts";
 import { prepareQueueReads } from "./queue/queue-reads.ts";
 import { prepareWebhookReads } from "./queue/webhook-reads.ts";
 import { prepareBatchReads } from "./resources/batches.ts";
-import { prepareChangeReads } from "./resources/changes.ts";
 import { prepareLookups } from "./resources/lookups.ts";
 import { prepareErasureReads } from "./resources/erasures.ts";
 import { prepareFileReads } from "./resources/files.ts";
@@ -150,7 +149,6 @@ function readsOf(
   return {
     records: {
       ...lookups,
-      ...prepareChangeReads(db),
       ...prepareWebhookReads(db),
       ...prepareChatReads(db),
       ...prepareAccountReads(db),

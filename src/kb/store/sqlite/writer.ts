@@ -84,7 +84,6 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
         withNote(resources.enqueueUpdate(at, job), sameTransaction),
       failJob: resources.failJob,
       purgeDeleted: resources.purgeDeleted,
-      purgeChanges: resources.purgeChanges,
       deleteResource: (at) => resources.remove(at),
       ...erasures,
       ...prepareSpendingWrites(db),

@@ -1,7 +1,5 @@
-import { setTimeout } from "node:timers/promises";
 import { afterEach, expect, it } from "vitest";
 import Fastify from "fastify";
-import { addChangeRoutes } from "../../../../src/kb/http/routes/change-routes.ts";
 import { openResponseMemory } from "../../../../src/kb/http/limits/response-memory.ts";
 import type { HttpParts } from "../../../../src/kb/http/operation/operation.ts";
 import { addSearchRoutes } from "../../../../src/kb/http/routes/search-routes.ts";
@@ -49,25 +47,6 @@ it("counts a search as urgent work", async () => {
   const payload = { doc_id: "0123456789abcdef01234567", query: "words" };
   const answer = await server.inject({ method: "POST", url: "/rag/query", payload });
   expect([answer.statusCode, seen]).toEqual([200, ["during"]]);
-});
-
-it("answers a page of changes in a slice of bulk work", async () => {
-  const slice = Promise.withResolvers<void>();
-  const server = Fastify();
-  server.decorateRequest("caller", null);
-  addChangeRoutes(server, {
-    keyring: { check: () => ({ accountId: "a" }) },
-    urgent: { pause: () => slice.promise },
-    kb: { records: { changes: async () => ({ changes: [], cursor: "c" }) } },
-    // A page of changes needs no other parts.
-  } as unknown as HttpParts);
-  const events: string[] = [];
-  const answered = server.inject("/v1/changes").then(({ statusCode }) => events.push(`${statusCode}`));
-  await setTimeout(20);
-  events.push("slice");
-  slice.resolve();
-  await answered;
-  expect(events).toEqual(["slice", "200"]);
 });
 
 it("continues a bulk create while a search does not end", async () => {

@@ -39,17 +39,15 @@ export interface Script {
  * account. Times are ISO texts, and JSON is text, because the code of both stores reads them the same way.
  */
 export const SCHEMA: Schema = {
-  baseline: 4,
+  baseline: 5,
   scripts: [
     {
-      minimum: 3,
+      minimum: 5,
       sql: `
   CREATE TABLE account (
     id ${TEXT} PRIMARY KEY,
-    name ${TEXT} NOT NULL UNIQUE,
-    -- Ordinal of the newest change of a document. A transaction that adds one locks the row, so ordinals commit in order.
-    changes bigint NOT NULL DEFAULT 0
-  ) WITH (fillfactor = 50);
+    name ${TEXT} NOT NULL UNIQUE
+  );
 
   CREATE TABLE api_key (
     sha256 ${TEXT} PRIMARY KEY,
@@ -361,25 +359,6 @@ export const SCHEMA: Schema = {
   CREATE INDEX metadata_value_by_text ON metadata_value (scope, path, kind, left(text, 200), resource) WHERE text IS NOT NULL;
   CREATE INDEX metadata_value_by_number ON metadata_value (scope, path, kind, number, resource) WHERE text IS NULL;
   CREATE INDEX metadata_value_of_resource ON metadata_value (scope, resource);
-
-  ${partitioned(
-    "document_change",
-    `
-    account_id ${TEXT} NOT NULL,
-    ordinal bigint NOT NULL,
-    kind ${TEXT} NOT NULL CHECK (kind IN ('created', 'updated', 'deleted')),
-    resource_id ${TEXT} NOT NULL,
-    collection_id ${TEXT} NOT NULL,
-    owner_id ${TEXT} NOT NULL,
-    at ${TEXT} NOT NULL,
-    version bigint NOT NULL,
-    revision bigint NOT NULL,
-    status ${TEXT} NOT NULL,
-    sha256 bytea,
-    path ${TEXT},
-    PRIMARY KEY (account_id, ordinal)`,
-  )}
-  CREATE INDEX document_change_of_resource ON document_change (account_id, resource_id);
 
   ${partitioned(
     "kept_answer",

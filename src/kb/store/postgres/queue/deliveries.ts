@@ -1,24 +1,24 @@
 import type { EventType } from "../../../../wire/event.ts";
 import type { Resource } from "../../resources.ts";
-import type { NewChange } from "../../rows/changes.ts";
 import {
   DEAD_MAX,
   eventMessage,
   fullProblem,
   isWanted,
   WAITING_MAX,
+  type ChangeFacts,
   type Message,
 } from "../../rows/webhooks.ts";
 import { ownLine, type DeliveryBody, type DeliveryTarget, type NewDelivery } from "../../webhooks.ts";
 import type { Transaction } from "../database/connections.ts";
 import { lockPuts } from "./queue.ts";
 
-/** Queues an event for every enabled endpoint of the account that subscribes to the type. `change` is its entry of the feed. */
+/** Queues an event for every enabled endpoint of the account that subscribes to the type. */
 export async function publish(
   tx: Transaction,
   type: EventType,
   resource: Omit<Resource, "content">,
-  change: NewChange,
+  change: ChangeFacts,
 ): Promise<void> {
   await publishAll(tx, type, resource.accountId, [{ resource, change }]);
 }
@@ -28,7 +28,7 @@ export async function publishAll(
   tx: Transaction,
   type: EventType,
   accountId: string,
-  events: readonly { readonly resource: Omit<Resource, "content">; readonly change: NewChange }[],
+  events: readonly { readonly resource: Omit<Resource, "content">; readonly change: ChangeFacts }[],
 ): Promise<void> {
   const endpoints = await tx.all<{ id: string; events: string }>(
     "SELECT id, events FROM webhook_endpoint WHERE account_id = @accountId AND enabled ORDER BY number",

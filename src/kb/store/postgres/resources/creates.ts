@@ -5,7 +5,7 @@ import { jobKey } from "../../../queue/waits.ts";
 import type { Chunking } from "../../chunks.ts";
 import type { RequestNote } from "../../request-note.ts";
 import type { NewResource, Resource, ResourceJob } from "../../resources.ts";
-import { newChange } from "../../rows/changes.ts";
+import { changeFacts } from "../../rows/webhooks.ts";
 import { splitText } from "../../rows/parts.ts";
 import { resourceOf } from "../../rows/records.ts";
 import { newColumns } from "../../rows/resource-columns.ts";
@@ -14,7 +14,6 @@ import { publishAll } from "../queue/deliveries.ts";
 import { putFirst, refusals } from "../queue/queue.ts";
 import { addMetadata } from "../scopes/metadata.ts";
 import { changeScopes, openScopes, type OpenScope, type ScopeChange } from "../scopes/scopes.ts";
-import { addChanges } from "./changes.ts";
 import { encodeChunks, writeChunks, type NewChunks, type PlacedChunks } from "./chunks.ts";
 import { noteResources } from "./request-notes.ts";
 import { insertRows, reserveNumbers, type NewRow } from "./rows.ts";
@@ -222,23 +221,16 @@ async function writeAll(tx: Transaction, accountId: string, written: readonly Pl
     return request === undefined ? [] : { resource: noted, request };
   });
   const jobs = written.flatMap(({ document: { job } }) => job ?? []);
-  const changes = written.map(({ row, document: { chunks }, resource }) => {
-    return { isEvent: chunks !== undefined, resource, change: newChange("created", row, row.created_at) };
-  });
-  const events = changes.filter(({ isEvent }) => isEvent);
+  // A document without a text is reported when it has one.
+  const events = written.flatMap(({ row, document: { chunks }, resource }) =>
+    chunks === undefined ? [] : [{ resource, change: changeFacts(row, row.created_at) }],
+  );
   await Promise.all([
     insertRows(tx, rows),
     writeChunks(tx, accountId, placed),
     addMetadata(tx, accountId, rows),
     noteResources(tx, accountId, notes),
   ]);
-  await Promise.all([
-    addChanges(
-      tx,
-      accountId,
-      changes.map(({ change }) => change),
-    ),
-    events.length > 0 ? publishAll(tx, "resource.chunked", accountId, events) : undefined,
-  ]);
+  if (events.length > 0) await publishAll(tx, "resource.chunked", accountId, events);
   if (jobs.length > 0) await putFirst(tx, "ingest", jobs);
 }

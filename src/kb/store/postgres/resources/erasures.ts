@@ -46,12 +46,6 @@ export function erasuresOn(
           AND batch IN (SELECT number FROM batch WHERE account_id = @accountId)`,
         selected,
       );
-      await tx.run(
-        `UPDATE document_change SET path = NULL, sha256 = NULL,
-          owner_id = CASE WHEN @hidesOwner::boolean THEN '' ELSE owner_id END
-        WHERE account_id = @accountId AND resource_id = ANY (@ids::text[])`,
-        { ...selected, hidesOwner: erasure.hidesOwner },
-      );
       const { answers, ...turns } = await forgetTurns(tx, selected);
       const messages = answers + (await forgetMessages(tx, erasure));
       return { documents, chunks, requests: await forgetRequests(tx, selected), messages, ...turns };

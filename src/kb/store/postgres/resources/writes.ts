@@ -4,7 +4,7 @@ import { linkAddress } from "../../links.ts";
 import type { Chunking } from "../../chunks.ts";
 import type { Expected, Resource, ResourceChange, ResourceKey, ResourceStatus } from "../../resources.ts";
 import { splitText } from "../../rows/parts.ts";
-import { newChange } from "../../rows/changes.ts";
+import { changeFacts, removalFacts } from "../../rows/webhooks.ts";
 import { resourceOf, type ResourceRow } from "../../rows/records.ts";
 import { changedColumns, type TextColumns } from "../../rows/resource-columns.ts";
 import type { Records } from "../../records.ts";
@@ -15,13 +15,12 @@ import { publish } from "../queue/deliveries.ts";
 import { queueOn } from "../queue/queue.ts";
 import { addMetadata, removeMetadata } from "../scopes/metadata.ts";
 import { changeScope } from "../scopes/scopes.ts";
-import { addChange } from "./changes.ts";
 import { createOne, newDocument } from "./creates.ts";
 import { encodeChunks, readContent, removeChunks, renameChunks, replaceChunks } from "./chunks.ts";
 import { forgetText, noteResource } from "./request-notes.ts";
 import { markDeleted, markStatus, readLocked, readWritten, releaseFile, updateRow } from "./rows.ts";
 
-/** Writes of resources inside a transaction. The row of the account is locked late, and jobs are put last (ADR 15). */
+/** Writes of resources inside a transaction. Jobs are put last (ADR 15). */
 export function resourceWritesOn(
   tx: Transaction,
 ): Pick<
@@ -48,9 +47,9 @@ export function resourceWritesOn(
       const { written, text } = await update(tx, before, change, chunking);
       const after = resourceOf(written, text);
       if (sameTransaction?.request !== undefined) await noteResource(tx, after, sameTransaction.request);
-      const noted = newChange("updated", written, change.nowIso);
+      const noted = changeFacts(written, change.nowIso);
       const type = chunking === undefined ? "resource.updated" : "resource.chunked";
-      await Promise.all([addChange(tx, noted), publish(tx, type, after, noted)]);
+      await publish(tx, type, after, noted);
       return after;
     },
     async enqueueUpdate(at, job, sameTransaction) {
@@ -70,10 +69,10 @@ export function resourceWritesOn(
       const before = at === undefined ? undefined : await readLocked(tx, at);
       if (at === undefined || before === undefined || !(await queueOn(tx).complete(job))) return;
       await markStatus(tx, before, await statusOf(tx, at, message), nowIso, { code, message });
-      const change = newChange("updated", await readWritten(tx, at), nowIso);
+      const change = changeFacts(await readWritten(tx, at), nowIso);
       // The event reports the failure of this job, even if others wait.
       const failed = { ...resourceOf(before, ""), status: "error", statusMessage: message } as const;
-      await Promise.all([addChange(tx, change), publish(tx, "resource.error", failed, change)]);
+      await publish(tx, "resource.error", failed, change);
     },
     deleteResource: (at) => removeResource(tx, at),
     // The delete is the last change of a record, so `updated_at` is its time.
@@ -116,13 +115,9 @@ export async function removeResource(
   ]);
   const revision = before.revision + 1;
   const deleted = { ...resourceOf(before, text), isDeleted: true, updatedAt: nowIso, revision };
-  const change = newChange("deleted", before, nowIso);
-  await Promise.all([
-    addChange(tx, change),
-    hide === undefined
-      ? publish(tx, "resource.deleted", deleted, change)
-      : publish(tx, "resource.deleted", hide(deleted), { ...change, path: null }),
-  ]);
+  const change = removalFacts(before, nowIso);
+  const shown = hide === undefined ? change : { ...change, path: null };
+  await publish(tx, "resource.deleted", hide?.(deleted) ?? deleted, shown);
   return deleted;
 }
 

@@ -5,7 +5,7 @@ import type { Schema } from "../../../../lib/upgrade.ts";
  * tables, so that the others are read without them.
  */
 export const SCHEMA: Schema = {
-  baseline: 36,
+  baseline: 37,
   scripts: [
     `
   CREATE TABLE account (
@@ -258,28 +258,6 @@ export const SCHEMA: Schema = {
     last_modified TEXT,
     UNIQUE (account_id, url)
   ) STRICT;
-
-  -- Changes of documents, for readers that follow them. Each account counts its own from 1. Old ones are removed, but not
-  -- the newest of an account: a reader that has read everything continues after it.
-  CREATE TABLE document_change (
-    account_id TEXT NOT NULL REFERENCES account (id),
-    ordinal INTEGER NOT NULL,
-    kind TEXT NOT NULL CHECK (kind IN ('created', 'updated', 'deleted')),
-    resource_id TEXT NOT NULL,
-    collection_id TEXT NOT NULL,
-    owner_id TEXT NOT NULL,
-    at TEXT NOT NULL,
-    version INTEGER NOT NULL,
-    revision INTEGER NOT NULL,
-    status TEXT NOT NULL,
-    -- Of the text; null without one.
-    sha256 BLOB,
-    -- The string "path" of the metadata.
-    path TEXT,
-    PRIMARY KEY (account_id, ordinal)
-  ) STRICT, WITHOUT ROWID;
-  -- An erasure removes what the changes of its documents say of them.
-  CREATE INDEX document_change_of_resource ON document_change (resource_id);
 
   -- Work on many documents; see BatchRecords.
   CREATE TABLE batch (

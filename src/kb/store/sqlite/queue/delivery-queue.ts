@@ -7,15 +7,15 @@ import {
   fullProblem,
   isWanted,
   WAITING_MAX,
+  type ChangeFacts,
   type Message,
 } from "../../rows/webhooks.ts";
-import type { NewChange } from "../../rows/changes.ts";
 import type { Connection } from "../database/connection.ts";
 
 /** Queues deliveries. Each method runs inside a transaction of the caller. */
 export interface DeliveryQueue {
-  /** Queues an event for every enabled endpoint of the account that subscribes to the type. `change` is its entry of the feed. */
-  publish(type: EventType, resource: Omit<Resource, "content">, change: NewChange): void;
+  /** Queues an event for every enabled endpoint of the account that subscribes to the type. */
+  publish(type: EventType, resource: Omit<Resource, "content">, change: ChangeFacts): void;
   add(delivery: NewDelivery): void;
   /** Removes the oldest given up deliveries of an account above the maximum. */
   trimDead(accountId: string): void;

@@ -29,9 +29,6 @@ export function prepareErasures(db: Connection, resources: Pick<ResourceWrites, 
     UPDATE scope SET owner_id = char(0) || number WHERE owner_id = @ownerId AND resources = 0
       AND collection_id IN (SELECT id FROM collection WHERE account_id = @accountId)
       AND NOT EXISTS (SELECT 1 FROM resource WHERE resource.scope = scope.number)`);
-  const clearChanges = db.prepare<[Selected & { readonly hidesOwner: number }]>(`
-    UPDATE document_change SET path = NULL, sha256 = NULL, owner_id = iif(@hidesOwner, '', owner_id)
-    WHERE resource_id IN ${IDS} AND account_id = @accountId`);
   const deleteItems = db.prepare<[Selected]>(
     `DELETE FROM batch_item WHERE resource_id IN ${IDS} AND batch IN (SELECT number FROM batch WHERE account_id = @accountId)`,
   );
@@ -50,7 +47,6 @@ export function prepareErasures(db: Connection, resources: Pick<ResourceWrites, 
       }
       const documents = deleteRecords.run(selected).changes;
       deleteItems.run(selected);
-      clearChanges.run({ ...selected, hidesOwner: Number(erasure.hidesOwner) });
       const { answers, ...turns } = forgetTurns(selected);
       const messages = answers + forgetMessages(erasure);
       return { documents, chunks, requests: forgetRequests(selected), messages, ...turns };

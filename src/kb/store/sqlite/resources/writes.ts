@@ -15,7 +15,6 @@ import type { Inside } from "../../methods.ts";
 import type { ResourceJob } from "../../resources.ts";
 import type { AnswerNotes } from "../database/answer-notes.ts";
 import type { Connection } from "../database/connection.ts";
-import { prepareChangeWrites } from "./changes.ts";
 import { prepareChunkWrites } from "./chunk-writes.ts";
 import { readContent } from "./content.ts";
 import type { WordWrites } from "../words/word-writes.ts";
@@ -23,7 +22,7 @@ import { prepareDeliveryQueue } from "../queue/delivery-queue.ts";
 import type { QueueWrites } from "../queue/queue-writes.ts";
 import { prepareMetadataWrites } from "../scopes/metadata-writes.ts";
 import type { AccountWrites } from "../accounts/accounts.ts";
-import type { NewChange } from "../../rows/changes.ts";
+import { changeFacts, removalFacts, type ChangeFacts } from "../../rows/webhooks.ts";
 import { splitText } from "../../rows/parts.ts";
 import { metadataOf, resourceOf, type ResourceRow } from "../../rows/records.ts";
 import { changedColumns, newColumns, type TextColumns } from "../../rows/resource-columns.ts";
@@ -48,7 +47,6 @@ export interface ResourceWrites {
   /** `hide` changes what the event shows of the deleted resource. */
   remove(at: ChangeKey, hide?: (deleted: Resource) => Resource): Resource | undefined;
   purgeDeleted: Inside<"free">["records"]["purgeDeleted"];
-  purgeChanges: Inside<"free">["records"]["purgeChanges"];
 }
 
 /** Removal of copies of a text outside its resource. */
@@ -69,8 +67,7 @@ export function prepareResourceWrites(
   const chunks = prepareChunkWrites(db, index, vectors, scopes);
   const metadata = prepareMetadataWrites(db);
   const deliveries = prepareDeliveryQueue(db);
-  const changes = prepareChangeWrites(db);
-  const tables = { rows, scopes, chunks, metadata, changes };
+  const tables = { rows, scopes, chunks, metadata };
 
   return {
     create(resource, chunking) {
@@ -102,7 +99,7 @@ export function prepareResourceWrites(
       }
       if (change.metadata !== undefined || chunking !== undefined) metadata.noteChange(before.scope);
       forgetLink(traces, before, columns.url);
-      const noted = changes.add("updated", written, change.nowIso);
+      const noted = changeFacts(written, change.nowIso);
       const after = resourceOf(written, text);
       const type = chunking === undefined ? "resource.updated" : "resource.chunked";
       deliveries.publish(type, after, noted);
@@ -122,14 +119,13 @@ export function prepareResourceWrites(
       const before = at === undefined ? undefined : rows.read(at);
       if (at === undefined || before === undefined || !queue.complete(job)) return;
       rows.markFailed(before, jobs.statusOf(at, message), { code, message }, nowIso);
-      const change = changes.add("updated", rows.written(at), nowIso);
+      const change = changeFacts(rows.written(at), nowIso);
       // The event reports the failure of this job, even if others wait.
       const failed = { ...resourceOf(before, ""), status: "error", statusMessage: message } as const;
       deliveries.publish("resource.error", failed, change);
     },
 
     purgeDeleted: rows.purgeDeleted,
-    purgeChanges: changes.purgeChanges,
 
     remove(at, hide) {
       const before = rows.readExpected(at);
@@ -141,7 +137,7 @@ export function prepareResourceWrites(
       metadata.noteChange(before.scope);
       rows.releaseFile(before, null, at.nowIso);
       rows.markDeleted(before, at.nowIso);
-      const change = changes.add("deleted", before, at.nowIso);
+      const change = removalFacts(before, at.nowIso);
       forgetLink(traces, before, null);
       traces.forgetText(at);
       const revision = before.revision + 1;
@@ -159,15 +155,14 @@ interface TextTables {
   readonly scopes: ReturnType<typeof prepareScopeWrites>;
   readonly chunks: ReturnType<typeof prepareChunkWrites>;
   readonly metadata: ReturnType<typeof prepareMetadataWrites>;
-  readonly changes: ReturnType<typeof prepareChangeWrites>;
 }
 
 /** Writes a resource with its chunks and index entries. Without a chunking it is `queued`. */
 function insert(
-  { rows, scopes, chunks, metadata, changes }: TextTables,
+  { rows, scopes, chunks, metadata }: TextTables,
   resource: NewResource,
   chunking: Chunking | undefined,
-): { readonly created: Omit<Resource, "content">; readonly change: NewChange } {
+): { readonly created: Omit<Resource, "content">; readonly change: ChangeFacts } {
   const { head, chunks: parts } =
     chunking === undefined ? { head: "", chunks: [] } : splitText(resource.content, chunking.spans);
   const { scope } = scopes.open(resource);
@@ -182,7 +177,7 @@ function insert(
   const written = rows.written(resource);
   metadata.add(scope, number, metadataOf(written));
   metadata.noteChange(scope);
-  const change = changes.add("created", written, resource.createdAt);
+  const change = changeFacts(written, resource.createdAt);
   const { content: _, ...created } = resourceOf(written, "");
   return { created, change };
 }

@@ -1,3 +1,4 @@
+import { rowsOf } from "../databases.ts";
 import { expect } from "vitest";
 import type { Receiver } from "../../../webhooks/receiver.ts";
 import { OWNER, type Client, type Known } from "./load.ts";
@@ -23,16 +24,10 @@ export async function expectDocuments(
   );
 }
 
-/** Checks that the feed has one create of each document, and no other one. */
-export async function expectChanges(client: Client, known: readonly Known[]): Promise<void> {
-  const created: string[] = [];
-  for (let cursor = ""; ;) {
-    const { data } = (await client.send(0, "GET", `/v1/changes?limit=1000${cursor}`)).json;
-    for (const { type, _id } of data.changes) if (type === "document.created") created.push(_id);
-    if (!data.more) break;
-    cursor = `&cursor=${data.cursor}`;
-  }
-  expect(created.toSorted()).toEqual(known.map(({ id }) => id).toSorted());
+/** Checks that the database has a record of each document, deleted or not, and no other one. */
+export async function expectRecords(url: string, known: readonly Known[]): Promise<void> {
+  const records = await rowsOf<{ readonly id: string }>(url, "SELECT id FROM resource");
+  expect(records.map(({ id }) => id).toSorted()).toEqual(known.map(({ id }) => id).toSorted());
 }
 
 /** Checks that each version of each document was announced, under one id. A message may arrive twice after a fault. */

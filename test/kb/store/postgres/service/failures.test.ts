@@ -9,7 +9,7 @@ import { type ServiceProcess, startProcess } from "../../../service/process.ts";
 import { openReceiver, type Receiver } from "../../../webhooks/receiver.ts";
 import type { Cluster } from "../cluster.ts";
 import { isSkipped, newCluster } from "../databases.ts";
-import { expectChanges, expectDocuments, expectMessages } from "./agreement.ts";
+import { expectDocuments, expectMessages, expectRecords } from "./agreement.ts";
 import { openClient, startLoad, type Client } from "./load.ts";
 
 const DATABASE = "kbsync";
@@ -127,7 +127,7 @@ describe.skipIf(isSkipped())("four processes on one database", () => {
 
       expect(load.problems).toEqual([]);
       for (let at = 0; at < PROCESSES; at += 1) await expectDocuments(client, at, collectionId, load.known);
-      await expectChanges(client, load.known);
+      await expectRecords(cluster.url(DATABASE), load.known);
       expectMessages(receiver, load.known);
       process.stderr.write(`${load.known.length} documents, ${receiver.messages.length} messages\n`);
     },

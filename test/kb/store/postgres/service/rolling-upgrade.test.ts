@@ -16,7 +16,7 @@ import { openRandom } from "../../../../simulate/virtual/random.ts";
 import { type ServiceProcess, startProcess } from "../../../service/process.ts";
 import { openReceiver, type Receiver } from "../../../webhooks/receiver.ts";
 import { isSkipped, newDatabase, rowsOf } from "../databases.ts";
-import { expectChanges, expectDocuments, expectMessages } from "./agreement.ts";
+import { expectDocuments, expectMessages, expectRecords } from "./agreement.ts";
 import { openClient, startLoad, type Client } from "./load.ts";
 
 const PROCESSES = 4;
@@ -120,7 +120,7 @@ describe.skipIf(isSkipped())("a rolling upgrade", () => {
       );
       expect(load.problems).toEqual([]);
       for (let at = 0; at < PROCESSES; at += 1) await expectDocuments(client, at, collectionId, load.known);
-      await expectChanges(client, load.known);
+      await expectRecords(url, load.known);
       expectMessages(receiver, load.known);
       process.stderr.write(`${load.known.length} documents, ${receiver.messages.length} messages\n`);
     },
