@@ -6,7 +6,7 @@
  *
  * Half a minute: it creates 11,000 documents in a service of its own.
  */
-import { createBody, openRunning } from "../test/kb/service/running.ts";
+import { createBody, createMany, openRunning } from "../test/kb/service/running.ts";
 import { median, printTable } from "./report.ts";
 
 const SIZES = [1000, 10_000] as const;
@@ -17,15 +17,12 @@ const STATUSES_TEXT = "document 0";
 const running = await openRunning();
 let collectionId = "";
 for (const size of SIZES) {
-  const lines = Array.from({ length: size }, (_, at) => {
+  const bodies = Array.from({ length: size }, (_, at) => {
     const title = `Document ${String((at * 7919) % size).padStart(6, "0")}`;
     const metadata = { path: `folder/${at % 50}/${at}.md`, lang: "en" };
-    return JSON.stringify(createBody({ title, content: `Text ${at}.`, owner_id: `of ${size}`, metadata }));
+    return createBody({ title, content: `Text ${at}.`, owner_id: `of ${size}`, metadata });
   });
-  await running.send("POST", "/api/rag/resources/bulk", {
-    headers: { "content-type": "application/x-ndjson" },
-    body: `${lines.join("\n")}\n`,
-  });
+  await createMany(running, bodies);
   const { json } = await running.send("GET", "/api/rag/owners");
   collectionId = json.data.owners[0].collectionId;
 }

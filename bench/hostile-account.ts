@@ -148,12 +148,12 @@ function longText(): string {
 
 const ATTACKS: Readonly<Record<string, { readonly words: string; readonly run: Attack }>> = {
   idle: {
-    words: "480 connections with bulks, searches and uploads that never end",
+    words: "480 connections with creates, searches and uploads that never end",
     run: async (url, key) => {
       const head = (path: string, type: string, length: number): string =>
         `POST ${path} HTTP/1.1\r\nhost: a\r\npauthkey: ${key}\r\ncontent-type: ${type}\r\ncontent-length: ${length}`;
       await Promise.all([
-        forever(80, () => unfinished(url, head("/api/rag/resources/bulk", "application/x-ndjson", 1e9), "{")),
+        forever(80, () => unfinished(url, head("/api/rag/resource", "application/json", 3e7), "{")),
         forever(200, () => unfinished(url, head("/rag/query", "application/json", 60_000))),
         forever(200, () =>
           unfinished(
@@ -163,15 +163,6 @@ const ATTACKS: Readonly<Record<string, { readonly words: string; readonly run: A
           ),
         ),
       ]);
-    },
-  },
-  broken: {
-    words: "4 bulks at a time of 1.2 MB of broken lines",
-    run: async (url, key) => {
-      const lines = Buffer.from("x\n".repeat(600_000));
-      await forever(4, () =>
-        post(url, "/api/rag/resources/bulk", key, lines, { "content-type": "application/x-ndjson" }),
-      );
     },
   },
   pdfs: {
@@ -205,15 +196,14 @@ const ATTACKS: Readonly<Record<string, { readonly words: string; readonly run: A
   feed: {
     words: `${READERS} readers each of a stream of changes, a page of them and a list, of ${CHANGES} documents`,
     run: async (url, key) => {
-      const lines = Array.from({ length: CHANGES }, (_, at) =>
-        record({ title: `${at}`, owner_id: "feed", content: `Change ${at}` }),
-      ).join("\n");
-      const created = await request(`${url}/api/rag/resources/bulk`, {
-        method: "POST",
-        headers: headers(key, { "content-type": "application/x-ndjson" }),
-        body: lines,
-      });
-      await created.body.dump({ limit: Infinity });
+      for (let at = 0; at < CHANGES; at += 1)
+        await post(
+          url,
+          "/api/rag/resource",
+          key,
+          record({ title: `${at}`, owner_id: "feed", content: `Change ${at}` }),
+          json,
+        );
       const collectionId = await collectionOf(url, key);
       const read = async (path: string, more: object = {}): Promise<void> => {
         // Streams have no end: as many bytes as the feed has.

@@ -26,20 +26,6 @@ export const ConfigFile = z
     kb: KbSection.prefault({}),
     metrics: MetricsSection.prefault({}),
   })
-  .superRefine(({ kb: { budget, embedding: text, languageModel: language, chat: talk } }, problems) => {
-    if (budget.perDay === undefined && budget.perMonth === undefined) return;
-    const missing = (path: string[], what: string): void =>
-      problems.addIssue({
-        code: "custom",
-        path,
-        message: `expected ${what}, which kb.budget counts`,
-        input: undefined,
-      });
-    if (text.baseUrl !== undefined && text.price === undefined)
-      missing(["kb", "embedding", "price"], "the price of a million tokens");
-    if (language !== undefined && !Object.hasOwn(talk.models, language.model))
-      missing(["kb", "chat", "models"], `the prices of ${language.model}`);
-  })
   .superRefine(({ service }, problems) => {
     if (!("embedded" in service) || service.s3 === undefined || isBucket(service.files)) return;
     const message = "expected service.files to name a bucket, such as s3://bucket/prefix";

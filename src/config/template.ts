@@ -37,9 +37,6 @@ const EXAMPLES: Readonly<Record<string, unknown>> = {
   languageModel: { baseUrl: "http://127.0.0.1:11434/v1", model: "qwen3:4b" },
   port: 9464,
   blockSecrets: true,
-  price: 0.02,
-  perDay: 5,
-  perMonth: 50,
 };
 
 const INDENT = "  ";

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { useCurrentInView } from "./view/current-in-view.ts";
 import { isAway, unreachableSinceMs } from "./client/api.ts";
 import { clock } from "./view/format.ts";
-import { BulkProgress } from "./knowledge/bulk-progress.tsx";
+import { ManyProgress } from "./knowledge/many-progress.tsx";
 import { OverviewPage } from "./overview/overview-page.tsx";
 import { lazy } from "./parts/lazy.tsx";
 import { Icon } from "./parts/icons.tsx";
@@ -125,7 +125,7 @@ export function App({ start }: { readonly start: () => Promise<void> }): JSX.Ele
         </main>
       </div>
       <SignInAgain />
-      <BulkProgress />
+      <ManyProgress />
       <Toasts />
     </div>
   );

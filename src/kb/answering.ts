@@ -75,11 +75,8 @@ export function openAnswering(parts: AnsweringParts): Answering {
   const chat = openChat({
     kb,
     agents: {
-      records: kb.records,
       configured: options.agents,
       defaultKnowledge: options.defaultKnowledge,
-      nowMs: kb.nowMs,
-      turns: kb.turns,
     },
     fetcher: parts.fetcher,
     reader,

@@ -1,6 +1,5 @@
 import type { HealthParts } from "./health.ts";
 import { NO_LANGUAGE_MODEL } from "./ingest/language-service.ts";
-import type { Budget } from "./models/budget.ts";
 import type { Admission } from "./http/limits/admission.ts";
 import type { ServiceFigures } from "./observer.ts";
 import { foundIn } from "./store/damage-check.ts";
@@ -10,13 +9,12 @@ import type { Store } from "./store/store.ts";
 export interface FigureParts extends Pick<HealthParts, "model" | "reranker" | "language"> {
   readonly store: Store;
   readonly admission: Pick<Admission, "state" | "inFlight">;
-  readonly budget: Pick<Budget, "spent"> | undefined;
   readonly nowMs: () => number;
 }
 
 /** Reads the figures of the service. Rejects if the store cannot be read. */
 export async function figuresOf(parts: FigureParts): Promise<ServiceFigures> {
-  const { store, admission, model, reranker, language, budget, nowMs } = parts;
+  const { store, admission, model, reranker, language, nowMs } = parts;
   const { records, queue } = store;
   const [documents, failed, questions, messages, check] = await Promise.all([
     queue.figures("ingest", undefined),
@@ -39,7 +37,6 @@ export async function figuresOf(parts: FigureParts): Promise<ServiceFigures> {
       damage: foundIn(check),
       ageSeconds: check.last && secondsSince(check.last.endedMs),
     },
-    spent: await budget?.spent(),
     models: {
       embedder: model.state().state,
       reranker: reranker?.state().state ?? "off",

@@ -1,4 +1,3 @@
-import type { Spent } from "./models/budget.ts";
 import type { Tier } from "../wire/primitives.ts";
 import type { QuestionOutcome } from "./chat/job-runner.ts";
 import type { IngestStage } from "./ingest/ingest.ts";
@@ -45,8 +44,6 @@ export interface ServiceFigures {
   readonly resourcesFailed: number;
   /** The check of the store for damage; undefined without one, and before its first step. */
   readonly check: StoreCheckFigures | undefined;
-  /** The cost of models today and this month; undefined without a budget. */
-  readonly spent: Spent | undefined;
   readonly models: {
     readonly embedder: ModelState["state"];
     readonly reranker: RerankerState["state"];

@@ -1,5 +1,3 @@
-import type { TokenMeter } from "./embed/remote.ts";
-import type { BudgetLimits } from "./models/budget.ts";
 import type { Logger } from "pino";
 import { UPLOAD_BYTES_MAX } from "../wire/constants.ts";
 import type { ChatOptions } from "./answering.ts";
@@ -33,17 +31,12 @@ export interface ServiceOptions {
   /** Public address of uploaded files, without a trailing slash. Default: the address on which the service listens. */
   readonly resourcesUrl?: string;
   /** Opens the embedding model when it is first needed. Undefined: searches use words alone. */
-  readonly openEmbedder?: (meter?: TokenMeter) => Promise<FoundModel>;
-  /** Caps what models of other services cost. Default: no cap. */
-  readonly budget?: BudgetLimits & {
-    /** Price of a million tokens that are embedded. Default: they cost nothing. */
-    readonly embeddingPrice?: number | undefined;
-  };
+  readonly openEmbedder?: () => Promise<FoundModel>;
   /**
    * Opens an earlier model by its fingerprint. It serves until the vectors of the model of `openEmbedder` are complete. Undefined: the
    * new model serves at once, with the vectors that exist.
    */
-  readonly openEarlierEmbedder?: (fingerprint: string, meter?: TokenMeter) => Promise<FoundModel>;
+  readonly openEarlierEmbedder?: (fingerprint: string) => Promise<FoundModel>;
   /**
    * The model that answers questions and splits documents with strategy `agentic`. Default: none; the builtin agent answers, and
    * documents are split by meaning.
@@ -120,10 +113,6 @@ export interface ServiceLimits {
    * minutes, in which the slowest supported connection (1 Mbit/s) transfers 32 MB.
    */
   readonly requestMs: number;
-  /** Timeout of a whole bulk create. Default 6 hours. */
-  readonly bulkMs: number;
-  /** Longest wait of a bulk create for the budget of unreadable lines of its account. Default 30 s. */
-  readonly bulkWaitMs: number;
   /** How long an answer waits for a client that stops reading. Default 2 minutes. */
   readonly answerIdleMs: number;
   /** How long a close waits for requests in flight. Default 10 s. */
@@ -140,8 +129,6 @@ export const DEFAULT_LIMITS: ServiceLimits = {
   ingests: 512,
   connectionsPerAddress: 512,
   requestMs: 300_000,
-  bulkMs: 6 * 3_600_000,
-  bulkWaitMs: 30_000,
   answerIdleMs: 120_000,
   drainMs: 10_000,
 };

@@ -21,7 +21,7 @@ export function httpParts(
   admission: Admission,
   limits: ServiceLimits,
   rate: ReturnType<typeof rateKeys>,
-): Omit<HttpParts, "daemonAccountId" | "localAccountId" | "hasBudget" | "wakeBatches"> {
+): Omit<HttpParts, "daemonAccountId" | "localAccountId"> {
   return {
     ...limits,
     kb,

@@ -23,7 +23,7 @@ import { openFiles } from "./uploads/open-files.ts";
 /** Dependencies of the knowledge base. */
 type Given = Pick<
   KnowledgeBase,
-  "changeWaits" | "isEnding" | "leases" | "limits" | "nowMs" | "sharedTurns" | "steadyMs" | "usage"
+  "changeWaits" | "isEnding" | "leases" | "limits" | "nowMs" | "sharedTurns" | "steadyMs"
 > & {
   /** Returns the address of the service; undefined before it listens. */
   readonly resourcesUrl: () => string | undefined;

@@ -1,24 +1,19 @@
 import type { Logger } from "pino";
 import { DEFAULT_CHAT } from "./answering.ts";
-import type { TokenMeter } from "./embed/remote.ts";
 import { openBackfill } from "./ingest/backfill.ts";
 import type { BackfillReport } from "./ingest/backfill.ts";
 import { openTextModel } from "./ingest/agentic/text-model.ts";
 import { openLanguageService } from "./ingest/language-service.ts";
 import { openModel } from "./ingest/model.ts";
 import { openServing } from "./ingest/serving.ts";
-import { openBudget, type Budget } from "./models/budget.ts";
-import type { ChatModel } from "./models/chat-model.ts";
-import { meteredModel } from "./models/metered.ts";
 import { openModelHealth } from "./models/model-health.ts";
 import { openOpenAiModel } from "./models/openai.ts";
 import type { ServiceOptions } from "./options.ts";
 import type { SharedTurns } from "./queue/shared-turns.ts";
-import { Refusal } from "./resources/refusal.ts";
 import { openReranker } from "./search/reranker.ts";
 import { isDamage } from "./store/damage.ts";
 
-/** The models of the service, and the cap on what they cost. */
+/** The models of the service. */
 export type ServiceModels = ReturnType<typeof openServiceModels>;
 
 /** Opens the models that are configured. */
@@ -28,35 +23,9 @@ export function openServiceModels(
   steadyMs: () => number,
   turns: Pick<SharedTurns, "runIfFree">,
 ) {
-  const budget = budgetOf(options, nowMs);
   return {
-    budget,
-    ...openEmbedding(options, steadyMs, budget, turns),
-    ...openOtherModels(options, steadyMs, budget),
-  };
-}
-
-/** Opens the cap on what models cost; undefined: there is none. */
-function budgetOf({ budget, store }: ServiceOptions, nowMs: () => number): Budget | undefined {
-  if (budget?.perDay === undefined && budget?.perMonth === undefined) return undefined;
-  const hint = "It is set in kb.budget of the service's configuration.";
-  return openBudget({
-    ...budget,
-    records: store.records,
-    refuse: (message, retryAfterSeconds) => new Refusal("budget_spent", message, { hint, retryAfterSeconds }),
-    nowMs,
-  });
-}
-
-/** Counts tokens as what they cost. */
-function meterOf(budget: Budget | undefined, price: number | undefined): TokenMeter | undefined {
-  if (budget === undefined || price === undefined) return undefined;
-  const costOf = (tokens: number): number => (tokens / 1_000_000) * price;
-  return {
-    reserve: async (tokensMax, accountId) => {
-      const settle = await budget.reserve("embedding", costOf(tokensMax), accountId);
-      return (tokens) => settle(costOf(tokens));
-    },
+    ...openEmbedding(options, steadyMs, turns),
+    ...openOtherModels(options, steadyMs),
   };
 }
 
@@ -64,24 +33,17 @@ function meterOf(budget: Budget | undefined, price: number | undefined): TokenMe
 function openEmbedding(
   options: ServiceOptions,
   steadyMs: () => number,
-  budget: Budget | undefined,
   turns: Pick<SharedTurns, "runIfFree">,
 ) {
   const { log, store, openEmbedder, openEarlierEmbedder } = options;
-  const meter = meterOf(budget, options.budget?.embeddingPrice);
-  const model = openModel(openEmbedder && (() => openEmbedder(meter)), steadyMs, {
+  const model = openModel(openEmbedder, steadyMs, {
     onReady: (fingerprint) => {
       log.info({ fingerprint }, "the embedding model is ready");
       backfill.wake();
     },
     onProblem: (reason, hint) => log.warn({ hint }, reason),
   });
-  const serving = openServing(
-    model,
-    store.index,
-    openEarlierEmbedder && ((fingerprint) => openEarlierEmbedder(fingerprint, meter)),
-    steadyMs,
-  );
+  const serving = openServing(model, store.index, openEarlierEmbedder, steadyMs);
   const backfill = openBackfill({
     index: store.index,
     turns,
@@ -98,7 +60,7 @@ function openEmbedding(
 }
 
 /** Opens the reranker and the language model that are configured, and logs when one fails or works again. */
-function openOtherModels(options: ServiceOptions, steadyMs: () => number, budget: Budget | undefined) {
+function openOtherModels(options: ServiceOptions, steadyMs: () => number) {
   const { log, languageModel } = options;
   const reranker =
     options.reranker &&
@@ -110,13 +72,9 @@ function openOtherModels(options: ServiceOptions, steadyMs: () => number, budget
         else log.warn({ err: problem }, "the reranker fails; high_accuracy reranks by sentences");
       },
     });
-  const { timeoutMs, models } = { ...DEFAULT_CHAT, ...options.chat };
-  const metered = (chat: ChatModel): ChatModel =>
-    budget === undefined
-      ? chat
-      : meteredModel(chat, budget, (name) => (Object.hasOwn(models, name) ? models[name] : undefined));
+  const { timeoutMs } = { ...DEFAULT_CHAT, ...options.chat };
   const endpoint = languageModel && {
-    chat: metered(openOpenAiModel({ ...languageModel, timeoutMs })),
+    chat: openOpenAiModel({ ...languageModel, timeoutMs }),
     model: languageModel.model,
     watch: openModelHealth((name, problem) => {
       if (problem === undefined) log.info({ model: name }, "the language model works again");

@@ -1,6 +1,5 @@
 import { addressRules } from "../lib/public-address.ts";
 import { openAnswering, type Answering } from "./answering.ts";
-import { openBatchRunner } from "./batches/batch-runner.ts";
 import { openFetcher } from "./fetch/fetcher.ts";
 import { guardedConnector } from "./fetch/guarded-dial.ts";
 import { openJobRunner } from "./jobs/job-runner.ts";
@@ -21,8 +20,8 @@ export interface Work {
   readonly webhooks: Webhooks;
   readonly housekeeping: Housekeeping;
   readonly storeCheck: StoreCheck | undefined;
-  /** Starts the jobs that wait in a queue, or the work on batches. */
-  wake(queue: Exclude<Topic, "change"> | "batch"): void;
+  /** Starts the jobs that wait in a queue. */
+  wake(queue: Exclude<Topic, "change">): void;
   /** As `JobRunner.hasten`. */
   hasten(line?: string): void;
   /** Ends the jobs: those of documents get `withinMs` to complete. They are durable, and the next start repeats an aborted one. */
@@ -40,7 +39,6 @@ export function openWork(
   const { log, observer } = options;
   const retention = { ...DEFAULT_RETENTION, ...options.retention };
   const documents = openJobRunner(kb, fail("the queue of documents is stuck; retrying"));
-  const batches = openBatchRunner(kb, fail("work on many documents is stuck; retrying"));
   const webhooks = openDeliveries(options, kb, fail("the queue of webhook messages is stuck; retrying"));
   const answering = openAnswering({
     kb,
@@ -67,7 +65,7 @@ export function openWork(
     onSwept: (swept) => log.debug(swept, "housekeeping"),
     onProblem: fail("housekeeping failed; retrying later"),
   });
-  const queues = { ingest: documents, chat: answering.jobs, webhook: webhooks.deliveries, batch: batches };
+  const queues = { ingest: documents, chat: answering.jobs, webhook: webhooks.deliveries };
   return {
     answering,
     webhooks,
@@ -76,7 +74,7 @@ export function openWork(
     wake: (queue) => queues[queue].wake(),
     hasten: documents.hasten,
     close: async (withinMs) => {
-      await Promise.all([batches.close(withinMs), documents.close(withinMs)]);
+      await documents.close(withinMs);
       await answering.close();
       await webhooks.close();
     },

@@ -11,7 +11,6 @@ import type { Route } from "./http/operation/route-table.ts";
 import { buildServer } from "./http/server.ts";
 import { noticeMissingVectors } from "./ingest/backfill.ts";
 import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceOptions } from "./options.ts";
-import { openUsage } from "./usage/usage.ts";
 import { openWaits } from "./queue/waits.ts";
 import { openLeases } from "./queue/leases.ts";
 import { openSharedClock } from "./queue/shared-clock.ts";
@@ -79,22 +78,14 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     if (topic === "change") changeWaits.notify(accountId);
     else work.wake(topic);
     store.notices?.announce(topic, accountId);
-    if (topic === "change" || topic === "ingest") usage.noteChange(accountId);
   });
   const { records, queue } = store;
-  const usage = openUsage({
-    records,
-    queue,
-    nowMs,
-    onProblem: fail("what accounts use was not stored; retrying"),
-  });
   let resourcesUrl = options.resourcesUrl;
 
   const kb = await openKnowledgeBase(options, store, models, {
     leases: openLeases(queue, worker, steadyMs, fail("leases of jobs were not renewed; retrying")),
     sharedTurns,
     changeWaits,
-    usage,
     limits,
     resourcesUrl: () => resourcesUrl,
     isEnding: () => admission.state() === "draining",
@@ -118,8 +109,6 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     {
       ...httpParts(options, kb, admission, limits, rateKeys(options, rate, steadyMs)),
       localAccountId,
-      hasBudget: models.budget !== undefined,
-      wakeBatches: () => work.wake("batch"),
       daemonAccountId: options.daemon && localAccountId,
     },
     work.webhooks,
@@ -206,7 +195,7 @@ function reportTo(log: Logger, isAway: () => boolean): (message: string) => (err
   };
 }
 
-const QUEUES = ["ingest", "chat", "webhook", "batch"] as const;
+const QUEUES = ["ingest", "chat", "webhook"] as const;
 
 /** Wakes what waits for the writes of a store, and times them. */
 function listenToCommits(
@@ -279,7 +268,6 @@ async function closeService(
   // Before housekeeping, which may wait for it.
   kb.files.close();
   await Promise.all([work.housekeeping.close(), work.storeCheck?.close()]);
-  await kb.usage.close();
   kb.pages.close();
   kb.mails.close();
   // Closed together: a backfill in progress ends with its model.

@@ -108,18 +108,9 @@ function measureState(registry: Registry): Pick<ServiceMeasures, "set" | "forget
     "kbsync_service_store_check_age_seconds",
     "Age of the last complete check of a database for damage; only with service.database, and after the first.",
   );
-  const cost = gauge(
-    "kbsync_service_model_cost",
-    "What models of other services have cost in this day or month (UTC), in the currency of the prices; only with a budget.",
-    "period",
-  );
 
   return {
     set: (figures) => {
-      if (figures.spent !== undefined) {
-        cost.set({ period: "day" }, figures.spent.day);
-        cost.set({ period: "month" }, figures.spent.month);
-      }
       if (figures.check !== undefined) damage.set(figures.check.damage);
       if (figures.check?.ageSeconds !== undefined) checked.set(figures.check.ageSeconds);
       setOneOf(state, {}, STATES, figures.state);
@@ -137,7 +128,7 @@ function measureState(registry: Registry): Pick<ServiceMeasures, "set" | "forget
     forget: () => {
       for (const each of [underWay, jobs, oldest, failed, questions, oldestQuestion, damage, checked])
         each.remove();
-      for (const each of [state, modelState, messages, cost]) each.reset();
+      for (const each of [state, modelState, messages]) each.reset();
     },
   };
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { answerOf } from "./answers.ts";
-import { Tier, Time, WireInteger } from "./primitives.ts";
+import { Tier, WireInteger } from "./primitives.ts";
 import { OWNER_CHARS_MAX } from "./constants.ts";
 import { TOP_K_DEFAULT } from "./search.ts";
 
@@ -37,7 +37,7 @@ export const KnowledgePart = z.object({
 });
 export type KnowledgePart = z.infer<typeof KnowledgePart>;
 
-/** Fields of an agent, in the configuration and in the API. */
+/** Fields of an agent. */
 const fields = {
   name: name.describe("For people."),
   systemPrompt: z
@@ -54,34 +54,6 @@ const fields = {
     .max(PARTS_MAX)
     .describe("Parts of the knowledge base that it reads. Default of a configured agent: none."),
 };
-
-/** Body of `POST /v1/agents`. */
-export const AgentBody = z
-  .object({
-    /** Default: generated. */
-    id: id.optional(),
-    name: fields.name,
-    systemPrompt: fields.systemPrompt.default(""),
-    model: fields.model.nullish(),
-    fallbackModel: fields.fallbackModel.nullish(),
-    temperature: fields.temperature.nullish(),
-    knowledge: fields.knowledge.default([]),
-  })
-  .meta({ id: "AgentBody" });
-export type AgentBody = z.infer<typeof AgentBody>;
-
-/** Body of `PUT /v1/agents/<id>`: any subset; null resets a field to its default. */
-export const AgentChangeBody = z
-  .object({
-    name: fields.name.optional(),
-    systemPrompt: fields.systemPrompt.optional(),
-    model: fields.model.nullish(),
-    fallbackModel: fields.fallbackModel.nullish(),
-    temperature: fields.temperature.nullish(),
-    knowledge: fields.knowledge.optional(),
-  })
-  .meta({ id: "AgentChangeBody" });
-export type AgentChangeBody = z.infer<typeof AgentChangeBody>;
 
 /** An agent of the configuration, available to every account. */
 export const AgentConfig = z.strictObject({
@@ -101,7 +73,7 @@ export const AgentConfig = z.strictObject({
 });
 export type AgentConfig = z.infer<typeof AgentConfig>;
 
-/** An agent in an answer. Only agents of origin `api` can be changed by the API. */
+/** An agent in an answer. */
 export const AgentRecord = z
   .object({
     _id: z.string(),
@@ -118,14 +90,11 @@ export const AgentRecord = z
         score: z.number().nullable(),
       }),
     ),
-    origin: z.enum(["built-in", "configuration", "api"]),
-    createdAt: Time.nullable(),
-    updatedAt: Time.nullable(),
   })
   .meta({ id: "Agent" });
+
 export type AgentRecord = z.infer<typeof AgentRecord>;
 
-export const AgentAnswer = answerOf(AgentRecord).meta({ id: "AgentAnswer" });
 export const AgentsAnswer = answerOf(z.object({ agents: z.array(AgentRecord) })).meta({
   id: "AgentsAnswer",
 });

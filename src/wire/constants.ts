@@ -22,9 +22,5 @@ export const LOCATIONS_MAX = 10_000;
 /** Largest upload by default, in bytes (32 MB, the specification's limit for images). */
 export const UPLOAD_BYTES_MAX = 32 * 1024 * 1024;
 
-/** Longest series of hours and of days: a week, and as long as the service keeps them. */
-export const USAGE_HOURS_MAX = 168;
-export const USAGE_DAYS_MAX = 90;
-
 /** Characters of a document's description that a list shows. */
 export const DESCRIPTION_CHARS = 200;

@@ -110,62 +110,6 @@ const Reloaded = record({
 });
 export type Reloaded = z.infer<typeof Reloaded>;
 
-/** A planned action on a file, or on a whole source (empty path). */
-const PlannedAction = record({
-  source: z.string(),
-  path: z.string(),
-  from: z.string().optional(),
-  docId: z.string().optional(),
-  action: z.enum([
-    "create",
-    "update",
-    "retitle",
-    "move",
-    "replace",
-    "delete",
-    "discard",
-    "refuse",
-    "skip",
-    "hold",
-    "halt",
-  ]),
-  reason: z.string().optional(),
-  /**
-   * The text or file to send: bytes of the file, and characters of its text if they are known here. `isPicture`: the text is
-   * in pictures, as in a scan.
-   */
-  sends: record({
-    bytes: z.number(),
-    chars: z.number().optional(),
-    isPicture: z.literal(true).optional(),
-  }).optional(),
-});
-
-/** The work that a pass would send. */
-const PlanEstimate = record({
-  documents: z.number(),
-  /** Bytes of their files. */
-  bytes: z.number(),
-  /** Tokens of the texts that are known, at four characters each. */
-  tokens: z.number(),
-  /** Documents whose text is not known: pictures, and files that could not be read here, or not in time. */
-  unknown: z.number(),
-  /** How many of these are pictures or scans. */
-  pictures: z.number(),
-  /** Price of embedding these tokens; absent without a price in the configuration. */
-  cost: z.number().optional(),
-});
-
-/** The plan of a pass. */
-const PassPlan = record({
-  /** The first of them. */
-  planned: list(PlannedAction),
-  /** How many there are of each action, of all. */
-  counts: z.record(z.string(), z.number()),
-  estimate: PlanEstimate,
-});
-export type PassPlan = z.infer<typeof PassPlan>;
-
 /** The counts of an erasure. */
 const Erased = record({
   /** Records of files in the ledger. */
@@ -222,12 +166,6 @@ export const DAEMON_API = {
   reload: { method: "POST", request: z.strictObject({}), answer: Reloaded, restarts: true },
   /** The files that a folder would add that is not synced yet. */
   preview: { method: "POST", request: NewFolder, answer: FolderPreview },
-  /** The plan of a pass, with the requests: reads files, but sends and changes nothing. */
-  plan: {
-    method: "POST",
-    request: z.strictObject({ limit: z.int().min(0).max(FILES_MAX).default(FILES_DEFAULT) }),
-    answer: PassPlan,
-  },
   /** Adds a folder to the configuration and reads that again. */
   add: { method: "POST", request: NewFolder, answer: FolderAdded, restarts: true },
   /** Removes a folder from the configuration and reads that again. */

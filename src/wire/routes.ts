@@ -29,20 +29,12 @@ export const ROUTES = {
   keys: "/v1/keys",
   /** api: an addition, this API as an OpenAPI document. */
   openApi: "/openapi.json",
-  /** db: an addition, creates many resources in one request (NDJSON). */
-  bulk: "/api/rag/resources/bulk",
-  /** db: additions, work on many documents; `/<id>` and `/<id>/stop` below. */
-  batches: "/v1/batches",
   /** api: an addition, endpoints for events; `/<id>` and `/<id>/test` below. */
   webhooks: "/v1/webhooks",
   /** api: an addition, the queues of the account. */
   queues: "/v1/queues",
   /** api: an addition, follows the account as server-sent events. */
   events: "/v1/events",
-  /** api: an addition, what the account used over time. */
-  usage: "/v1/usage",
-  /** api: an addition, the disk of the service. */
-  disk: "/v1/disk",
   /** api: an addition, the key of the caller. */
   me: "/v1/me",
   /** api: an addition, signs in to the console and out again. */

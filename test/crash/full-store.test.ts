@@ -79,8 +79,6 @@ describe.skipIf(!mayMount)(`a store whose disk is full${NEEDS_MOUNT}`, () => {
     const first = made + 1;
     for (let tries = 0; tries < 6; tries += 1) await create(account.id);
     const { records } = store;
-    const agent = { accountId: account.id, id: "agent", createdAt: NOW, updatedAt: NOW, body: "{}" };
-    await records.addAgent(agent, 1);
     const dates = { createdAt: NOW, expiresAt: null, revokedAt: null };
     const key = { accountId: account.id, id: "key" };
     const named = { ...key, sha256: "0".repeat(64), hint: "kb_abcde", name: "a key" };
@@ -88,7 +86,6 @@ describe.skipIf(!mayMount)(`a store whose disk is full${NEEDS_MOUNT}`, () => {
     disk.fill();
     await expect(create(account.id)).rejects.toMatchObject({ code: "disk_full" });
     expect(await records.changeKey({ ...key, revokedAt: NOW })).toMatchObject({ revokedAt: NOW });
-    expect(await records.removeAgent({ ...agent, keepsThreads: false })).toBe(true);
     for (let number = first; number < first + 6; number += 1) {
       const deleted = await store.records.deleteResource({
         accountId: account.id,

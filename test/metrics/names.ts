@@ -6,7 +6,6 @@ export const OWN_METRICS: Readonly<Record<string, readonly string[]>> = {
   kbsync_metrics_failures_total: ["part"],
   kbsync_service_failed_resources: [],
   kbsync_service_ingest_stage_duration_seconds: ["stage"],
-  kbsync_service_model_cost: ["period"],
   kbsync_service_model_state: ["model", "state"],
   kbsync_service_queue_documents: [],
   kbsync_service_queue_oldest_seconds: [],

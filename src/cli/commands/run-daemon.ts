@@ -7,7 +7,6 @@ import type { Daemon } from "../../sync/daemon.ts";
 import type { ProgressSample } from "../../system/progress.ts";
 import { openConfiguredDaemon } from "../compose/configured-daemon.ts";
 import type { ReachedService } from "../compose/embedded-service.ts";
-import { openPlanning } from "../compose/plan-pass.ts";
 import type { DaemonBridge } from "../compose/daemon-bridge.ts";
 import type { Context } from "../output/context.ts";
 import { answerStop, followDaemon, openLoggedFailures } from "./follow.ts";
@@ -89,8 +88,9 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
   );
   context.stdout.write(metricsLine(monitoring));
   const reloads = openReloads({ context, log, supervisor, ground, read: run.read });
-  const plan = openPlans(run, () => ({ ...current, config: inUnit(current.config) }));
-  const program = programOf(run, reloads, () => current.config, plan);
+  // Copies of the ledger that killed processes left.
+  for (const problem of removePlanCopies(run.state, { own: true })) run.log.warn(problem);
+  const program = programOf(run, reloads, () => current.config);
   const followed = follow();
   const endAnswer = answerStop(context, () => daemon.status());
   const registration = registerInstance(context.env, facts(ground), (words) => log.warn(words));
@@ -123,19 +123,6 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
     await followed;
     endAnswer();
   }
-}
-
-/** Plans passes of the running daemon. Removes first what plans of killed processes left. */
-function openPlans({ state, log }: DaemonRun, ground: () => Ground): DaemonProgram["plan"] {
-  for (const problem of removePlanCopies(state, { own: true })) log.warn(problem);
-  return openPlanning(
-    state,
-    () => ground().config,
-    (copy) => {
-      const { config, service } = ground();
-      return openConfiguredDaemon(config, copy, service, log, { levelOfDone: () => "debug" });
-    },
-  );
 }
 
 /** Runs one daemon, which the other commands reach meanwhile. */
@@ -184,17 +171,11 @@ interface RunProgram extends DaemonProgram {
   takeRemoved(): readonly string[];
 }
 
-function programOf(
-  { edits, state }: DaemonRun,
-  reloads: Reloads,
-  config: () => Config,
-  plan: DaemonProgram["plan"],
-): RunProgram {
+function programOf({ edits, state }: DaemonRun, reloads: Reloads, config: () => Config): RunProgram {
   let removed: string[] = [];
   const reload = async (): Promise<ConfigChange> => reloads.reload();
   return {
     reload,
-    plan,
     completeErasure: (done) => completeErasure(done, state),
     ...openFolderChanges({ ...edits, config, reload, onDelete: (folder) => removed.push(folder) }),
     takeRemoved: () => {

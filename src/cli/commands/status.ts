@@ -11,7 +11,6 @@ import { badNews } from "../output/standing-words.ts";
 import { localTime, counted, duration, thousands } from "../output/progress.ts";
 import { nothingSynced, type Operator, openOperator } from "../state/ask.ts";
 import { findService } from "../compose/reached-service.ts";
-import { spentInDatabase } from "../compose/store.ts";
 import type { Context } from "../output/context.ts";
 import {
   FILES_SHOWN,
@@ -28,7 +27,6 @@ import { prose } from "../terminal/prose.ts";
 import { canRedraw } from "../output/terminal.ts";
 import { openScreen } from "../terminal/screen.ts";
 import { type ForeignFolder, foreignFolders, foreignWords } from "../state/folder-languages.ts";
-import { readSpending, type Spending, spendingWords } from "../state/spending.ts";
 import { type StateFolder, stateFolder } from "../state/state-folder.ts";
 
 interface StatusOptions extends CommonOptions, Partial<Record<ListedState, boolean>> {
@@ -49,8 +47,6 @@ interface Status {
     /** Null: a hosted service is not asked, because that would need its key and the network. */
     readonly running: boolean | null;
   };
-  /** The cost of models of other services; null without a budget. */
-  readonly models: Spending | null;
   readonly sources: readonly SourceStatus[];
   /** Folders of the configuration that no pass has seen yet. */
   readonly unsynced: readonly { readonly path: string; readonly tier: Tier; readonly ownerId: string }[];
@@ -135,9 +131,6 @@ async function statusReader(context: Context, operator: Operator): Promise<() =>
       stateDir: state.path,
       daemon,
       service: await serviceLine(config, state, context),
-      models: await readSpending(config, state, Date.now(), async (day) =>
-        "embedded" in config.service ? spentInDatabase(config.service, context.env, day) : undefined,
-      ),
       sources,
       unsynced: config.sources
         .filter(({ absolutePath }) => !synced.has(absolutePath))
@@ -158,19 +151,19 @@ export async function watch<T>(
   { stdout, signal, invocation }: Pick<Context, "stdout" | "signal" | "invocation">,
   first: T,
   read: () => Promise<T>,
-  show: (now: T) => string,
+  print: (now: T) => string,
   mayDraw: boolean,
   everyMs = WATCH_EVERY_MS,
 ): Promise<void> {
   const screen = mayDraw ? openScreen(stdout, (text) => prose({ stdout, invocation }, text)) : undefined;
-  let text = show(first);
+  let text = print(first);
   try {
     for (;;) {
       if (screen === undefined) stdout.write(text);
       else screen.show(text);
       await sleep(everyMs, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) break;
-      text = show(await read());
+      text = print(await read());
     }
   } catch (error) {
     // Work that a person stopped is not worth a message.
@@ -211,7 +204,6 @@ export function statusText({
   stateDir,
   daemon,
   service,
-  models,
   sources,
   unsynced,
   foreign,
@@ -219,7 +211,6 @@ export function statusText({
   failures,
 }: Status): string {
   const lines = [daemonText(daemon), serviceText(service, daemon)];
-  if (models !== null) lines.push(`models   ${spendingWords(models)}`);
   if (sources.length + unsynced.length + removed.length === 0) lines.push(nothingSynced(stateDir).message);
   for (const source of sources) {
     const counts = [...badNews(source), agreementWords(source)];

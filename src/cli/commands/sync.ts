@@ -11,10 +11,9 @@ import type { SearchQuery } from "../../sync/remote/remote.ts";
 import { reachService } from "../compose/reached-service.ts";
 import type { ReachedService } from "../compose/embedded-service.ts";
 import { daemonOptions, openConfiguredDaemon } from "../compose/configured-daemon.ts";
-import { openOnCopy, planEstimate } from "../compose/plan-pass.ts";
+import { openOnCopy } from "../compose/plan-pass.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT, exitCodeOfPass } from "../output/exit-code.ts";
-import { estimateLine } from "../output/estimate.ts";
 import {
   answerStop,
   FILES_SHOWN,
@@ -89,8 +88,7 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
         const failures = daemon.troubled({ limit: Number.MAX_SAFE_INTEGER });
         const skipped = daemon.skipped({ limit: FILES_MAX });
         const { planned } = result;
-        const plan = planned && { planned, estimate: planEstimate(config, planned) };
-        const outcome = { sources, changes: progress.sent, failures, skipped, ...plan };
+        const outcome = { sources, changes: progress.sent, failures, skipped, ...(planned && { planned }) };
         context.stdout.write(`${JSON.stringify(outcome, undefined, 2)}\n`);
       } else if (result.planned === undefined) {
         context.stdout.write(passSummary(result.status, context.nowMs() - startMs));
@@ -101,7 +99,6 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
         context.stdout.write(troubleLines(troubled, FILES_SHOWN));
       } else {
         context.stdout.write(planLines(result.planned));
-        context.stdout.write(estimateLine(planEstimate(config, result.planned)));
       }
       context.exitCode =
         result.planned === undefined ? exitCodeOfPass(sources) : exitCodeOfPlan(result.planned);

@@ -37,15 +37,15 @@ export function rememberedEmbedder(
   const open = embedderOf(embedding, modelDir, log);
   const recipe: Recipe = Recipe.parse({ embedding, modelDir });
   return {
-    openEmbedder: async (meter) => {
-      const found = await open(meter);
+    openEmbedder: async () => {
+      const found = await open();
       if ("fingerprint" in found) note(file, found.fingerprint, recipe);
       return found;
     },
-    openEarlierEmbedder: async (fingerprint, meter) => {
+    openEarlierEmbedder: async (fingerprint) => {
       const known = readRecipes(file)[fingerprint];
       // A model without a record is the local one.
-      return embedderOf(known?.embedding ?? {}, known?.modelDir, log)(meter);
+      return embedderOf(known?.embedding ?? {}, known?.modelDir, log)();
     },
   };
 }

@@ -178,7 +178,6 @@ async function openStateService(
       version: programVersion(),
       observer: metrics.service,
       metrics: () => metrics.text(),
-      budget: { ...kb.budget, embeddingPrice: kb.embedding.price },
       ...serviceRules(kb),
       chat: chatOptions(kb, live.sources),
       consoleFiles: readConsole(CONSOLE_FOLDER),

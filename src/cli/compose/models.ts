@@ -25,10 +25,10 @@ export function embedderOf(
     };
   }
   const apiKey = serviceKey(apiKeyFile, "kb.embedding.apiKeyFile", log);
-  return async (meter) => {
+  return async () => {
     const { openRemoteEmbedder } = await import("../../kb/embed/remote.ts");
     const size = dimensions === undefined ? {} : { dimensions };
-    return openRemoteEmbedder({ baseUrl, model, apiKey, meter, ...size });
+    return openRemoteEmbedder({ baseUrl, model, apiKey, ...size });
   };
 }
 

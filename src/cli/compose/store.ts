@@ -4,7 +4,6 @@ import { databaseName, hasPassword, withPassword } from "../../config/database.t
 import type { Config } from "../../config/load.ts";
 import type { ReadUploads } from "../../kb/store/maintenance.ts";
 import type { DatabaseReport } from "../../kb/store/postgres/check.ts";
-import type { Spending } from "../../kb/store/spending.ts";
 import type { Store } from "../../kb/store/store.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { credentialFile } from "../../system/credentials.ts";
@@ -81,26 +80,6 @@ export async function uploadsInDatabase(
   if (address === undefined) return undefined;
   const { uploadsInPostgres } = await import("../../kb/store/postgres/check.ts");
   return uploadsInPostgres(address);
-}
-
-/**
- * Reads from the configured database what models have cost on a day and in its month; undefined: none is configured, or it does not
- * answer.
- */
-export async function spentInDatabase(
-  service: OwnService,
-  env: NodeJS.ProcessEnv,
-  day: string,
-): Promise<Spending | undefined> {
-  const address = databaseAddress(service, env);
-  if (address === undefined) return undefined;
-  const { spentInPostgres } = await import("../../kb/store/postgres/check.ts");
-  try {
-    return await spentInPostgres(address, day);
-  } catch (error) {
-    if (codeOf(error) === "store_busy") return undefined;
-    throw error;
-  }
 }
 
 /** Pause between attempts: short enough that a service starts soon after its database. */

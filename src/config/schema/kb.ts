@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { AgentConfig } from "../../wire/agent.ts";
 import { EmbeddingModel, RerankerModel, LanguageModel, ChatSection } from "./models.ts";
-import { Price, AllowEntry } from "./values.ts";
+import { AllowEntry } from "./values.ts";
 
 /** Schema of `kb` in the configuration: the rules of the embedded service. */
 export const KbSection = z.strictObject({
@@ -14,17 +14,6 @@ export const KbSection = z.strictObject({
   languageModel: LanguageModel.optional().describe(
     "The model that answers questions, and divides documents with strategy `agentic`. Default: none; the builtin agent answers, and documents are divided by meaning.",
   ),
-  budget: z
-    .strictObject({
-      perDay: Price.optional().describe(
-        "Most that models of other services may cost a day (UTC), in the currency of the prices. Default: any.",
-      ),
-      perMonth: Price.optional().describe("Most that they may cost a month (UTC). Default: any."),
-    })
-    .prefault({})
-    .describe(
-      "A cap on the cost of embedding and of language models, which need a price: kb.embedding.price, kb.chat.models.",
-    ),
   agents: z
     .array(AgentConfig)
     .max(100)
@@ -32,7 +21,7 @@ export const KbSection = z.strictObject({
     .refine((agents) => new Set(agents.map(({ id }) => id)).size === agents.length, {
       error: "expected agents with different ids",
     })
-    .describe("Agents that every account has and the API cannot change."),
+    .describe("Agents that answer questions."),
   chat: ChatSection.prefault({}),
   fetch: z
     .strictObject({

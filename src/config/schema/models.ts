@@ -26,9 +26,6 @@ export const EmbeddingModel = z
       .describe(
         "Vector length to request from a model that can shorten its vectors; shorter ones take less memory. Default: the model's own.",
       ),
-    price: Price.optional().describe(
-      "Price of a million tokens, for the budget and the estimate of `kbsync sync -n`.",
-    ),
   })
   .refine(({ baseUrl, model }) => (baseUrl === undefined) === (model === undefined), {
     error: "expected baseUrl and model together, or neither",

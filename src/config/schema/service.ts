@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { filesProblem } from "./files.ts";
-import { HttpUrl, Price } from "./values.ts";
+import { HttpUrl } from "./values.ts";
 
 /** Default address of the embedded service, reachable from this machine only. */
 export const HOST_DEFAULT = "127.0.0.1";
@@ -93,7 +93,4 @@ export const HostedService = z.strictObject({
     .min(1)
     .optional()
     .describe("File that holds the key. The environment variable KBSYNC_PAUTHKEY is used instead when set."),
-  price: Price.optional().describe(
-    "Price of a million tokens that the service embeds, for the estimate of `kbsync sync -n`.",
-  ),
 });

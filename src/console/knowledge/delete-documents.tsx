@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { Confirm, Dialog } from "../parts/dialog.tsx";
 import { counted } from "../view/format.ts";
-import { startBatches } from "./batches.ts";
+import { workOnMany } from "./many-documents.ts";
 import type { ListedDocument } from "./listed-document.ts";
 
 /** Asks before documents are deleted, and leaves those that come from a folder. */
@@ -54,10 +54,7 @@ export function DeleteDocuments({
       number={mine.length}
       action={`Delete ${counted(mine.length, "document")}`}
       onConfirm={async () => {
-        await startBatches(
-          "delete",
-          mine.map(({ id }) => id),
-        );
+        void workOnMany("delete", mine);
         onStarted();
       }}
       onClose={onClose}

@@ -8,7 +8,7 @@ import { addressOf } from "../view/address.ts";
 import { route } from "../view/router.ts";
 import { liveTurn } from "../client/live.ts";
 import { may } from "../client/session.ts";
-import { batchEnds } from "./batches.ts";
+import { workEnds } from "./many-documents.ts";
 import { folderOf, useDocuments } from "./documents.ts";
 import type { Filter, Scope, SortKey } from "./documents.ts";
 import { DocumentsTable } from "./documents-table.tsx";
@@ -39,7 +39,7 @@ export function DocumentsPage(scope: Scope): JSX.Element {
     const timer = setTimeout(reload, 5000);
     return () => clearTimeout(timer);
   }, [list.documents]);
-  const turn = liveTurn.value + batchEnds.value;
+  const turn = liveTurn.value + workEnds.value;
   const changedAt = useRef(turn);
   useEffect(() => {
     if (!isCurrent || turn === changedAt.current) return undefined;

@@ -7,7 +7,7 @@ import { toast } from "../parts/toast.tsx";
 import { count, counted } from "../view/format.ts";
 import { useNow } from "../view/load.ts";
 import { refine } from "../view/router.ts";
-import { batches, CHOSEN_MAX, startBatches } from "./batches.ts";
+import { CHOSEN_MAX, work, workOnMany } from "./many-documents.ts";
 import { DeleteDocuments } from "./delete-documents.tsx";
 import { DocumentCells, SortHead } from "./document-row.tsx";
 import type { DocumentsState, Filter } from "./documents.ts";
@@ -61,18 +61,10 @@ export function DocumentsTable({
   };
   const selected = [...chosen.values()];
   const failed = selected.filter(({ status }) => status === "failed");
-  const isBusy = batches.value.some(({ state }) => state === "working");
-  const retry = async (): Promise<void> => {
-    setError(undefined);
-    try {
-      await startBatches(
-        "retry",
-        failed.map(({ id }) => id),
-      );
-      none();
-    } catch (failure) {
-      setError(failure);
-    }
+  const isBusy = work.value?.state === "working";
+  const retry = (): void => {
+    void workOnMany("retry", failed);
+    none();
   };
   return (
     <>
@@ -90,7 +82,7 @@ export function DocumentsTable({
             Delete…
           </button>
           {failed.length === 0 ? null : (
-            <button type="button" class="button small" disabled={isBusy} onClick={() => void retry()}>
+            <button type="button" class="button small" disabled={isBusy} onClick={retry}>
               Retry {counted(failed.length, "failed document")}
             </button>
           )}

@@ -1,7 +1,6 @@
 import type { LiveStatus } from "../../wire/daemon-status.ts";
-import type { Disk } from "../../wire/disk.ts";
 import type { QueuesAnswer } from "../../wire/webhook.ts";
-import { bytes, count, counted, duration, lastName } from "../view/format.ts";
+import { count, counted, duration, lastName } from "../view/format.ts";
 import { addressOf } from "../view/address.ts";
 import { sentence } from "../view/sentence.ts";
 import type { HealthAnswer } from "./health.ts";
@@ -12,12 +11,7 @@ export interface Whole {
   readonly health: HealthAnswer;
   readonly queues: QueuesAnswer["data"];
   readonly daemon: LiveStatus | undefined;
-  /** Undefined for a key that may not see it. */
-  readonly disk: Disk | undefined;
 }
-
-/** Free space below which the next large document may not fit, as `kbsync doctor` has it. */
-const FREE_BYTES_LOW = 1024 ** 3;
 
 /** Something that needs a person to continue. */
 export interface Need {
@@ -29,22 +23,13 @@ export interface Need {
 }
 
 /** Returns everything that needs a person, the most pressing first. Pure. */
-export function needsOf({ health, queues, daemon, disk }: Whole): readonly Need[] {
+export function needsOf({ health, queues, daemon }: Whole): readonly Need[] {
   return [
     ...(daemon === undefined ? [] : daemonNeeds(daemon)),
     ...(daemon?.sources ?? []).flatMap(sourceNeeds),
     ...(daemon?.removed ?? []).filter(({ approved }) => !approved).map(removedNeed),
     ...queueNeeds(queues, daemon),
     ...healthNeeds(health),
-    ...(disk === undefined || disk.freeBytes >= FREE_BYTES_LOW
-      ? []
-      : [
-          need(
-            "disk",
-            `The disk has only ${bytes(disk.freeBytes)} left`,
-            "Free some: on a full disk nothing is added.",
-          ),
-        ]),
   ];
 }
 

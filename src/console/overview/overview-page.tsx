@@ -1,12 +1,11 @@
 import type { JSX } from "preact";
-import type { Disk, DiskAnswer } from "../../wire/disk.ts";
 import type { CollectionsAnswer } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import type { QueuesAnswer } from "../../wire/webhook.ts";
-import { ask, RequestError } from "../client/api.ts";
+import { ask } from "../client/api.ts";
 import { liveTurn } from "../client/live.ts";
 import { askDaemon } from "../client/daemon.ts";
-import { bytes, clock, count, counted } from "../view/format.ts";
+import { clock, count, counted } from "../view/format.ts";
 import { FolderCards } from "../folders/folder-cards.tsx";
 import { TIER_WORDS } from "../knowledge/tiers.ts";
 import { useLoad } from "../view/load.ts";
@@ -81,32 +80,15 @@ export function OverviewPage(): JSX.Element {
 }
 
 async function loadWhole(signal: AbortSignal): Promise<Loaded> {
-  const [health, queues, collections, daemon, disk] = await Promise.all([
+  const [health, queues, collections, daemon] = await Promise.all([
     ask<HealthAnswer>("/v1/health", { signal }),
     ask<QueuesAnswer>(ROUTES.queues, { signal }),
     ask<CollectionsAnswer>(ROUTES.collections, { signal }),
     me.value?.daemon === true ? askDaemon("status", {}, signal) : undefined,
-    loadDisk(signal),
   ]);
   const { collections: found } = collections.data;
   const documents = found.reduce((sum, { resources }) => sum + resources, 0);
-  return { documents, health, queues: queues.data, daemon, disk, collections: found };
-}
-
-/** Account whose keys do not see the disk: it is asked for once. */
-let withoutDisk: string | undefined;
-
-/** The disk, for an admin key of the account of the machine; also where the service runs without a daemon. */
-async function loadDisk(signal: AbortSignal): Promise<Disk | undefined> {
-  const accountId = me.value?.accountId;
-  if (!may("admin") || withoutDisk === accountId) return undefined;
-  try {
-    return (await ask<DiskAnswer>(ROUTES.disk, { signal })).data;
-  } catch (error) {
-    if (!(error instanceof RequestError) || error.status !== 404) throw error;
-    withoutDisk = accountId;
-    return undefined;
-  }
+  return { documents, health, queues: queues.data, daemon, collections: found };
 }
 
 function Nothing(): JSX.Element {
@@ -134,7 +116,7 @@ function Nothing(): JSX.Element {
 }
 
 function Figures({ whole }: { readonly whole: Loaded }): JSX.Element {
-  const { collections, queues, health, disk } = whole;
+  const { collections, queues, health } = whole;
   return (
     <div class="columns figures">
       <section class="card stack tight" aria-labelledby="overview-knowledge">
@@ -171,17 +153,6 @@ function Figures({ whole }: { readonly whole: Loaded }): JSX.Element {
         ) : null}
         <p class="hint">kbsync {health.version}</p>
       </section>
-      {disk === undefined ? null : (
-        <section class="card stack tight" aria-labelledby="overview-disk">
-          <h2 id="overview-disk">Disk</h2>
-          <div class="bar" aria-hidden="true">
-            <i style={{ width: `${100 - (100 * disk.freeBytes) / Math.max(1, disk.totalBytes)}%` }} />
-          </div>
-          <p>
-            {bytes(disk.freeBytes)} free <span class="muted">of {bytes(disk.totalBytes)}</span>
-          </p>
-        </section>
-      )}
     </div>
   );
 }

@@ -1,7 +1,7 @@
 import { openGate } from "../../lib/gate.ts";
 import { newHexId } from "../../lib/ids.ts";
 import type { ChatBody, ChatResponse, ChatUploadFields } from "../../wire/chat.ts";
-import { isRemovable, readAgent, type Agents } from "../agents/agents.ts";
+import { readAgent, type Agents } from "../agents/agents.ts";
 import { noteOf, type RequestContext } from "../resources/request-context.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
 import { invalidField, Refusal } from "../resources/refusal.ts";
@@ -80,7 +80,7 @@ export function openChat(parts: ChatParts): Chat {
   const threads = openThreadQueues(THREAD_LINE_MAX, threadBusy);
 
   const check = async (accountId: string, messageId: string, body: ChatBody): Promise<CheckedRequest> => {
-    const agent = await readAgent(agents, { accountId, id: body.agent_id }, "agent_id");
+    const agent = readAgent(agents, body.agent_id, "agent_id");
     const hasText = body.user !== undefined && body.user.trim() !== "";
     if (!hasText && body.user_urls.length === 0) {
       throw invalidField("user", "expected a text that is not empty, or an image in user_urls");
@@ -141,11 +141,9 @@ async function threadOf(
 ): Promise<ThreadLink | undefined> {
   if (agentId === undefined && threadId === undefined) return undefined;
   if (agentId === undefined) throw invalidField("agent_id", "expected with thread_id, got nothing");
-  const agent = await readAgent(agents, { accountId, id: agentId }, "agent_id");
+  readAgent(agents, agentId, "agent_id");
   if (threadId === undefined) throw invalidField("thread_id", "expected with agent_id, got nothing");
-  const isStoredAgent = isRemovable(agent);
-  const at = { accountId, agentId, threadId: threadId.toWellFormed() };
-  return { ...at, isStoredAgent, agentCreatedAt: agent.createdAt, nowIso: nowIso(kb) };
+  return { accountId, agentId, threadId: threadId.toWellFormed(), nowIso: nowIso(kb) };
 }
 
 async function checkUpload(

@@ -150,7 +150,6 @@ async function deliverFailure(
   await kb.records.addTurn({
     accountId: job.accountId,
     agentId: body.agent_id,
-    isStoredAgent: false,
     threadId: undefined,
     messageId: job.name,
     turn: undefined,

@@ -4,7 +4,7 @@ import { PROMPT_CHARS_MAX } from "../../wire/agent.ts";
 import { USER_CHARS_MAX } from "../../wire/chat.ts";
 import { IMAGES_MAX } from "../../wire/constants.ts";
 import type { Annotation, ChatBody, ChatResponse } from "../../wire/chat.ts";
-import { isRemovable, noAgent, type Agent } from "../agents/agents.ts";
+import type { Agent } from "../agents/agents.ts";
 import { costOf, sumUsage, type ModelFacts } from "../models/price.ts";
 import type { Lease } from "../queue/queue.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
@@ -188,15 +188,12 @@ async function addTurn(
     return await kb.records.addTurn({
       accountId,
       agentId: agent.id,
-      isStoredAgent: isRemovable(agent),
-      agentCreatedAt: agent.createdAt,
       threadId: body.thread_id?.toWellFormed(),
       messageId,
       nowIso: nowIso(kb),
       ...result,
     });
   } catch (error) {
-    if (error instanceof KbsyncError && error.code === "agent_gone") throw noAgent(agent.id, "agent_id");
     if (error instanceof KbsyncError && error.code === "reads_gone") throw erasedMeanwhile();
     throw error;
   }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { codeOf, KbsyncError } from "../../lib/failure.ts";
+import { KbsyncError } from "../../lib/failure.ts";
 import { openJsonEndpoint } from "../../lib/json-endpoint.ts";
 import { groupIntoBatches } from "./batches.ts";
 import { embedderFingerprint } from "./embedding-text.ts";
@@ -24,16 +24,8 @@ export interface RemoteEmbedderOptions {
   readonly delayMs?: number;
   /** Sends no query for this long after a failed one. Default 30 s. */
   readonly cooldownMs?: number;
-  /** Counts the tokens of each request. Default: nothing counts them. */
-  readonly meter?: TokenMeter | undefined;
   /** Clock of the cooldown. Default a monotonic one. */
   readonly nowMs?: () => number;
-}
-
-/** Counts the tokens of requests before they are sent. */
-export interface TokenMeter {
-  /** Counts the most tokens that a request may have. Returns what replaces them by its tokens. Throws if there is no budget for it. */
-  reserve(tokensMax: number, accountId?: string): Promise<(tokens: number) => Promise<void>>;
 }
 
 /** An embedder behind `POST {baseUrl}/embeddings`, the API of OpenAI, vLLM, TEI, Ollama and others. */
@@ -77,8 +69,6 @@ const Answer = z.object({
     .optional()
     .catch(undefined),
 });
-/** Characters of a token, for a service that reports no usage. */
-const TOKEN_CHARS = 4;
 
 /**
  * Opens the model. Sends one request to learn its dimensions and whether it answers. Scales vectors to unit length. The
@@ -112,7 +102,6 @@ export async function openRemoteEmbedder(options: RemoteEmbedderOptions): Promis
     texts: readonly string[],
     dimensions: number | undefined,
     signal: AbortSignal | undefined,
-    accountId: string | undefined,
   ): Promise<Float32Array[]> => {
     if (stop.signal.aborted) throw closed();
     const body = {
@@ -123,29 +112,22 @@ export async function openRemoteEmbedder(options: RemoteEmbedderOptions): Promis
       ...(options.dimensions === undefined ? {} : { dimensions: options.dimensions }),
     };
     const both = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
-    // A token has at least one byte.
-    const bytes = body.input.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-    const settle = await options.meter?.reserve(bytes, accountId);
-    const answer = await through.post(body, both).catch(async (error: unknown) => {
-      const failure = failureOf(error, url);
-      // A service that refuses a request charges nothing for it. Whether one that does not answer does, is unknown.
-      await settle?.(codeOf(failure) === "embedding_refused" ? 0 : bytes);
-      throw failure;
+    const answer = await through.post(body, both).catch((error: unknown) => {
+      throw failureOf(error, url);
     });
-    await settle?.(Answer.safeParse(answer).data?.usage?.total_tokens ?? Math.ceil(bytes / TOKEN_CHARS));
     return vectorsOf(answer, texts.length, dimensions ?? options.dimensions, url);
   };
 
   const embedVia =
     (through: typeof background, dimensions: number) =>
-    async (texts: readonly string[], signal?: AbortSignal, accountId?: string): Promise<Float32Array[]> => {
+    async (texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]> => {
       signal?.throwIfAborted();
       if (stop.signal.aborted) throw closed();
       const vectors = Array.from<Float32Array>({ length: texts.length });
       const bounds = { tokens: BATCH_TOKENS, texts: BATCH_TEXTS, tokensMax: TOKENS_MAX };
       for (const batch of groupIntoBatches(texts, bounds)) {
         const batchTexts = batch.map((index) => texts[index] ?? "");
-        const batchVectors = await request(through, batchTexts, dimensions, signal, accountId);
+        const batchVectors = await request(through, batchTexts, dimensions, signal);
         for (const [at, index] of batch.entries()) vectors[index] = batchVectors[at] ?? new Float32Array(0);
       }
       return vectors;
@@ -157,7 +139,7 @@ export async function openRemoteEmbedder(options: RemoteEmbedderOptions): Promis
   };
   let dimensions: number;
   try {
-    const [probe] = await request(background, [PROBE], undefined, undefined, undefined);
+    const [probe] = await request(background, [PROBE], undefined, undefined);
     dimensions = probe?.length ?? 0;
   } catch (error) {
     await close();

@@ -47,7 +47,7 @@ export function admitRequests(server: FastifyInstance, { admission, log, onAnswe
 
 /**
  * Closes the connection of a client that does not read its answer; the request would be in flight for ever. If no data
- * waits to be read, the service's own work takes that long, for example in a bulk create.
+ * waits to be read, the service's own work takes that long.
  */
 export function endStalledAnswers(server: FastifyInstance, answerIdleMs: number): void {
   server.addHook("onSend", (request, reply, payload, done) => {

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import Fastify, { type FastifyInstance } from "fastify";
-import { codeOf } from "../../lib/failure.ts";
 import { openLoopTurns } from "../../lib/loop-turns.ts";
 import { KEY_HEADER, REQUEST_ID_HEADER } from "../../wire/routes.ts";
 import { Refusal } from "../resources/refusal.ts";
@@ -9,8 +8,6 @@ import type { Webhooks } from "../webhooks/webhooks.ts";
 import type { Chat } from "../chat/chat.ts";
 import type { ChatJobRunner } from "../chat/job-runner.ts";
 import { addAgentRoutes } from "./routes/agent-routes.ts";
-import { addBatchRoutes } from "./routes/batch-routes.ts";
-import { addBulkRoutes } from "./routes/bulk-routes.ts";
 import { addEventRoutes } from "./routes/event-routes.ts";
 import { addChatRoutes } from "./routes/chat-routes.ts";
 import { answerClientError } from "./client-error.ts";
@@ -27,7 +24,6 @@ import type { HttpParts } from "./operation/operation.ts";
 import { addOpenApiRoute } from "./routes/openapi.ts";
 import { addResourceReadRoutes } from "./routes/resource-read-routes.ts";
 import { addResourceRoutes } from "./routes/resource-routes.ts";
-import { addUsageRoutes } from "./routes/usage-routes.ts";
 import { watchRoutes } from "./operation/route-table.ts";
 import { addSearchRoutes } from "./routes/search-routes.ts";
 import { addSessionRoutes } from "./routes/session-routes.ts";
@@ -71,7 +67,6 @@ export async function buildServer(
   { metrics, consoleFiles = [], daemon }: OptionalRoutes,
 ): Promise<FastifyInstance> {
   const answering = new WeakSet<Socket>();
-  const untimed = new WeakSet<Socket>();
   const reporting = { log: parts.log, reportShed: openShedLog(parts.log, () => performance.now()) };
   const server = Fastify({
     logger: false, // `admitRequests` logs requests, in one line and without secrets
@@ -85,9 +80,6 @@ export async function buildServer(
       answerError(reporting, error, request, reply);
     },
     clientErrorHandler: (error, socket) => {
-      // Node reports a late request once; if the socket is left open, the request continues.
-      const isLate = codeOf(error) === "ERR_HTTP_REQUEST_TIMEOUT";
-      if (isLate && untimed.has(socket)) return;
       const requestId = newRequestId();
       const code = answerClientError(error, socket, answering.has(socket), requestId);
       if (code !== undefined) parts.log.debug({ requestId, code }, "request refused");
@@ -122,7 +114,7 @@ export async function buildServer(
     const isMissing = headers.host === undefined && httpVersion === "1.1";
     done(isMissing ? new Refusal("invalid_request", "The request carries no Host header.") : undefined);
   });
-  const json = replaceJsonParser(server);
+  replaceJsonParser(server);
   admitRequests(server, parts);
   endStalledAnswers(server, parts.answerIdleMs);
   server.addHook("onSend", (request, reply, payload, done) => {
@@ -141,11 +133,9 @@ export async function buildServer(
   const textBytesMax = Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR);
   addDocumentRoutes(server, parts, textBytesMax);
   addSearchRoutes(server, parts);
-  addUsageRoutes(server, parts);
   addFileRoutes(server, parts);
   addWebhookRoutes(server, parts, webhooks);
   addStateRoutes(server, parts, jobs);
-  await server.register((scope) => addBulkRoutes(scope, parts, json, textBytesMax, untimed));
   await server.register((scope) => addUploadRoutes(scope, parts, chat));
   addAnsweringRoutes(server, parts, chat);
   addEraseRoutes(server, parts);
@@ -158,11 +148,10 @@ export async function buildServer(
   return server;
 }
 
-/** Adds the routes of resources, and of batches of them. */
+/** Adds the routes of resources. */
 function addDocumentRoutes(server: FastifyInstance, parts: HttpParts, textBytesMax: number): void {
   addResourceRoutes(server, parts, textBytesMax);
   addResourceReadRoutes(server, parts);
-  addBatchRoutes(server, parts);
 }
 
 /** Adds the routes of chat completion, threads and agents. */

@@ -167,11 +167,9 @@ function trackState(isConfigured: boolean, events: ModelEvents) {
     },
     failing: (error: unknown): void => {
       const isNew = state.state !== "failing";
-      const isUnpaid = codeOf(error) === "budget_spent";
-      const message = isUnpaid
-        ? `${messageOf(error)} Until it is renewed, documents wait for their vectors, and moderate and high_accuracy search by words alone.`
-        : "The embedding model fails; moderate and high_accuracy search by words alone until it works again.";
-      const hint = isUnpaid ? "kb.budget sets it." : "The log has the cause.";
+      const message =
+        "The embedding model fails; moderate and high_accuracy search by words alone until it works again.";
+      const hint = "The log has the cause.";
       state = { state: "failing", message, hint };
       if (isNew) events.onProblem(messageOf(error), undefined);
     },

@@ -17,7 +17,7 @@ import type { Model } from "./model.ts";
 export const INLINE_CHARS_MAX = 64 * 1024;
 /** Long texts that may wait for the chunking worker: each may hold 32 MB. */
 const LONG_LINE_MAX = 86;
-/** Waiting long texts of one account: as many as the concurrent lines of a bulk, so that others can still queue. */
+/** Waiting long texts of one account, so that others can still queue. */
 const LONG_SHARE_MAX = 64;
 /** Texts embedded concurrently: the model runs in its own thread, one batch at a time. */
 const MEANING_WIDTH = 2;

@@ -45,7 +45,7 @@ export async function eraseOwner(kb: KnowledgeBase, at: OwnerKey): Promise<Erasu
   await kb.records.eraseOwner(at);
   // Uploads without a resource, also if the owner had none.
   const { files: unused, remains: left } = await eraseFiles(kb, at.accountId, []);
-  remains.push(...left, ...(await agentsOf(kb, at)));
+  remains.push(...left);
   await kb.scrub(at.accountId);
   return reportOf(sum, files + unused, remains);
 }
@@ -119,14 +119,6 @@ async function eraseFile(kb: KnowledgeBase, token: string): Promise<boolean> {
     await sleep(FILE_RETRY_MS);
   }
   return false;
-}
-
-/** Agents that name the owner. */
-async function agentsOf(kb: KnowledgeBase, { accountId, ownerId }: OwnerKey): Promise<readonly Remainder[]> {
-  const agents = await kb.records.agents(accountId);
-  return agents
-    .filter(({ body }) => body.includes(JSON.stringify(ownerId)))
-    .map(({ id }) => ({ kind: "agent", name: id, reason: "the agent reads the owner's part" }));
 }
 
 function reportOf(

@@ -2,7 +2,6 @@ import type { SharedTurns } from "../queue/shared-turns.ts";
 import type { TokenBuckets } from "../store/token-buckets.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Records } from "../store/records.ts";
-import { USAGE_DAYS_MAX } from "../../wire/constants.ts";
 import type { FileStore } from "../uploads/file-store.ts";
 
 /** How long unused data is retained. */
@@ -41,7 +40,6 @@ export interface Swept {
   /** Full buckets of rates. */
   readonly buckets: number;
   /** Hours of the use of accounts. */
-  readonly usage: number;
 }
 
 const HOUR_MS = 60 * 60 * 1000;
@@ -64,7 +62,6 @@ export interface HousekeepingParts {
     | "removeUnusedFile"
     | "sweepAnswers"
     | "purgeDeleted"
-    | "purgeUsage"
     | "purgeThreads"
     | "purgeThreadImages"
   >;
@@ -143,9 +140,6 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
       messages: await tried(() => queue.purgeDead("webhook", nowMs() - GIVEN_UP_DAYS * DAY_MS, BATCH_ROWS)),
       claims: await tried(() => turns.sweep(BATCH_ROWS)),
       buckets: await tried(async () => (await parts.buckets?.sweep(BATCH_ROWS)) ?? 0),
-      usage: await tried(() =>
-        records.purgeUsage(Math.floor(nowMs() / HOUR_MS) - (USAGE_DAYS_MAX + 1) * 24, BATCH_ROWS),
-      ),
     };
     const [failure] = failures;
     if (failure !== undefined) throw failure;

@@ -19,7 +19,6 @@ import type { FileStore } from "../uploads/file-store.ts";
 import type { Waits } from "../queue/waits.ts";
 import type { Leases } from "../queue/leases.ts";
 import type { SharedTurns } from "../queue/shared-turns.ts";
-import type { Usage } from "../usage/usage.ts";
 import type { CountPending } from "./pending.ts";
 
 /** The dependencies of the operations. The service creates them once. */
@@ -60,7 +59,6 @@ export interface KnowledgeBase {
   /** Announces to the other processes on the store; undefined: there are none. */
   readonly notices: Notices | undefined;
   /** Counts what accounts use. */
-  readonly usage: Usage;
   readonly collections: Collections;
   readonly limits: ContentLimits;
   /** Converts a failure into its answer. `retryAfterSeconds` is undefined if a retry cannot succeed by itself. */

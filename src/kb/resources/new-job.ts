@@ -2,7 +2,7 @@ import type { CreateBody, UpdateBody } from "../../wire/resource.ts";
 import type { ResourceJob } from "../store/resources.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 
-/** Most waiting jobs of all accounts. Larger initial loads use bulk create, which reports each result at once. */
+/** Most waiting jobs of all accounts. */
 const JOBS_MAX = 10_000;
 /** Most characters in their bodies: a job stores its text on the disk until it is done. */
 const JOB_CHARS_MAX = 1024 * 1024 * 1024;

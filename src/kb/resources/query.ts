@@ -19,12 +19,7 @@ export async function answerQuery(
   const searched = await findSearched(kb, accountId, body);
   const [pending, outcome] = await Promise.all([
     kb.pending(searched),
-    during(async () => {
-      const startMs = performance.now();
-      const found = await queryResources(kb, accountId, searched, body);
-      kb.usage.noteSearch(accountId, (performance.now() - startMs) / 1000);
-      return found;
-    }),
+    during(() => queryResources(kb, accountId, searched, body)),
   ]);
   const results =
     body.explain === true

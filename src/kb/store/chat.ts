@@ -5,22 +5,11 @@ import type { ThreadKey } from "./thread-link.ts";
 import type { NewDelivery } from "./webhooks.ts";
 
 /**
- * Agents and the memory of their threads. Promises:
+ * The memory of threads. Promises:
  *
  * - A turn is written whole or not at all: question, answer, images, the end of its job and the webhook message about it.
- * - Removing an agent removes its threads. A turn of a removed agent is not written.
  */
 export interface ChatRecords {
-  /** Throws `agent_exists`, and `too_many_agents` at `agentsMax`. */
-  addAgent(agent: StoredAgent, agentsMax: number): Promise<void>;
-  /** Returns false if the agent does not exist, or has another body than the expected one. */
-  changeAgent(agent: Omit<StoredAgent, "createdAt"> & { readonly expectedBody: string }): Promise<boolean>;
-  /** Removes its threads too, unless `keepsThreads`. Returns false if the agent does not exist. */
-  removeAgent(at: AgentKey & { readonly keepsThreads: boolean }): Promise<boolean>;
-  agent(at: AgentKey): Promise<StoredAgent | undefined>;
-  /** Oldest first. */
-  agents(accountId: string): Promise<readonly StoredAgent[]>;
-
   /** Returns the memory of a thread; empty if the thread does not exist. */
   thread(query: ThreadQuery): Promise<ThreadMemory>;
   /** A page of an agent's threads, the last used first. */
@@ -28,8 +17,7 @@ export interface ChatRecords {
   /** Removes a thread with its turns, and unlinks its images. Returns false if the thread does not exist. */
   removeThread(at: ThreadKey): Promise<boolean>;
   /**
-   * Returns false, and writes nothing, if its job has ended or the lease was lost. Throws `agent_gone`, and `reads_gone` if
-   * something that the answer was made from has been erased.
+   * Returns false, and writes nothing, if its job has ended or the lease was lost. Throws `reads_gone` if something that the answer was made from has been erased.
    */
   addTurn(turn: NewTurn): Promise<boolean>;
 
@@ -45,13 +33,6 @@ export interface ChatRecords {
 export interface AgentKey {
   readonly accountId: string;
   readonly id: string;
-}
-
-export interface StoredAgent extends AgentKey {
-  /** JSON text of its fields. The store does not read it. */
-  readonly body: string;
-  readonly createdAt: string;
-  readonly updatedAt: string;
 }
 
 export interface ThreadQuery extends ThreadKey {
@@ -134,9 +115,6 @@ export interface ThreadsPage {
 export interface NewTurn {
   readonly accountId: string;
   readonly agentId: string;
-  readonly isStoredAgent: boolean;
-  /** As in a `ThreadLink`. */
-  readonly agentCreatedAt?: string | undefined;
   /** Undefined: the turn is not stored. */
   readonly threadId: string | undefined;
   /** Id of the answer. */

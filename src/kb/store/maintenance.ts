@@ -1,7 +1,6 @@
 import type { Finding } from "../../lib/finding.ts";
 import type { KeyRecord } from "./accounts.ts";
 import type { StoredFile } from "./files.ts";
-import type { Spending } from "./spending.ts";
 
 /**
  * Access of backup, restore and doctor to a store at rest, without its service. Each method throws a KbsyncError if the store
@@ -18,7 +17,6 @@ export interface StoreMaintenance {
   /** Upgrades a store that nothing else uses to the schema of this program. */
   upgrade(): void;
   /** The cost of models on a day and in its month, also while a service uses the store. */
-  spent(day: string): Spending;
   /** The keys of all accounts. */
   keys(): readonly AccountKey[];
   /**

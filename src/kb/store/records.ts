@@ -1,13 +1,10 @@
 import type { AccountRecords } from "./accounts.ts";
-import type { BatchRecords } from "./batches.ts";
 import type { ChatRecords } from "./chat.ts";
 import type { ErasureRecords } from "./erasure.ts";
 import type { FileRecords } from "./files.ts";
 import type { LinkRecords } from "./links.ts";
 import type { RequestRecords } from "./request-note.ts";
 import type { ResourceRecords } from "./resources.ts";
-import type { SpendingRecords } from "./spending.ts";
-import type { UsageRecords } from "./usage.ts";
 import type { WebhookRecords } from "./webhooks.ts";
 
 /**
@@ -23,13 +20,10 @@ import type { WebhookRecords } from "./webhooks.ts";
 export interface Records
   extends
     AccountRecords,
-    BatchRecords,
     ChatRecords,
     ErasureRecords,
     FileRecords,
     LinkRecords,
     RequestRecords,
     ResourceRecords,
-    SpendingRecords,
-    UsageRecords,
     WebhookRecords {}

@@ -42,7 +42,7 @@ export interface StoredAnswer {
   readonly status: number;
   /**
    * JSON text of what was written: `{"resource": …}` as it was then, `{"resourceId": …}` if the resource is long,
-   * `{"file": …}`, `{"batch": …}` as it was accepted, or `{"messageId": …}` for a question.
+   * `{"file": …}` or `{"messageId": …}` for a question.
    */
   readonly body: string;
 }

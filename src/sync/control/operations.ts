@@ -13,7 +13,6 @@ import {
   type Erased,
   type LineOf,
   LOG_LINES_MAX,
-  type PassPlan,
   type Reloaded,
   type RequestOf,
 } from "../../wire/daemon.ts";
@@ -48,8 +47,6 @@ export interface DaemonFacts {
 
 /** The program's services for the daemon. */
 export interface DaemonProgram extends FolderChanges {
-  /** Plans a pass. Throws `plan_busy` while another is planned. */
-  plan(request: RequestOf<"plan">, signal: AbortSignal): Promise<PassPlan>;
   /** Removes the remaining copies that are kbsync's own, and adds all others to the report of an erasure. */
   completeErasure(done: Erased): Erased;
   /** Reads the configuration again. Throws the KbsyncError of one that is refused. */
@@ -86,7 +83,6 @@ export function operationsOf(daemon: Daemon, facts: DaemonFacts, program: Daemon
       const found = await program.preview(request, signal);
       return { ...found, documents: daemon.documents(found.path) };
     },
-    plan: async (request, { signal }) => program.plan(request, signal),
     add: async (request, { signal }) => program.add(request, signal),
     remove: async (request) => {
       const documents = daemon.documents(request.folder);

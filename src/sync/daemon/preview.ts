@@ -3,7 +3,6 @@ import { freshRow } from "../ledger/sources/rows.ts";
 import { movedSources } from "../source/moved-sources.ts";
 import { previewOf, removalsOf, type PlannedAction } from "../operator/preview.ts";
 import { statusOf, type StatusSource } from "../operator/status.ts";
-import { openPlanTexts } from "../operator/plan-texts.ts";
 import { openSecretCheck } from "../read/secret-check.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
@@ -26,21 +25,16 @@ export async function previewSources(
     movedSources(ledger, options.sources).map(({ id, path }) => [path, { ...ledger.sources.get(id), path }]),
   );
   const check = context.secretCheck && openSecretCheck();
-  const texts = openPlanTexts(options.fileTexts, signal);
-  try {
-    for (const [index, source] of options.sources.entries()) {
-      const { absolutePath, ownerId, collection } = source;
-      // Rows of the ledger have no negative numbers.
-      const row =
-        moves.get(absolutePath) ??
-        ledger.sources.peek(absolutePath, ownerId, collection) ??
-        freshRow(-1 - index, absolutePath, ownerId, collection);
-      const opened = sources.openOn(row, source, true);
-      planned.push(...(await previewOf(ledger, row, opened, { signal, check, texts })));
-      statusSources.push({ id: row.id, row, activity: () => opened.activity() });
-    }
-  } finally {
-    texts.close();
+  for (const [index, source] of options.sources.entries()) {
+    const { absolutePath, ownerId, collection } = source;
+    // Rows of the ledger have no negative numbers.
+    const row =
+      moves.get(absolutePath) ??
+      ledger.sources.peek(absolutePath, ownerId, collection) ??
+      freshRow(-1 - index, absolutePath, ownerId, collection);
+    const opened = sources.openOn(row, source, true);
+    planned.push(...(await previewOf(ledger, row, opened, { signal, check })));
+    statusSources.push({ id: row.id, row, activity: () => opened.activity() });
   }
   planned.push(...removalsOf(ledger, new Set(options.sources.map(({ absolutePath }) => absolutePath))));
   return { planned, sources: statusOf(ledger, statusSources, () => undefined) };

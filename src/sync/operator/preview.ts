@@ -7,7 +7,6 @@ import type { SourceRow } from "../ledger/sources/rows.ts";
 import { decide, uploadedHash } from "../plan/decide.ts";
 import { type ActionKind, type Candidate, EMPTY_FILE, type RelativePath } from "../plan/model.ts";
 import { isBlank } from "../plan/reconcile.ts";
-import type { PlannedSize, PlanTexts } from "./plan-texts.ts";
 import type { SourceSync } from "../source/source.ts";
 import { codeWords } from "../../lib/system-error.ts";
 
@@ -20,15 +19,12 @@ export interface PlannedAction {
   readonly docId?: string;
   readonly action: Exclude<ActionKind, "touch"> | "discard" | "refuse" | "skip" | "hold" | "halt";
   readonly reason?: string;
-  /** The text or file to send. */
-  readonly sends?: PlannedSize;
 }
 
 export interface PreviewOptions {
   readonly signal?: AbortSignal | undefined;
   /** Default: files with secrets would be sent. */
   readonly check?: SecretCheck | undefined;
-  readonly texts: PlanTexts;
 }
 
 /**
@@ -71,7 +67,7 @@ export function removalsOf(ledger: Ledger, configured: ReadonlySet<string>): Pla
 type Add = (
   action: PlannedAction["action"],
   path: RelativePath,
-  more?: Pick<PlannedAction, "reason" | "sends"> & {
+  more?: Pick<PlannedAction, "reason"> & {
     from?: RelativePath | undefined;
     docId?: string | null | undefined;
   },
@@ -130,7 +126,7 @@ async function planFile(
   root: string,
   { rules }: SourceSync,
   { entry, known, from }: Candidate,
-  { signal, check, texts }: PreviewOptions,
+  { signal, check }: PreviewOptions,
   add: Add,
 ): Promise<void> {
   signal?.throwIfAborted();
@@ -160,12 +156,10 @@ async function planFile(
     add(action, path, origin);
     return;
   }
-  const { size: sends, unread, inside } = await texts.of(document, root);
-  const secret = await check?.(join(root, path), document, rules, sent, inside);
+  const secret = await check?.(join(root, path), document, rules, sent);
   if (secret !== undefined) {
     add("refuse", path, { reason: secret.message });
     return;
   }
-  const unchecked = check === undefined ? "" : ", nor checked for secrets";
-  add(action, path, { ...origin, sends, ...(unread !== undefined && { reason: `${unread}${unchecked}` }) });
+  add(action, path, origin);
 }

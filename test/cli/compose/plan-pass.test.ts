@@ -1,10 +1,9 @@
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { openPlanning } from "../../../src/cli/compose/plan-pass.ts";
+import { openOnCopy } from "../../../src/cli/compose/plan-pass.ts";
 import { completeErasure } from "../../../src/cli/state/remains.ts";
 import { stateFolder } from "../../../src/cli/state/state-folder.ts";
-import { loadConfig } from "../../../src/config/load.ts";
 import type { Daemon } from "../../../src/sync/daemon.ts";
 import { copyLiveLedger } from "../../../src/sync/operator/copy-ledger.ts";
 import { openWorld, type World } from "../../sync/daemon/harness.ts";
@@ -22,54 +21,38 @@ afterEach(async () => {
   await world.end();
 });
 
-const plan = () => {
-  const config = loadConfig({
-    file: undefined,
-    stateDir: world.stateDir,
-    port: undefined,
-    folders: [{ path: world.root, collection: "moderate" }],
-    cwd: world.root,
-    env: { HOME: world.root },
-  });
-  const { embedding } = config.kb;
-  const priced = { ...config, kb: { ...config.kb, embedding: { ...embedding, price: 2 } } };
-  return openPlanning(
-    stateFolder(world.stateDir),
-    () => priced,
-    ({ path: stateDir }) => world.daemon({ stateDir }),
+const plan = async (signal?: AbortSignal) => {
+  const { daemon, close } = await openOnCopy(stateFolder(world.stateDir), ({ path: stateDir }) =>
+    world.daemon({ stateDir }),
   );
+  try {
+    return (await daemon.syncOnce({ dryRun: true, ...(signal && { signal }) })).planned ?? [];
+  } finally {
+    await close();
+  }
 };
 const copies = (): string[] => readdirSync(world.stateDir).filter((name) => name.startsWith("plan-"));
-const { signal } = new AbortController();
 
-it("plans beside a daemon what a pass would send, with its cost, and leaves nothing behind", async () => {
+it("plans beside a daemon what a pass would send, and leaves nothing behind", async () => {
   for (const name of ["b", "a", "c"]) world.write(`${name}.md`, "x".repeat(4000));
   const requests = world.service.requests.length;
-  expect(await plan()({ limit: 2 }, signal)).toEqual({
-    planned: ["a.md", "b.md"].map((path) => ({
-      source: world.root,
-      path,
-      action: "create",
-      sends: { bytes: 4000, chars: 4000 },
-    })),
-    counts: { create: 3 },
-    estimate: { documents: 3, bytes: 12_000, tokens: 3000, unknown: 0, pictures: 0, cost: 0.006 },
-  });
+  const planned = await plan();
+  expect(planned.map(({ path, action }) => `${action} ${path}`).toSorted()).toEqual([
+    "create a.md",
+    "create b.md",
+    "create c.md",
+  ]);
   expect(world.service.requests.length).toBe(requests);
   expect(copies()).toEqual([]);
 });
 
-it("plans one pass at a time, and stops when the client leaves", async () => {
+it("leaves nothing behind when the person stops it", async () => {
   world.write("new.md", "new");
-  const planning = plan();
   const leaving = new AbortController();
-  const first = planning({ limit: 1 }, leaving.signal);
-  expect(copies()).toHaveLength(1);
-  await expect(planning({ limit: 1 }, signal)).rejects.toMatchObject({ code: "plan_busy", retryable: true });
-  leaving.abort(new Error("the client left"));
-  await expect(first).rejects.toThrow("the client left");
+  const planning = plan(leaving.signal);
+  leaving.abort(new Error("stopped"));
+  await expect(planning).rejects.toThrow("stopped");
   expect(copies()).toEqual([]);
-  expect(await planning({ limit: 1 }, signal)).toMatchObject({ counts: { create: 1 } });
 });
 
 /** Larger than any process id: the copy of a process that was killed. */
@@ -84,7 +67,7 @@ it("removes the copies of plans that were killed, and no copy that another proce
   leave(`plan-${DEAD_PID}-a`);
   leave(`plan-${process.pid}-b`);
   leave(`plan-${process.ppid}-c`);
-  await plan()({ limit: 1 }, signal);
+  await plan();
   expect(copies()).toEqual([`plan-${process.ppid}-c`]);
 });
 

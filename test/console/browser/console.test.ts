@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createBody, openRunning } from "../../kb/service/running.ts";
+import { createBody, createMany, openRunning } from "../../kb/service/running.ts";
 import type { Running } from "../../kb/service/running.ts";
 import { builtConsole, openBrowser, signIn, violations, watchedPage, whyNoBrowser } from "./browser.ts";
 import type { WatchedPage } from "./browser.ts";
@@ -262,16 +262,12 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
         .toBe(5 - Number(/\d/.exec(number)));
     });
 
-    it("deletes at the service, which goes on after a reload and can be stopped", async () => {
+    it("deletes one after another, shows the progress and can be stopped", async () => {
       const owner_id = newOwner("cods");
-      const lines = Array.from({ length: 1500 }, (_, at) =>
-        JSON.stringify(createBody({ title: `Cod ${at}`, owner_id, collection_details: "fastest" })),
+      const bodies = Array.from({ length: 1500 }, (_, at) =>
+        createBody({ title: `Cod ${at}`, owner_id, collection_details: "fastest" }),
       );
-      await running.send("POST", "/api/rag/resources/bulk", {
-        key,
-        headers: { "content-type": "application/x-ndjson" },
-        body: `${lines.join("\n")}\n`,
-      });
+      await createMany(running, bodies, key);
       await signIn(page, running.url, key);
       await open(await scopeOf(owner_id));
       await page.getByText("1,500 documents").waitFor();
@@ -280,7 +276,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       await page.getByLabel("Type 1,500 to confirm").fill("1500");
       await page.getByRole("button", { name: "Delete 1,500 documents" }).click();
       await page.getByText(/^Deleting \d/).waitFor();
-      await page.reload();
+      await page.getByRole("link", { name: "Overview" }).first().click();
       await page.getByText(/^Deleting \d/).waitFor();
       await page.getByRole("button", { name: "Stop" }).click();
       await page.getByText(/^Deleted .* stopped with/).waitFor();
@@ -305,21 +301,15 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
 
     it("shows ten thousand, of which only the visible ones exist", async () => {
       const owner_id = newOwner("herrings");
-      const lines = Array.from({ length: 10_000 }, (_, at) =>
-        JSON.stringify(
-          createBody({
-            title: `Herring ${at}`,
-            content: "A fish.",
-            owner_id,
-            collection_details: "fastest",
-          }),
-        ),
+      const bodies = Array.from({ length: 10_000 }, (_, at) =>
+        createBody({
+          title: `Herring ${at}`,
+          content: "A fish.",
+          owner_id,
+          collection_details: "fastest",
+        }),
       );
-      await running.send("POST", "/api/rag/resources/bulk", {
-        key,
-        headers: { "content-type": "application/x-ndjson" },
-        body: `${lines.join("\n")}\n`,
-      });
+      await createMany(running, bodies, key);
       await signIn(page, running.url, key);
       await open(`${await scopeOf(owner_id)}&sort=title`);
       await page.getByText("10,000 documents").waitFor({ timeout: 30_000 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createBody, openRunning } from "../../kb/service/running.ts";
+import { createBody, createMany, openRunning } from "../../kb/service/running.ts";
 import type { Running } from "../../kb/service/running.ts";
 import { builtConsole, openBrowser, signIn, violations, watchedPage, whyNoBrowser } from "./browser.ts";
 import type { WatchedPage } from "./browser.ts";
@@ -83,14 +83,10 @@ describe.skipIf(whyNoBrowser !== "")(`every page of the console${whyNoBrowser}`,
   it("scrolls and filters 10,000 documents without a frame over 50 ms", async () => {
     // Another owner in a second try, which would find twice as many.
     const owner = `herrings${Date.now()}`;
-    const lines = Array.from({ length: 10_000 }, (_, at) =>
-      JSON.stringify(createBody({ title: `Herring ${at}`, content: "A fish.", owner_id: owner })),
+    const bodies = Array.from({ length: 10_000 }, (_, at) =>
+      createBody({ title: `Herring ${at}`, content: "A fish.", owner_id: owner }),
     );
-    await running.send("POST", "/api/rag/resources/bulk", {
-      key,
-      headers: { "content-type": "application/x-ndjson" },
-      body: `${lines.join("\n")}\n`,
-    });
+    await createMany(running, bodies, key);
     await open(`${scope.replace("harbour", owner)}&sort=title`);
     await page.getByText("10,000 documents").waitFor({ timeout: 60_000 });
     // The processor's time of the page, which other programs on the machine do not lengthen.

@@ -74,7 +74,6 @@ try {
     { name: "why-result", address: `${search}&why`, prepare: openReasons },
     { name: "ask", address: "/ask", prepare: askAgent },
     { name: "access", address: "/access" },
-    { name: "usage", address: "/access?tab=usage" },
   ];
   const views = [
     { suffix: "", width: WIDTH, colorScheme: "light" as const },

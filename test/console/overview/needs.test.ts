@@ -48,7 +48,6 @@ const STATUS: LiveStatus = {
 const MODEL = { state: "ready", message: "works" };
 const WHOLE: Whole = {
   documents: 7,
-  disk: undefined,
   health: {
     status: "ready",
     version: "1",
@@ -124,12 +123,6 @@ describe("what needs a person", () => {
       queued({ webhooks: { endpoints: 1, waiting: 0, failed: 2 } }),
       ["2 messages to webhooks could not be delivered"],
     ],
-    [
-      "a disk that is nearly full",
-      { ...WHOLE, disk: { freeBytes: 5e8, totalBytes: 1e12 } },
-      ["The disk has only 500 MB left"],
-    ],
-    ["no disk with room", { ...WHOLE, disk: { freeBytes: 5e9, totalBytes: 1e12 } }, []],
     [
       "a model that fails",
       { ...WHOLE, health: { ...WHOLE.health, embedder: { state: "failing", message: "No memory." } } },

@@ -202,31 +202,6 @@ describe("openRemoteEmbedder", () => {
     });
   });
 
-  it.each<[string, Misbehaviour | undefined, number]>([
-    [
-      "what the service counted",
-      { body: { data: [{ index: 0, embedding: Array(64).fill(1) }], usage: { total_tokens: 3 } } },
-      3,
-    ],
-    ["an estimate where the service counts nothing", undefined, 2],
-    ["nothing for a refused request", { status: 400 }, 0],
-    ["all that it may have cost without an answer", { status: 503 }, 8],
-  ])("the remote embedder reserves a token a byte, and settles for %s", async (_name, answer, tokens) => {
-    const counted: number[] = [];
-    const embedder = await open({
-      meter: {
-        reserve: async (tokensMax) => {
-          counted.push(tokensMax);
-          return async (spent) => void counted.push(spent);
-        },
-      },
-    });
-    counted.length = 0;
-    service.misbehave = () => answer;
-    await embedder.embed(["zwölf x"]).catch(() => undefined);
-    expect(counted).toEqual([8, tokens]);
-  });
-
   it("the remote embedder never reveals the key, even if the service echoes it", async () => {
     const wrong = "sk-another-secret";
     const failure: unknown = await open({ apiKey: wrong }).catch((error: unknown) => error);

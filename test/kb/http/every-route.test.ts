@@ -12,8 +12,6 @@ interface Owned {
   readonly fileUrl: string;
   readonly keyId: string;
   readonly endpointId: string;
-  readonly agentId: string;
-  readonly batchId: string;
   readonly secrets: readonly string[];
 }
 
@@ -31,8 +29,6 @@ interface Ask {
 const resourcePath = ({ resource }: Owned): string => `/api/rag/resource/${resource._id}`;
 const keyPath = ({ keyId }: Owned): string => `/v1/keys/${keyId}`;
 const endpointPath = ({ endpointId }: Owned): string => `/v1/webhooks/${endpointId}`;
-const batchPath = ({ batchId }: Owned): string => `/v1/batches/${batchId}`;
-const agentPath = ({ agentId }: Owned): string => `/v1/agents/${agentId}`;
 const threadForm = (agentId: string) => {
   const form = fileForm("mine");
   form.append("agent_id", agentId);
@@ -50,13 +46,6 @@ const ASKS: Readonly<Record<string, Ask>> = {
   "POST /api/rag/resource": {
     sent: ({ fileUrl }) => ({ body: createBody({ content: undefined, url: fileUrl }) }),
     finds: 400,
-  },
-  "POST /api/rag/resources/bulk": {
-    sent: ({ fileUrl }) => ({
-      headers: { "content-type": "application/x-ndjson" },
-      body: `${JSON.stringify(createBody({ content: undefined, url: fileUrl }))}\n`,
-    }),
-    finds: "own",
   },
   "PUT /api/rag/resource/:id": {
     path: resourcePath,
@@ -87,25 +76,14 @@ const ASKS: Readonly<Record<string, Ask>> = {
   },
   "GET /files/:token/:name": { path: ({ fileUrl }) => new URL(fileUrl).pathname, finds: "nothing" },
   "POST /api/v2/model/chat/completion": {
-    sent: ({ agentId }) => ({ body: { user: "moon", agent_id: agentId } }),
-    finds: "nothing",
-  },
-  "POST /files/upload": {
-    sent: ({ agentId }) => ({ body: threadForm(agentId) }),
-    finds: "nothing",
-  },
-  "GET /v1/agents": { finds: "own" },
-  "POST /v1/agents": { sent: () => ({ body: { name: "mine" } }), finds: "own" },
-  "GET /v1/agents/:id": { path: agentPath, finds: "nothing" },
-  "PUT /v1/agents/:id": { path: agentPath, sent: () => ({ body: { name: "Taken" } }), finds: "nothing" },
-  "DELETE /v1/agents/:id": { path: agentPath, finds: "nothing" },
-  "POST /v1/batches": {
-    sent: ({ resource }) => ({ body: { kind: "delete", ids: [resource._id] } }),
+    sent: () => ({ body: { user: "moon", agent_id: "default" } }),
     finds: "own",
   },
-  "GET /v1/batches": { finds: "own" },
-  "GET /v1/batches/:id": { path: batchPath, finds: "nothing" },
-  "POST /v1/batches/:id/stop": { path: (owned) => `${batchPath(owned)}/stop`, finds: "nothing" },
+  "POST /files/upload": {
+    sent: () => ({ body: threadForm("default") }),
+    finds: 415,
+  },
+  "GET /v1/agents": { finds: "own" },
   "GET /v1/threads": { path: () => "/v1/threads?agent_id=default", finds: "own", shows: { threads: [] } },
   "DELETE /v1/threads": { path: () => `/v1/threads?${THREAD}`, finds: "nothing" },
   "GET /v1/threads/turns": { path: () => `/v1/threads/turns?${THREAD}`, finds: "nothing" },
@@ -123,8 +101,6 @@ const ASKS: Readonly<Record<string, Ask>> = {
     sent: () => ({ body: {} }),
     finds: "nothing",
   },
-  "GET /v1/usage": { finds: "own" },
-  "GET /v1/disk": { finds: 404 },
   "GET /v1/events": { sent: () => ({ until: FIRST_STATE }), finds: "own" },
   "GET /v1/me": { finds: "own" },
   "POST /console/links": { sent: () => ({ body: {} }), finds: "own" },
@@ -184,18 +160,10 @@ beforeAll(async () => {
   const endpoint = (
     await send("/v1/webhooks", { body: { url: "https://hooks.example/owner", description: "The owner's" } })
   ).json.data;
-  const agent = (
-    await send("/v1/agents", {
-      body: { id: "owners-agent", name: "The owner's", systemPrompt: "owner's prompt" },
-    })
-  ).json.data;
   const question = { agent_id: "default", thread_id: "owners-thread", user: "The owner's question" };
   await send("/api/v2/model/chat/completion", { body: question });
-  const batch = (await send("/v1/batches", { body: { kind: "retry", ids: [resource._id] } })).json.data;
   await leaveWaiting(resource.ownerId, endpoint._id);
   owned = {
-    agentId: agent._id,
-    batchId: batch._id,
     resource,
     fileUrl,
     keyId: key._id,
@@ -213,7 +181,6 @@ beforeAll(async () => {
       endpoint._id,
       endpoint.secret,
       "hooks.example/owner",
-      "owners-agent",
       "owner's prompt",
       MESSAGE,
       WAITING,
@@ -285,7 +252,6 @@ describe("a request with the key of another account", () => {
     expect((await read("/v1/keys")).keys).toContainEqual(
       expect.objectContaining({ _id: owned.keyId, name: "The owner's key", state: "valid", expiresAt: null }),
     );
-    expect(await read(agentPath(owned))).toMatchObject({ name: "The owner's" });
     expect((await read(`/v1/threads/turns?${THREAD}`)).turns).toHaveLength(1);
     expect(await read(endpointPath(owned))).toMatchObject({ description: "The owner's" });
     expect((await running.send("GET", owned.fileUrl, { key: admin })).text).toBe("secret words");

@@ -57,10 +57,7 @@ const QUESTIONS = ["WIDTH", "GUESTS_MAX", "LINE_MAX", "LINE_SHARE_MAX", "THREAD_
 const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
   "text of a resource, uploaded file": [bytes(contentBytes)],
   "body of a create or update": [bytes(lineBytes)],
-  "body of a question, of an agent": [
-    bytes(constant("kb/http/routes/chat-routes.ts", "CHAT_BODY_BYTES_MAX")),
-    bytes(constant("kb/http/routes/agent-routes.ts", "AGENT_BODY_BYTES_MAX")),
-  ],
+  "body of a question": [bytes(constant("kb/http/routes/chat-routes.ts", "CHAT_BODY_BYTES_MAX"))],
   "other JSON bodies": [smallBody],
   "JSON values in a body": [
     count(constant("kb/http/body/json-body.ts", "VALUES_MAX")),
@@ -120,25 +117,10 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
     time(requestMs),
     time(constant("kb/http/server.ts", "HEADERS_TIMEOUT_MS")),
     time(constant("kb/http/body/json-parser.ts", "SHORT_BODY_MS")),
-    time(DEFAULT_LIMITS.bulkMs),
-    time(requestMs),
   ],
   "time a response waits for a client that stops reading": [time(DEFAULT_LIMITS.answerIdleMs)],
   "requests of a key": [count(RATE_DEFAULT.perMinute)],
   "valid keys of an account": [count(KEYS_MAX)],
-  "bulk create": [
-    bytes(constant("kb/http/streams/bulk-answers.ts", "BODY_BYTES_MAX")),
-    bytes(lineBytes),
-    count(constant("kb/http/streams/bulk-answers.ts", "WIDTH")),
-    bytes(constant("kb/http/streams/bulk-answers.ts", "BYTES_IN_FLIGHT")),
-    count(constant("kb/http/streams/bulk-answers.ts", "BAD_LINES_MAX")),
-    count(constant("kb/http/streams/bulk-answers.ts", "BAD_LINES_IN_ROW_MAX")),
-    count(constant("kb/http/body/lines.ts", "BLANK_LINES_MAX")),
-    count(constant("kb/http/limits/admission.ts", "STREAMS_MAX")),
-    count(constant("kb/http/routes/bulk-routes.ts", "UNREADABLE_BURST")),
-    count(constant("kb/http/routes/bulk-routes.ts", "UNREADABLE_PER_SECOND")),
-    time(DEFAULT_LIMITS.bulkWaitMs),
-  ],
   connections: [
     count(constant("kb/http/server.ts", "CONNECTIONS_MAX")),
     count(DEFAULT_LIMITS.connectionsPerAddress),
@@ -180,7 +162,6 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
     `${DEFAULT_RETENTION.threadImageDays} days`,
     count(DEFAULT_RETENTION.threadDays),
   ],
-  "agents of an account": [count(constant("kb/agents/agents.ts", "AGENTS_MAX"))],
   "questions a minute": [count(perMinute("AGENT_RATE")), count(perMinute("THREAD_RATE"))],
 };
 

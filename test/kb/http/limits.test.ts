@@ -107,41 +107,36 @@ it("bounds the memory of unread long answers, still answers short ones, and refu
   }
   await running.close();
 });
-for (const [name, path, type] of [
-  ["a create", "/api/rag/resource", "application/json"],
-  ["a bulk create", "/api/rag/resources/bulk", "application/x-ndjson"],
-] as const) {
-  it(`counts ${name} as in flight until its work ends, even if its client disconnects`, async () => {
-    const { promise: released, resolve: release } = Promise.withResolvers<void>();
-    let started = 0;
-    const slow = (store: Store): Store =>
-      withMethods(store, {
-        records: {
-          createResource: async (...argument) => {
-            started += 1;
-            await released;
-            return store.records.createResource(...argument);
-          },
+it("counts a create as in flight until its work ends, even if its client disconnects", async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  let started = 0;
+  const slow = (store: Store): Store =>
+    withMethods(store, {
+      records: {
+        createResource: async (...argument) => {
+          started += 1;
+          await released;
+          return store.records.createResource(...argument);
         },
-      });
-    const running = await openRunning({ wrapStore: slow, limits: { ingests: 1 } });
-    const create = () => running.send("POST", "/api/rag/resource", { body: createBody() });
-    const body = JSON.stringify(createBody());
-    const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
-    socket.write(
-      `POST ${path} HTTP/1.1\r\nhost: x\r\npauthkey: ${running.key}\r\ncontent-type: ${type}\r\n` +
-        `content-length: ${body.length}\r\n\r\n${body}`,
-    );
-    await vi.waitFor(() => expect(started).toBe(1), WAIT);
-    socket.destroy();
-    // The service logs the end of the connection; the work continues.
-    await vi.waitFor(() => expect(running.log()).toContain('"method":"POST"'), WAIT);
-    expect((await create()).json.error?.code).toBe("overloaded");
-    release();
-    await vi.waitFor(async () => expect((await create()).status).toBe(201), WAIT);
-    await running.close();
-  });
-}
+      },
+    });
+  const running = await openRunning({ wrapStore: slow, limits: { ingests: 1 } });
+  const create = () => running.send("POST", "/api/rag/resource", { body: createBody() });
+  const body = JSON.stringify(createBody());
+  const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
+  socket.write(
+    `POST /api/rag/resource HTTP/1.1\r\nhost: x\r\npauthkey: ${running.key}\r\ncontent-type: application/json\r\n` +
+      `content-length: ${body.length}\r\n\r\n${body}`,
+  );
+  await vi.waitFor(() => expect(started).toBe(1), WAIT);
+  socket.destroy();
+  // The service logs the end of the connection; the work continues.
+  await vi.waitFor(() => expect(running.log()).toContain('"method":"POST"'), WAIT);
+  expect((await create()).json.error?.code).toBe("overloaded");
+  release();
+  await vi.waitFor(async () => expect((await create()).status).toBe(201), WAIT);
+  await running.close();
+});
 
 it("ends an upload whose client disconnects while the account's documents are counted", async () => {
   const counted = Promise.withResolvers<void>();

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { Refusal } from "../../../src/kb/resources/refusal.ts";
-import { type Answered, createBody, fileForm, openRunning, type Running } from "../service/running.ts";
+import { createBody, fileForm, openRunning, type Running } from "../service/running.ts";
 import { withMethods } from "../store/with-methods.ts";
 
 let running: Running | undefined;
@@ -159,85 +159,6 @@ describe("open requests of one account", () => {
     const [answer] = (await once(fromElsewhere, "data")) as [Buffer];
     expect(answer.toString()).toContain("200 OK");
   });
-});
-
-it("ends a bulk create of invalid lines early, and answers other requests between its lines", async () => {
-  running = await openRunning();
-  const hostile = await running.issueKey("hostile");
-  const bulk = running.send("POST", "/api/rag/resources/bulk", {
-    key: hostile,
-    headers: { "content-type": "application/x-ndjson" },
-    body: "x\n".repeat(600_000),
-  });
-  const other = await running.send("POST", "/api/rag/resource", { body: createBody() });
-  expect(other.status).toBe(201);
-  const lines = (await bulk).text.trim().split("\n");
-  expect(lines).toHaveLength(101);
-  expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({
-    summary: { failed: 100, message: expect.stringContaining("100 of its lines in a row") },
-  });
-});
-
-it("ends a bulk create after a thousand invalid lines among valid ones", async () => {
-  running = await openRunning();
-  const good = JSON.stringify(createBody({ idempotency_key: "again" }));
-  const answer = await running.send("POST", "/api/rag/resources/bulk", {
-    headers: { "content-type": "application/x-ndjson" },
-    body: `${"x\n".repeat(99)}${good}\n`.repeat(20),
-  });
-  const lines = answer.text.trim().split("\n");
-  expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({
-    summary: { failed: 1000, message: expect.stringContaining("1000 of its lines") },
-  });
-});
-
-it("delays the lines of an account that has sent too many invalid ones, and no other account's", async () => {
-  const on = (running = await openRunning());
-  const hostile = await on.issueKey("hostile");
-  const bulk = (key: string, body: string) =>
-    on.send("POST", "/api/rag/resources/bulk", {
-      key,
-      headers: { "content-type": "application/x-ndjson" },
-      body,
-    });
-  const startMs = performance.now();
-  let answered = 0;
-  // 2500 lines: 500 above the burst, which are admitted at 200 per second.
-  const bulks = Array.from({ length: 25 }, async () => {
-    const { text } = await bulk(hostile, "x\n".repeat(100));
-    answered += 1;
-    return text.trim().split("\n").length;
-  });
-  const other = await bulk(on.key, `x\n${JSON.stringify(createBody())}`);
-  expect(other.text).toContain('"created":1');
-  expect(answered).toBeLessThan(25);
-  expect(await Promise.all(bulks)).toEqual(Array.from({ length: 25 }, () => 101));
-  expect(performance.now() - startMs).toBeGreaterThan(1500);
-});
-
-it("refuses a bulk create that would wait long for the account's invalid lines, and admits it later", async () => {
-  const on = (running = await openRunning({ limits: { bulkWaitMs: 10 } }));
-  const bulk = (body: string) =>
-    on.send("POST", "/api/rag/resources/bulk", {
-      headers: { "content-type": "application/x-ndjson" },
-      body,
-    });
-  const good = JSON.stringify(createBody());
-  // 2000 invalid lines are within the budget; 99 in a row do not end a bulk create.
-  let ended: Answered | undefined;
-  let refused: Answered | undefined;
-  for (let round = 0; round < 50 && (ended === undefined || refused === undefined); round += 1) {
-    const answers = await Promise.all(Array.from({ length: 10 }, () => bulk("x\n".repeat(99))));
-    ended ??= answers.find(({ status, text }) => status === 200 && text.includes("too many invalid lines"));
-    // The lines in flight at an end count as well, so the account is over its budget for a while.
-    refused ??= [await bulk(good), ...answers].find(({ status }) => status === 429);
-  }
-  expect(JSON.parse(ended?.text.trim().split("\n").at(-1) ?? "")).toMatchObject({
-    summary: { created: 0, message: expect.stringMatching(/^The account has sent too many.* in \d+ s\.$/) },
-  });
-  expect(refused?.json.error.code).toBe("rate_limited");
-  expect(Number(refused?.headers["retry-after"])).toBeGreaterThan(0);
-  await vi.waitFor(async () => expect((await bulk(good)).text).toContain('"created":1'), { timeout: 10_000 });
 });
 
 it("lets uploads of an account wait while hundreds of its documents do, and no other's", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createBody, openRunning, type Running } from "../service/running.ts";
+import { createBody, createMany, openRunning, type Running } from "../service/running.ts";
 
 const NOTES = 500;
 /** Notes are searched a shard at a time, because a search returns at most 100 results. */
@@ -74,19 +74,14 @@ let collectionId: string;
 let ids: string[];
 beforeAll(async () => {
   running = await openRunning();
-  const lines = notes.map((metadata, at) =>
-    JSON.stringify(createBody({ owner_id: OWNER, title: `Entry ${at}`, content: "The harbour.", metadata })),
-  );
-  const answer = await running.send("POST", "/api/rag/resources/bulk", {
-    headers: { "content-type": "application/x-ndjson" },
-    body: lines.join("\n"),
-  });
-  ids = answer.text
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line))
-    .filter(({ success }) => success === true)
-    .map(({ data }) => data._id);
+  ids = [
+    ...(await createMany(
+      running,
+      notes.map((metadata, at) =>
+        createBody({ owner_id: OWNER, title: `Entry ${at}`, content: "The harbour.", metadata }),
+      ),
+    )),
+  ];
   assert.equal(ids.length, NOTES);
   const { json } = await running.send("GET", "/api/rag/collections");
   collectionId = json.data.collections.find(({ resources }: { resources: number }) => resources > 0)._id;

@@ -215,7 +215,6 @@ describe("housekeeping", () => {
         await records.addTurn({
           accountId,
           agentId: "desk",
-          isStoredAgent: false,
           threadId,
           messageId: `${threadId}-${nowMs}-${sent}`,
           turn: { user: "Why?", answer: "Because.", shown: null },

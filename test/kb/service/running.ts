@@ -197,6 +197,29 @@ export function createBody(change: object = {}): object {
   };
 }
 
+/** Requests in flight of `createMany`. */
+const CREATES_AT_ONCE = 16;
+
+/** Creates a resource of each body; returns the ids in the order of the bodies. */
+export async function createMany(
+  running: Pick<Running, "send">,
+  bodies: readonly object[],
+  key?: string,
+): Promise<readonly string[]> {
+  const ids: string[] = [];
+  const rest = bodies.entries();
+  const createRest = async (): Promise<void> => {
+    for (const [at, body] of rest) {
+      const sent = { body, ...(key !== undefined && { key }) };
+      const { status, text, json } = await running.send("POST", "/api/rag/resource", sent);
+      if (status !== 201) throw new Error(`a create was answered with ${status}: ${text}`);
+      ids[at] = json.data._id;
+    }
+  };
+  await Promise.all(Array.from({ length: CREATES_AT_ONCE }, createRest));
+  return ids;
+}
+
 /** A form with one file, of which a type may be declared. */
 export function fileForm(bytes: string | Uint8Array, name = "note.txt", part = "file", type = ""): FormData {
   const form = new FormData();

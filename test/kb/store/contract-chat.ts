@@ -11,14 +11,6 @@ const FAR = "2026-06-01T00:00:00.000Z";
 export function chatContract(fixture: StoreFixture): void {
   const { alone, newId } = fixture;
   const accountId = (): string => fixture.account.id;
-  const agent = (id: string, createdAt = NOW) => ({
-    accountId: accountId(),
-    id,
-    body: JSON.stringify({ name: id }),
-    createdAt,
-    updatedAt: createdAt,
-  });
-  const at = (id: string) => ({ accountId: accountId(), id });
   const file = (token: string): StoredFile => ({
     token,
     accountId: accountId(),
@@ -31,7 +23,7 @@ export function chatContract(fixture: StoreFixture): void {
   const turn = (user: string, more: Partial<NewTurn> = {}): NewTurn => ({
     accountId: accountId(),
     agentId: "desk",
-    isStoredAgent: false,
+
     threadId: "t",
     messageId: newId(),
     turn: { user, answer: `${user}!`, shown: JSON.stringify({ content: user }) },
@@ -89,61 +81,6 @@ export function chatContract(fixture: StoreFixture): void {
     await store.queue.release("reads");
     return names;
   };
-
-  describe("an agent", () => {
-    it("adds, reads, lists by age, changes and removes an agent, for its account alone", async () => {
-      const { store } = fixture;
-      await store.records.addAgent(agent("young", LATER), 10);
-      await store.records.addAgent(agent("old"), 10);
-      expect(await store.records.agent(at("old"))).toEqual(agent("old"));
-      expect((await store.records.agents(accountId())).map(({ id }) => id)).toEqual(["old", "young"]);
-      const foreign = (await store.records.ensureAccount(`foreign ${newId()}`)).id;
-      expect(await store.records.agents(foreign)).toEqual([]);
-      expect(await store.records.agent({ accountId: foreign, id: "old" })).toBeUndefined();
-      const change = { body: '{"name":"New"}', updatedAt: LATER };
-      const changing = { ...at("old"), ...change, expectedBody: agent("old").body };
-      expect(await store.records.changeAgent(changing)).toBe(true);
-      expect(await store.records.agent(at("old"))).toEqual({ ...agent("old"), ...change });
-      expect(await store.records.changeAgent(changing)).toBe(false);
-      expect(await store.records.changeAgent({ ...changing, ...at("nobody") })).toBe(false);
-      expect(await store.records.removeAgent({ accountId: foreign, id: "old", keepsThreads: false })).toBe(
-        false,
-      );
-      expect(await store.records.removeAgent({ ...at("old"), keepsThreads: false })).toBe(true);
-      expect(await store.records.agent(at("old"))).toBeUndefined();
-    });
-
-    it("refuses an agent with a taken id, and more agents than the maximum", async () => {
-      const { store } = fixture;
-      await store.records.addAgent(agent("one"), 2);
-      await expect(store.records.addAgent(agent("one"), 2)).rejects.toMatchObject({ code: "agent_exists" });
-      await store.records.addAgent(agent("two"), 2);
-      await expect(store.records.addAgent(agent("three"), 2)).rejects.toMatchObject({
-        code: "too_many_agents",
-      });
-    });
-
-    it("removes the threads of a removed agent, unless they should stay", async () => {
-      const { store } = fixture;
-      await store.records.addFile(file("seen"));
-      for (const [id, keepsThreads] of [
-        ["desk", false],
-        ["kept", true],
-      ] as const) {
-        await store.records.addAgent(agent(id), 10);
-        await store.records.addTurn(turn("a", { agentId: id, isStoredAgent: true, images: ["seen"] }));
-        expect(await store.records.removeAgent({ ...at(id), keepsThreads })).toBe(true);
-      }
-      expect(await store.records.thread(query())).toEqual({
-        exists: false,
-        turns: [],
-        more: false,
-        images: [],
-      });
-      expect(await asked(store, { agentId: "kept" })).toEqual(["a"]);
-      expect(await imagesOf(store, { agentId: "kept" })).toEqual(["seen"]);
-    });
-  });
 
   describe("a thread", () => {
     it("returns the turns of a thread oldest first, for its account and agent alone", async () => {
@@ -207,7 +144,7 @@ export function chatContract(fixture: StoreFixture): void {
           accountId: accountId(),
           agentId: "images",
           threadId: "t",
-          isStoredAgent: false,
+
           nowIso: NOW,
         },
       });
@@ -251,7 +188,7 @@ export function chatContract(fixture: StoreFixture): void {
       const linkedAt = (index: number) => new Date(Date.parse(NOW) + index).toISOString();
       for (let index = 0; index < 101; index++) {
         const token = `image ${index}`;
-        const link = { accountId: accountId(), agentId: "desk", threadId: "t", isStoredAgent: false };
+        const link = { accountId: accountId(), agentId: "desk", threadId: "t" };
         await store.records.addFile(file(token), { thread: { ...link, nowIso: linkedAt(index) } });
       }
       const images = await imagesOf(store, { imagesMax: 500 });
@@ -269,33 +206,6 @@ export function chatContract(fixture: StoreFixture): void {
       expect(await imagesOf(store)).toEqual(["one", "two"]);
       expect(await imagesOf(store, { imagesMax: 1 })).toEqual(["one"]);
       expect((await store.records.thread(query())).images[0]).toEqual({ ...file("one"), turnAt: 2 });
-    });
-
-    it("writes nothing of a turn whose agent was removed: no file, no image, no end of its job", async () => {
-      const { store } = fixture;
-      const gone = await leased(store, "gone");
-      const late = turn("late", {
-        isStoredAgent: true,
-        files: [file("fetched")],
-        images: ["fetched"],
-        job: gone,
-        delivery: delivery("msg_gone"),
-      });
-      await expect(store.records.addTurn(late)).rejects.toMatchObject({ code: "agent_gone" });
-      expect(await store.records.thread(query())).toEqual({
-        exists: false,
-        turns: [],
-        more: false,
-        images: [],
-      });
-      expect(await store.records.file("fetched")).toBeUndefined();
-      expect(await store.queue.complete(gone)).toBe(true);
-      expect(await due(store)).not.toContain("msg_gone");
-      const link = { accountId: accountId(), agentId: "desk", threadId: "t", isStoredAgent: true };
-      await expect(
-        store.records.addFile(file("linked"), { thread: { ...link, nowIso: NOW } }),
-      ).rejects.toMatchObject({ code: "agent_gone" });
-      expect(await store.records.file("linked")).toBeUndefined();
     });
 
     it("purges a thread together with its turns", () =>
@@ -339,9 +249,7 @@ export function chatContract(fixture: StoreFixture): void {
         expect(await due(store)).toEqual(["msg_first"]);
         // A failed question leaves no turn, but its message.
         const failed = { turn: undefined, threadId: undefined, job: second };
-        await store.records.addTurn(
-          turn("b", { ...failed, isStoredAgent: true, delivery: delivery("msg_second") }),
-        );
+        await store.records.addTurn(turn("b", { ...failed, delivery: delivery("msg_second") }));
         expect(await store.queue.figures("chat", undefined)).toMatchObject({ waiting: 0 });
         expect(await due(store)).toEqual(["msg_first", "msg_second"]);
         expect(await asked(store)).toEqual(["a"]);

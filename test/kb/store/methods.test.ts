@@ -20,7 +20,7 @@ it("notifies of a write that put a job, of no other write, and of none that fail
   await records.addQuestion({ ...job, queue: "chat" });
   expect(received).toEqual([["chat", accountId]]);
   await records.ensureAccount("another");
-  await records.agents(accountId);
+  await records.collections(accountId);
   await expect(records.addQuestion({ ...job, queue: "chat", jobsMax: 1 })).rejects.toMatchObject({
     code: "queue_full",
   });
@@ -31,7 +31,7 @@ it("reports damage that any method of any port finds, once, and still rejects", 
   const damage = new KbsyncError("unreadable", { code: "store_damaged" });
   const fails = async (): Promise<never> => Promise.reject(damage);
   const broken = withMethods(store, {
-    records: { agents: fails, owners: () => Promise.reject(new Error("busy")) },
+    records: { collections: fails, owners: () => Promise.reject(new Error("busy")) },
     queue: { nextDueMs: fails },
   });
   const reported: unknown[] = [];
@@ -39,6 +39,6 @@ it("reports damage that any method of any port finds, once, and still rejects", 
   await expect(records.owners({ accountId, after: undefined, limit: 1 })).rejects.toThrow("busy");
   expect(reported).toEqual([]);
   await expect(queue.nextDueMs("chat", 0)).rejects.toBe(damage);
-  await expect(records.agents(accountId)).rejects.toBe(damage);
+  await expect(records.collections(accountId)).rejects.toBe(damage);
   expect(reported).toEqual([damage]);
 });

@@ -1,11 +1,9 @@
 import { describe } from "vitest";
 import type { Store } from "../../../src/kb/store/store.ts";
-import { batchContract } from "./contract-batches.ts";
 import { chatContract } from "./contract-chat.ts";
 import { keysContract } from "./contract-keys.ts";
 import { resourceContract } from "./contract-resources.ts";
 import { retentionContract } from "./contract-retention.ts";
-import { usageContract } from "./contract-usage.ts";
 import { webhookEventsContract } from "./contract-webhook-events.ts";
 import { openFixture } from "./store-fixture.ts";
 
@@ -18,7 +16,5 @@ export function recordsContract(name: string, open: () => Promise<Store>): void 
     keysContract(fixture);
     chatContract(fixture);
     webhookEventsContract(fixture);
-    usageContract(fixture);
-    batchContract(fixture);
   });
 }

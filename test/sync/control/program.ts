@@ -10,6 +10,5 @@ export const FIXED_PROGRAM: DaemonProgram = {
   preview: noFolders,
   add: noFolders,
   remove: noFolders,
-  plan: noFolders,
   completeErasure: (done) => done,
 };

@@ -5,7 +5,7 @@ import { bytesOf } from "../../../lib/byte-block.ts";
 import { within } from "../../../lib/deadline.ts";
 import { IDEMPOTENCY_HEADER } from "../../../wire/routes.ts";
 import { Refusal } from "../../resources/refusal.ts";
-import { openJsonReader, type JsonReader } from "./json-reader.ts";
+import { openJsonReader } from "./json-reader.ts";
 import { workOn } from "../limits/in-flight.ts";
 
 /** Maximum time for a small body to arrive. */
@@ -14,7 +14,7 @@ const SHORT_BODY_MS = 30_000;
 export const SMALL_BODY_BYTES = 128 * 1024;
 
 /** Replaces Fastify's parsers by one for JSON. */
-export function replaceJsonParser(server: FastifyInstance): JsonReader {
+export function replaceJsonParser(server: FastifyInstance): void {
   const reader = openJsonReader();
   server.addHook("onClose", () => reader.close());
   server.removeAllContentTypeParsers();
@@ -30,7 +30,6 @@ export function replaceJsonParser(server: FastifyInstance): JsonReader {
       return value;
     },
   );
-  return reader;
 }
 
 /**

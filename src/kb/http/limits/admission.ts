@@ -15,9 +15,9 @@ export interface AdmissionLimits {
 
 /**
  * The kind of a request by its body. `short`: a small one or none, such as a search or a delete. `document`: one to ingest,
- * such as a create or an upload. `documents`: a stream of them. `long`: any other long body.
+ * such as a create or an upload. `long`: any other long body.
  */
-export type RequestKind = "short" | "long" | "document" | "documents";
+export type RequestKind = "short" | "long" | "document";
 
 /** An admitted request. */
 export interface Admitted {
@@ -45,9 +45,6 @@ export interface Admission {
 
 /** Bytes of short bodies in memory: a reserve, so that searches are possible during any ingest. */
 const SHORT_BYTES_MAX = 64 * 1024 * 1024;
-/** Streams of documents in flight. Each processes as many documents at a time as one account can use. */
-const STREAMS_MAX = 64;
-
 /** Starts in state `starting`. */
 export function openAdmission(limits: AdmissionLimits): Admission {
   let state: ServiceState = "starting";
@@ -117,7 +114,6 @@ export function openAdmission(limits: AdmissionLimits): Admission {
 function openSlots(limits: AdmissionLimits) {
   const requests = openShares(limits.requests);
   const ingests = openShares(limits.ingests ?? limits.requests);
-  const streams = openShares(STREAMS_MAX);
   /** Slots that a request of a kind needs, one of each, with the message if none is free. */
   const slotsOf = (kind: RequestKind): readonly (readonly [Shares, string])[] => {
     const any = [requests, `More than ${limits.requests} requests are in flight`] as const;
@@ -127,12 +123,6 @@ function openSlots(limits: AdmissionLimits) {
         return [any];
       case "document":
         return [any, [ingests, `More than ${limits.ingests} documents are being ingested`]];
-      case "documents":
-        return [
-          any,
-          [ingests, `More than ${limits.ingests} documents are being ingested`],
-          [streams, `More than ${STREAMS_MAX} bulk creates are in flight`],
-        ];
     }
   };
   return {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 /** Pieces of any size that a body may have. */
 const PIECES_FREE = 1000;
-/** Least mean size of further pieces, in bytes: less than a line of a bulk create. */
+/** Least mean size of further pieces, in bytes. */
 const PIECE_BYTES_MIN = 64;
 
 /**

@@ -3,7 +3,6 @@ import { codeOf } from "../../../lib/failure.ts";
 import { openTurns } from "../../../lib/turns.ts";
 import type { KnowledgeBase } from "../../resources/knowledge-base.ts";
 import { Refusal } from "../../resources/refusal.ts";
-import type { AcceptedBatch } from "../../store/batches.ts";
 import type { StoredAnswer } from "../../store/request-note.ts";
 import type { Records } from "../../store/records.ts";
 import type { StoredFile } from "../../store/files.ts";
@@ -87,7 +86,6 @@ export type Note =
   | { readonly kind: "resource"; readonly resource: Resource }
   | { readonly kind: "reference"; readonly resourceId: string }
   | { readonly kind: "file"; readonly file: StoredFile }
-  | { readonly kind: "batch"; readonly batch: AcceptedBatch }
   | { readonly kind: "question"; readonly messageId: string };
 
 /** Parses a note. */
@@ -97,14 +95,12 @@ export function readStoredAnswer({ body }: StoredAnswer): Note {
     resource?: Resource;
     resourceId?: string;
     file?: StoredFile;
-    batch?: AcceptedBatch;
     messageId?: string;
   };
   if (note.resource !== undefined)
     return { kind: "resource", resource: { ...note.resource, content: note.resource.content ?? "" } };
   if (note.resourceId !== undefined) return { kind: "reference", resourceId: note.resourceId };
   if (note.file !== undefined) return { kind: "file", file: note.file };
-  if (note.batch !== undefined) return { kind: "batch", batch: note.batch };
   if (note.messageId !== undefined) return { kind: "question", messageId: note.messageId };
   throw new Error("the note of a request says nothing that was written");
 }

@@ -40,11 +40,8 @@ export interface HttpParts {
   /** Folder of the store and the uploads. */
   readonly stateDir: string;
   /** Whether what models cost is counted. */
-  readonly hasBudget: boolean;
   /** The account whose keys may use the daemon's operations; undefined: there is no daemon. */
   readonly daemonAccountId: string | undefined;
-  /** Starts the work on batches that were added. */
-  readonly wakeBatches: () => void;
   readonly idempotency: Idempotency;
   readonly admission: Admission;
   readonly responseMemory: ResponseMemory;
@@ -54,12 +51,8 @@ export interface HttpParts {
   readonly filesNeedKey: boolean;
   /** Maximum open connections from one address; see `limitConnections`. */
   readonly connectionsPerAddress: number;
-  /** Maximum time for a request to arrive; in a bulk create, between two of its bytes. */
+  /** Maximum time for a request to arrive. */
   readonly requestMs: number;
-  /** Maximum time for a bulk create. */
-  readonly bulkMs: number;
-  /** Maximum time that a bulk create waits for its account's budget of unreadable lines. */
-  readonly bulkWaitMs: number;
   /** Maximum time that an answer waits for its client to read. */
   readonly answerIdleMs: number;
   /** Called at the end of each request; see `ServiceObserver`. */

@@ -27,7 +27,6 @@ const SUMMARIES: Readonly<Record<DaemonOperation, string>> = {
   reload: "Reads the configuration again.",
   preview:
     "Counts what would be taken of a folder that is not synced yet, and what is left out by which rule.",
-  plan: "Says what a pass would do and send now, with the estimated cost of embedding it; changes nothing.",
   add: "Adds a folder to the configuration, and syncs it.",
   remove: "Removes a folder from the configuration, and deletes its documents if asked.",
   retry: "Tries failed files again now, and compares the rest with the ledger.",

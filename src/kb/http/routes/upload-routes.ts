@@ -4,8 +4,6 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { IDEMPOTENCY_HEADER, ROUTES } from "../../../wire/routes.ts";
 import { ChatUploadFields, ChatUploadForm } from "../../../wire/chat.ts";
 import { UploadAnswer, UploadForm } from "../../../wire/upload.ts";
-import { codeOf } from "../../../lib/failure.ts";
-import { noAgent } from "../../agents/agents.ts";
 import type { Chat } from "../../chat/chat.ts";
 import { detectMediaType } from "../../ingest/extract/media-type.ts";
 import type { RequestContext } from "../../resources/request-context.ts";
@@ -117,12 +115,7 @@ function addUpload(scope: FastifyInstance, parts: HttpParts, pace: UploadPace, u
         const thread = await upload.check(accountId, form);
         isFirst = true;
         const stored = storeUpload(kb, accountId, received, { name, type }, { ...context, ...thread });
-        return answer(
-          await stored.catch((error: unknown) => {
-            // The agent was removed after the check: the store has neither file nor link.
-            throw codeOf(error) === "agent_gone" ? noAgent(fields["agent_id"] ?? "", "agent_id") : error;
-          }),
-        );
+        return answer(await stored);
       };
       if (key === undefined) return send(reply, await store({}));
       // Only name, content and known fields identify the form: its boundary differs in every attempt.

@@ -1,8 +1,6 @@
 import type { Finding } from "../../../lib/finding.ts";
 import { findingsIn } from "../damage-check.ts";
 import type { KnownUpload, ReadUploads } from "../maintenance.ts";
-import type { Spending } from "../spending.ts";
-import { spendingOn } from "./accounts/usage.ts";
 import type { Transaction } from "./database/connections.ts";
 import { nameOf, openDatabase } from "./database/database.ts";
 import { readVersions, refuseUnfit, refuseUnknown } from "./database/migrate.ts";
@@ -92,16 +90,6 @@ export function uploadsInPostgres(url: string, max = UPLOADS_MAX): ReadUploads {
     }
     return found;
   };
-}
-
-/** Reads what models have cost on a day and in its month. */
-export async function spentInPostgres(url: string, day: string): Promise<Spending> {
-  const database = openDatabase(url);
-  try {
-    return await database.run("single", "", (tx) => spendingOn(tx).spent(day));
-  } finally {
-    await database.close();
-  }
 }
 
 interface Facts {

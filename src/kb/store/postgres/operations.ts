@@ -5,13 +5,10 @@ import type { Ports } from "../store.ts";
 import { accountsOn } from "./accounts/accounts.ts";
 import { keysOn, sessionsOn } from "./accounts/keys.ts";
 import { linksOn } from "./accounts/links.ts";
-import { spendingOn, usageOn } from "./accounts/usage.ts";
-import { agentsOn } from "./chat/agents.ts";
 import { linkImage, threadsOn } from "./chat/threads.ts";
 import type { Transaction } from "./database/connections.ts";
 import { queueOn } from "./queue/queue.ts";
 import { webhooksOn } from "./queue/webhooks.ts";
-import { batchesOn } from "./resources/batches.ts";
 import { erasuresOn } from "./resources/erasures.ts";
 import { filesOn, insertFile } from "./resources/files.ts";
 import { resourceReadsOn } from "./resources/reads.ts";
@@ -32,16 +29,12 @@ function recordsOn(tx: Transaction): Records {
     ...keysOn(tx),
     ...sessionsOn(tx),
     ...linksOn(tx),
-    ...usageOn(tx),
-    ...spendingOn(tx),
     ...resourceReadsOn(tx),
     ...resourceWritesOn(tx),
     ...requestNotesOn(tx),
     ...filesOn(tx),
-    ...batchesOn(tx),
     ...erasuresOn(tx),
     ...webhooksOn(tx),
-    ...agentsOn(tx),
     ...threadsOn(tx),
     addFile: async (file, sameTransaction) => {
       await insertFile(tx, file);

@@ -1,6 +1,5 @@
 import type { KnownUpload, StoreMaintenance } from "../maintenance.ts";
 import { accountKeys, restrictKeys } from "./accounts/restricted-keys.ts";
-import { prepareSpendingReads } from "./accounts/spending.ts";
 import { checkStore } from "./check/check.ts";
 import { type Connection, openForReading, openForWriting } from "./database/connection.ts";
 import { storeFailure } from "./database/failures.ts";
@@ -24,7 +23,6 @@ export function sqliteMaintenance(path: string): StoreMaintenance {
     upgrade: () => {
       openForWriting(path).close();
     },
-    spent: (day) => read((db) => prepareSpendingReads(db).spent(day)),
     keys: () => read(accountKeys),
     restrictKeys: (keys) => restrictKeys(keys, path),
   };

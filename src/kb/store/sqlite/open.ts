@@ -6,8 +6,6 @@ import { openGate } from "../../../lib/gate.ts";
 import { accountOf, deriveMethods, makeMethods, type Inside } from "../methods.ts";
 import type { Store } from "../store.ts";
 import { prepareAccountReads } from "./accounts/accounts.ts";
-import { prepareSpendingReads } from "./accounts/spending.ts";
-import { prepareUsageReads } from "./accounts/usage.ts";
 import { prepareSessionReads } from "./accounts/sessions.ts";
 import { prepareChatReads } from "./chat/chat-reads.ts";
 import { openForReading, type Connection } from "./database/connection.ts";
@@ -137,8 +135,6 @@ function lookupsOf(db: Connection): Inside<"lookup"> {
     records: {
       ...prepareLookups(db),
       ...prepareAccountReads(db),
-      ...prepareSpendingReads(db),
-      ...prepareUsageReads(db),
       ...prepareSessionReads(db),
       ...prepareFileReads(db),
       ...prepareWebhookReads(db),

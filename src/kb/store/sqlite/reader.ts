@@ -8,7 +8,6 @@ import { openForReading, type Connection } from "./database/connection.ts";
 import { storeFailure } from "./database/failures.ts";
 import { prepareQueueReads } from "./queue/queue-reads.ts";
 import { prepareWebhookReads } from "./queue/webhook-reads.ts";
-import { prepareBatchReads } from "./resources/batches.ts";
 import { prepareLookups } from "./resources/lookups.ts";
 import { prepareErasureReads } from "./resources/erasures.ts";
 import { prepareFileReads } from "./resources/files.ts";
@@ -154,7 +153,6 @@ function readsOf(
       ...prepareAccountReads(db),
       ...prepareFileReads(db),
       ...prepareErasureReads(db),
-      ...prepareBatchReads(db),
     },
     queue,
     index: {

@@ -8,11 +8,8 @@ import { prepareChatWrites } from "./chat/chat-writes.ts";
 import { openForWriting } from "./database/connection.ts";
 import { openGroupCommit } from "./group-commit.ts";
 import { openMerges } from "./merges.ts";
-import { prepareSpendingWrites } from "./accounts/spending.ts";
-import { prepareUsageWrites } from "./accounts/usage.ts";
 import { prepareAccountWrites } from "./accounts/accounts.ts";
 import { prepareSessionWrites } from "./accounts/sessions.ts";
-import { prepareBatchWrites } from "./resources/batches.ts";
 import { prepareFileWrites } from "./resources/files.ts";
 import { prepareServingWrites, type ServingWrites } from "./vectors/serving.ts";
 import { prepareVectorWrites } from "./vectors/vector-writes.ts";
@@ -86,9 +83,6 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
       purgeDeleted: resources.purgeDeleted,
       deleteResource: (at) => resources.remove(at),
       ...erasures,
-      ...prepareSpendingWrites(db),
-      ...prepareUsageWrites(db),
-      ...prepareBatchWrites(db, notes),
       addFile: (file, sameTransaction) => {
         files.addFile(file);
         if (sameTransaction?.thread !== undefined) chat.linkImage(sameTransaction.thread, file.token);

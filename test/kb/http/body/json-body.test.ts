@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Refusal } from "../../../../src/kb/resources/refusal.ts";
-import { BulkLine } from "../../../../src/wire/bulk.ts";
+import { CreateBody } from "../../../../src/wire/resource.ts";
 import { readBody } from "../../../../src/kb/http/body/validate.ts";
 import { parseJsonBody } from "../../../../src/kb/http/body/json-body.ts";
 
@@ -23,8 +23,8 @@ describe("parseJsonBody", () => {
   it.each([
     ["invalid JSON", () => parseJsonBody(Buffer.from("x"))],
     ["invalid UTF-8", () => parseJsonBody(Buffer.from([0xff]))],
-    ["a value that is no object", () => readBody(BulkLine, 1)],
-    ["an object without a required field", () => readBody(BulkLine, {})],
+    ["a value that is no object", () => readBody(CreateBody, 1)],
+    ["an object without a required field", () => readBody(CreateBody, {})],
   ])("refuses %s without the cost of a stack", (_name, refuse) => {
     let refusal: unknown;
     try {

@@ -1,14 +1,9 @@
-import { afterEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import Fastify from "fastify";
 import { openResponseMemory } from "../../../../src/kb/http/limits/response-memory.ts";
 import type { HttpParts } from "../../../../src/kb/http/operation/operation.ts";
 import { addSearchRoutes } from "../../../../src/kb/http/routes/search-routes.ts";
 import { openUrgent } from "../../../../src/kb/http/limits/urgent.ts";
-import { createBody, openRunning, type Running } from "../../service/running.ts";
-import { withMethods } from "../../store/with-methods.ts";
-
-let running: Running | undefined;
-afterEach(() => running?.close());
 
 it("reports urgent work as running until the last one ends or fails", async () => {
   const urgent = openUrgent();
@@ -47,31 +42,4 @@ it("counts a search as urgent work", async () => {
   const payload = { doc_id: "0123456789abcdef01234567", query: "words" };
   const answer = await server.inject({ method: "POST", url: "/rag/query", payload });
   expect([answer.statusCode, seen]).toEqual([200, ["during"]]);
-});
-
-it("continues a bulk create while a search does not end", async () => {
-  const reached = Promise.withResolvers<void>();
-  const end = Promise.withResolvers<void>();
-  running = await openRunning({
-    wrapStore: (store) =>
-      withMethods(store, {
-        index: {
-          evidence: async (query) => {
-            reached.resolve();
-            await end.promise;
-            return await store.index.evidence(query);
-          },
-        },
-      }),
-  });
-  const made = await running.send("POST", "/api/rag/resource", { body: createBody() });
-  const search = running.send("POST", "/rag/query", { body: { doc_id: made.json.data._id, query: "words" } });
-  await reached.promise;
-  const lines = await running.send("POST", "/api/rag/resources/bulk", {
-    body: "x\n".repeat(90),
-    headers: { "content-type": "application/x-ndjson" },
-  });
-  expect(lines.text.trimEnd().split("\n")).toHaveLength(91);
-  end.resolve();
-  expect((await search).status).toBe(200);
 });

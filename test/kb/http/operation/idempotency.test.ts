@@ -286,7 +286,6 @@ describe("the note of a request", () => {
     ],
     ["a reference", '{"resourceId":"a"}', { kind: "reference", resourceId: "a" }],
     ["a file", '{"file":{"token":"t"}}', { kind: "file", file: { token: "t" } }],
-    ["a batch", '{"batch":{"id":"b"}}', { kind: "batch", batch: { id: "b" } }],
     ["a question", '{"messageId":"m"}', { kind: "question", messageId: "m" }],
   ])("the note of a request is read: %s", (_name, body, note) => {
     expect(read(body)).toEqual(note);

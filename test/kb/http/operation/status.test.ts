@@ -15,7 +15,6 @@ it("sends Retry-After with every retryable refusal", () => {
   expect(Object.fromEntries(waits)).toEqual({
     ingest_busy: 2,
     queue_full: 10,
-    too_many_batches: 10,
     extractor_busy: 5,
     starting: 1,
     draining: 5,
@@ -75,7 +74,6 @@ describe("errors of other parts of the service", () => {
     ["queue_full", 429],
     ["too_many_endpoints", 409],
     ["precondition_failed", 412],
-    ["too_many_agents", 409],
     ["model_failed", 502],
     ["model_busy", 503],
     ["model_timeout", 504],

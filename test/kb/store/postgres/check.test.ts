@@ -1,9 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  checkPostgres,
-  spentInPostgres,
-  uploadsInPostgres,
-} from "../../../../src/kb/store/postgres/check.ts";
+import { checkPostgres, uploadsInPostgres } from "../../../../src/kb/store/postgres/check.ts";
 import { openPostgresStore } from "../../../../src/kb/store/postgres/open.ts";
 import { isSkipped, newDatabase, query } from "./databases.ts";
 
@@ -53,19 +49,5 @@ describe.skipIf(isSkipped())("the check of a database", () => {
     expect(first).toEqual({ token: "a", name: "a.pdf", sizeBytes: 5, sha256: "a" });
     expect(others.map(({ token }) => token)).toEqual(["b", "c"]);
     expect((await uploadsInPostgres(url, 2)()).map(({ token }) => token)).toEqual(["a", "b"]);
-  });
-
-  it("reads what models cost", async () => {
-    const url = await newDatabase();
-    const store = await openPostgresStore(url);
-    await store.records.spend({
-      spender: "embedding",
-      day: "2026-11-24",
-      nanos: 5,
-      dayMax: null,
-      monthMax: null,
-    });
-    await store.close();
-    expect(await spentInPostgres(url, "2026-11-25")).toEqual({ day: 0, month: 5 });
   });
 });

@@ -7,7 +7,6 @@ import { addDelivery } from "../queue/deliveries.ts";
 import { queueOn } from "../queue/queue.ts";
 import { insertFile } from "../resources/files.ts";
 import { noteQuestion } from "../resources/request-notes.ts";
-import { refuseGone } from "./agents.ts";
 
 /** Maximum turns of one thread; the oldest are evicted first. Far more than any context window holds. */
 const TURNS_MAX = 1000;
@@ -81,9 +80,8 @@ export function threadsOn(
   };
 }
 
-/** Links a file to a thread. Throws `agent_gone`. */
+/** Links a file to a thread. */
 export async function linkImage(tx: Transaction, at: ThreadLink, token: string): Promise<void> {
-  await refuseGone(tx, at);
   const thread = await openThread(tx, at);
   await link(tx, { thread, token, nowIso: at.nowIso, afterTurn: await lastTurn(tx, thread) });
 }
@@ -138,8 +136,6 @@ async function addTurn(
   await refuseErased(tx, made.accountId, reads, made.recalls);
   // Whatever ended the job has written its turn and its message: a second message would have the same id.
   if (job !== undefined && !(await queueOn(tx).complete(job))) return false;
-  // A failed turn is reported even if its agent has been removed.
-  if (turn !== undefined) await refuseGone(tx, made);
   if (turn !== undefined && threadId !== undefined) {
     const { accountId, agentId } = made;
     const thread = await openThread(tx, { accountId, agentId, threadId, nowIso });

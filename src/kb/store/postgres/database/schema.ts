@@ -89,28 +89,6 @@ export const SCHEMA: Schema = {
   -- An address may be longer than an entry of an index.
   CREATE UNIQUE INDEX link_fetch_of_url ON link_fetch (account_id, md5(url));
 
-  CREATE TABLE usage (
-    account_id ${TEXT} NOT NULL REFERENCES account (id),
-    hour bigint NOT NULL,
-    documents bigint NOT NULL,
-    queued bigint NOT NULL,
-    searches ${TEXT} NOT NULL,
-    PRIMARY KEY (account_id, hour)
-  );
-
-  CREATE TABLE spending (
-    day ${TEXT} NOT NULL,
-    spender ${TEXT} NOT NULL,
-    nanos bigint NOT NULL,
-    PRIMARY KEY (day, spender)
-  );
-  CREATE TABLE account_spending (
-    account_id ${TEXT} NOT NULL REFERENCES account (id),
-    day ${TEXT} NOT NULL,
-    nanos bigint NOT NULL,
-    PRIMARY KEY (account_id, day)
-  );
-
   CREATE TABLE job (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     queue ${TEXT} NOT NULL,
@@ -411,14 +389,6 @@ export const SCHEMA: Schema = {
   );
   CREATE INDEX webhook_endpoint_of_account ON webhook_endpoint (account_id);
 
-  CREATE TABLE agent (
-    account_id ${TEXT} NOT NULL REFERENCES account (id),
-    id ${TEXT} NOT NULL,
-    body ${TEXT} NOT NULL,
-    created_at ${TEXT} NOT NULL,
-    updated_at ${TEXT} NOT NULL,
-    PRIMARY KEY (account_id, id)
-  );
   CREATE TABLE chat_thread (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     account_id ${TEXT} NOT NULL REFERENCES account (id),
@@ -452,28 +422,6 @@ export const SCHEMA: Schema = {
   );
   CREATE INDEX chat_image_by_age ON chat_image (linked_at);
   CREATE INDEX chat_image_of_file ON chat_image (token);
-
-  CREATE TABLE batch (
-    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    id ${TEXT} NOT NULL UNIQUE,
-    account_id ${TEXT} NOT NULL REFERENCES account (id),
-    kind ${TEXT} NOT NULL CHECK (kind IN ('delete', 'retry')),
-    total bigint NOT NULL,
-    is_stopped boolean NOT NULL DEFAULT false,
-    created_at ${TEXT} NOT NULL,
-    updated_at ${TEXT} NOT NULL
-  );
-  CREATE INDEX batch_of_account ON batch (account_id, number);
-  CREATE TABLE batch_item (
-    batch bigint NOT NULL REFERENCES batch (number) ON DELETE CASCADE,
-    position bigint NOT NULL,
-    resource_id ${TEXT} NOT NULL,
-    code ${TEXT},
-    message ${TEXT},
-    PRIMARY KEY (batch, position)
-  );
-  CREATE INDEX batch_item_pending ON batch_item (batch, position) WHERE code IS NULL;
-  CREATE INDEX batch_item_of_resource ON batch_item (resource_id);
   `,
     },
   ],

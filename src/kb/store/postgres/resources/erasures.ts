@@ -41,11 +41,6 @@ export function erasuresOn(
         "DELETE FROM resource WHERE account_id = @accountId AND id = ANY (@ids::text[])",
         selected,
       );
-      await tx.run(
-        `DELETE FROM batch_item WHERE resource_id = ANY (@ids::text[])
-          AND batch IN (SELECT number FROM batch WHERE account_id = @accountId)`,
-        selected,
-      );
       const { answers, ...turns } = await forgetTurns(tx, selected);
       const messages = answers + (await forgetMessages(tx, erasure));
       return { documents, chunks, requests: await forgetRequests(tx, selected), messages, ...turns };

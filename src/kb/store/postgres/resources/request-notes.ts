@@ -1,4 +1,3 @@
-import type { AcceptedBatch } from "../../batches.ts";
 import type { StoredFile } from "../../files.ts";
 import type { Resource, ResourceKey } from "../../resources.ts";
 import type { RequestNote, StoredAnswer } from "../../request-note.ts";
@@ -63,16 +62,6 @@ export type NotedResource = Omit<Resource, "content"> & { readonly content?: str
 /** Notes an upload. */
 export async function noteFile(tx: Transaction, file: StoredFile, request: RequestNote): Promise<void> {
   await writeNotes(tx, file.accountId, [{ request, body: { file }, about: file.token }]);
-}
-
-/** Notes a batch as it was accepted. */
-export async function noteBatch(
-  tx: Transaction,
-  accountId: string,
-  batch: AcceptedBatch,
-  request: RequestNote,
-): Promise<void> {
-  await writeNotes(tx, accountId, [{ request, body: { batch } }]);
 }
 
 /** Notes a question that is answered later, by the id of its answer. */

@@ -1,10 +1,10 @@
-import type { StoredAgent, StoredThread, StoredTurn, ThreadImage } from "../../chat.ts";
+import type { StoredThread, StoredTurn, ThreadImage } from "../../chat.ts";
 import type { Inside } from "../../methods.ts";
 import type { StoredFile } from "../../files.ts";
 import type { Connection } from "../database/connection.ts";
 
-/** Reads of agents and threads. */
-export type ChatReads = Pick<Inside<"read" | "lookup">["records"], "agent" | "agents" | "thread" | "threads">;
+/** Reads of threads. */
+export type ChatReads = Pick<Inside<"read" | "lookup">["records"], "thread" | "threads">;
 
 /** Later than any time. */
 const AFTER_ALL = "9999";
@@ -12,13 +12,6 @@ const NO_THREAD = { exists: false, turns: [], more: false, newest: undefined, im
 
 /** Prepares the statements on a connection of either kind. */
 export function prepareChatReads(db: Connection): ChatReads {
-  const columns = "account_id AS accountId, id, body, created_at AS createdAt, updated_at AS updatedAt";
-  const selectAgent = db.prepare<[string, string], StoredAgent>(
-    `SELECT ${columns} FROM agent WHERE account_id = ? AND id = ?`,
-  );
-  const selectAgents = db.prepare<[string], StoredAgent>(
-    `SELECT ${columns} FROM agent WHERE account_id = ? ORDER BY created_at, id`,
-  );
   const selectThread = db
     .prepare<[string, string, string], number>(
       "SELECT number FROM chat_thread WHERE account_id = ? AND agent_id = ? AND thread_id = ?",
@@ -42,8 +35,6 @@ export function prepareChatReads(db: Connection): ChatReads {
     WHERE thread = ? AND linked_at >= ? ORDER BY position DESC, linked_at DESC, stored_file.token LIMIT ?`);
 
   return {
-    agent: ({ accountId, id }) => selectAgent.get(accountId, id),
-    agents: (accountId) => selectAgents.all(accountId),
     threads: ({ after = { usedAt: AFTER_ALL, number: 0 }, limit, ...query }) => {
       // One row more than the limit shows whether there are more.
       const threads = selectThreads.all({ ...query, ...after, rows: limit + 1 });

@@ -12,14 +12,11 @@ const TURNS_MAX = 1000;
 /** Maximum images linked to one thread; the oldest are evicted first. */
 const THREAD_IMAGES_MAX = 100;
 
-/** Writes of agents and threads. Each runs inside a transaction of the caller. */
-export type ChatWrites = Pick<
-  Inside<"write" | "free">["records"],
-  "addAgent" | "changeAgent" | "removeAgent" | "purgeThreads" | "purgeThreadImages"
-> &
+/** Writes of threads. Each runs inside a transaction of the caller. */
+export type ChatWrites = Pick<Inside<"write" | "free">["records"], "purgeThreads" | "purgeThreadImages"> &
   Pick<Inside<"free">["records"], "removeThread"> &
   Pick<Inside<"write">["records"], "addTurn"> & {
-    /** Links a file to a thread. Throws `agent_gone`. */
+    /** Links a file to a thread. */
     linkImage(link: ThreadLink, token: string): void;
   };
 
@@ -30,19 +27,15 @@ export function prepareChatWrites(
   addFile: (file: StoredFile) => void,
 ): ChatWrites {
   const deliveries = prepareDeliveryQueue(db);
-  const { refuseGone, ...agents } = prepareAgentWrites(db);
   const { openThread, lastTurn, addTurn, link, ...purges } = prepareThreadWrites(db);
   const refuseErased = prepareErasedCheck(db);
 
   return {
-    ...agents,
     ...purges,
     addTurn: ({ turn, reads, recalls, files, images, job, delivery, threadId, messageId, ...at }) => {
       refuseErased(at.accountId, reads, recalls);
       // Whatever ended the job has written its turn and its message: a second message would have the same id.
       if (job !== undefined && !queue.complete(job)) return false;
-      // A failed turn is reported even if its agent has been removed.
-      if (turn !== undefined) refuseGone(at);
       if (turn !== undefined && threadId !== undefined) {
         const thread = openThread({ ...at, threadId });
         const before = lastTurn(thread);
@@ -54,7 +47,6 @@ export function prepareChatWrites(
       return true;
     },
     linkImage: (at, token) => {
-      refuseGone(at);
       const thread = openThread(at);
       link(thread, token, at.nowIso, lastTurn(thread));
     },
@@ -75,59 +67,6 @@ function prepareErasedCheck(
     if (!isErased) return;
     throw new KbsyncError("what the answer was made from has been erased", { code: "reads_gone" });
   };
-}
-
-/** Prepares the writes of agents. */
-function prepareAgentWrites(db: Connection) {
-  const selectAgent = db
-    .prepare<[string, string], string>("SELECT created_at FROM agent WHERE account_id = ? AND id = ?")
-    .pluck();
-  const countAgents = db.prepare<[string], number>("SELECT count(*) FROM agent WHERE account_id = ?").pluck();
-  const insertAgent = db.prepare(`
-    INSERT INTO agent (account_id, id, body, created_at, updated_at)
-    VALUES (@accountId, @id, @body, @createdAt, @updatedAt)`);
-  const updateAgent = db.prepare(
-    `UPDATE agent SET body = @body, updated_at = @updatedAt
-    WHERE account_id = @accountId AND id = @id AND body = @expectedBody`,
-  );
-  const deleteAgent = db.prepare("DELETE FROM agent WHERE account_id = ? AND id = ?");
-  const ofAgent = "(SELECT number FROM chat_thread WHERE account_id = ? AND agent_id = ?)";
-  const deleteTurnsOfAgent = db.prepare(`DELETE FROM chat_turn WHERE thread IN ${ofAgent}`);
-  const deleteImagesOfAgent = db.prepare(`DELETE FROM chat_image WHERE thread IN ${ofAgent}`);
-  const deleteThreadsOfAgent = db.prepare("DELETE FROM chat_thread WHERE account_id = ? AND agent_id = ?");
-
-  return {
-    /** Throws `agent_gone` if a stored agent has been removed, or replaced by another one of its id. */
-    refuseGone: (
-      at: Pick<ThreadLink, "accountId" | "agentId" | "isStoredAgent" | "agentCreatedAt">,
-    ): void => {
-      if (!at.isStoredAgent) return;
-      const createdAt = selectAgent.get(at.accountId, at.agentId);
-      if (createdAt !== undefined && createdAt === (at.agentCreatedAt ?? createdAt)) return;
-      throw new KbsyncError("the agent has been removed", { code: "agent_gone", subject: at.agentId });
-    },
-    addAgent: (agent, agentsMax) => {
-      if (selectAgent.get(agent.accountId, agent.id) !== undefined) {
-        throw new KbsyncError("an agent with that id already exists", { code: "agent_exists" });
-      }
-      if ((countAgents.get(agent.accountId) ?? 0) >= agentsMax) {
-        throw new KbsyncError(`an account has at most ${agentsMax} agents`, {
-          code: "too_many_agents",
-          hint: "Remove one first.",
-        });
-      }
-      insertAgent.run(agent);
-    },
-    changeAgent: (agent) => updateAgent.run(agent).changes > 0,
-    removeAgent: ({ accountId, id, keepsThreads }) => {
-      if (deleteAgent.run(accountId, id).changes === 0) return false;
-      if (keepsThreads) return true;
-      deleteTurnsOfAgent.run(accountId, id);
-      deleteImagesOfAgent.run(accountId, id);
-      deleteThreadsOfAgent.run(accountId, id);
-      return true;
-    },
-  } satisfies Partial<ChatWrites> & { refuseGone: unknown };
 }
 
 /** Prepares the writes of threads: their turns and images. */

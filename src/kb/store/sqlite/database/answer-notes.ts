@@ -1,5 +1,4 @@
 import type { RequestNote } from "../../request-note.ts";
-import type { AcceptedBatch } from "../../batches.ts";
 import type { StoredFile } from "../../files.ts";
 import type { Resource, ResourceKey } from "../../resources.ts";
 import {
@@ -16,7 +15,6 @@ export interface AnswerNotes {
   /** Notes the record as written; a long record by its id alone. */
   resource(resource: Omit<Resource, "content"> & { readonly content?: string }, request: RequestNote): void;
   file(file: StoredFile, request: RequestNote): void;
-  batch(accountId: string, batch: AcceptedBatch, request: RequestNote): void;
   /** Notes a question that is answered later, by the id of its answer. */
   question(accountId: string, messageId: string, request: RequestNote): void;
   /** Removes the text of a deleted resource from its notes: a repeated request is answered from its id, as deleted. */
@@ -64,7 +62,6 @@ export function prepareAnswerNotes(db: Connection, notesMax = NOTES_MAX): Answer
       note(resource.accountId, body, request, textOf);
     },
     file: (file, request) => note(file.accountId, { file }, request, null),
-    batch: (accountId, batch, request) => note(accountId, { batch }, request, null),
     question: (accountId, messageId, request) => note(accountId, { messageId }, request, null),
     forgetText: (at) => void dropText.run(at),
     sweep: (nowMs, limit) => removeOld.run(nowMs - ANSWER_TTL_MS, limit).changes,

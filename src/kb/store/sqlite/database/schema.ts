@@ -259,29 +259,6 @@ export const SCHEMA: Schema = {
     UNIQUE (account_id, url)
   ) STRICT;
 
-  -- Work on many documents; see BatchRecords.
-  CREATE TABLE batch (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    account_id TEXT NOT NULL REFERENCES account (id),
-    kind TEXT NOT NULL CHECK (kind IN ('delete', 'retry')),
-    total INTEGER NOT NULL,
-    is_stopped INTEGER NOT NULL DEFAULT 0 CHECK (is_stopped IN (0, 1)),
-    created_at TEXT NOT NULL,
-    updated_at TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX batch_of_account ON batch (account_id, number);
-  -- A document is removed when the work on it succeeded; code and message are of one on which it failed.
-  CREATE TABLE batch_item (
-    batch INTEGER NOT NULL REFERENCES batch (number),
-    position INTEGER NOT NULL,
-    resource_id TEXT NOT NULL,
-    code TEXT,
-    message TEXT,
-    PRIMARY KEY (batch, position)
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX batch_item_pending ON batch_item (batch, position) WHERE code IS NULL;
-  CREATE INDEX batch_item_of_resource ON batch_item (resource_id);
 
   -- The queue: work that continues after its request was answered.
   CREATE TABLE job (
@@ -351,16 +328,6 @@ export const SCHEMA: Schema = {
   ) STRICT;
   CREATE INDEX webhook_endpoint_of_account ON webhook_endpoint (account_id);
 
-  CREATE TABLE agent (
-    account_id TEXT NOT NULL REFERENCES account (id),
-    id TEXT NOT NULL,
-    body TEXT NOT NULL CHECK (json_valid(body)),
-    created_at TEXT NOT NULL,
-    updated_at TEXT NOT NULL,
-    PRIMARY KEY (account_id, id)
-  ) STRICT, WITHOUT ROWID;
-
-  -- The agent may be from the configuration, which has no row.
   CREATE TABLE chat_thread (
     number INTEGER PRIMARY KEY,
     account_id TEXT NOT NULL REFERENCES account (id),
@@ -398,31 +365,6 @@ export const SCHEMA: Schema = {
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX chat_image_by_age ON chat_image (linked_at);
   CREATE INDEX chat_image_of_file ON chat_image (token);
-
-  -- What accounts used, by hour since 1970 (UTC); see HourUsage. Searches is a JSON array of counts.
-  CREATE TABLE usage (
-    account_id TEXT NOT NULL REFERENCES account (id),
-    hour INTEGER NOT NULL,
-    documents INTEGER NOT NULL,
-    queued INTEGER NOT NULL,
-    searches TEXT NOT NULL CHECK (json_valid(searches)),
-    PRIMARY KEY (account_id, hour)
-  ) STRICT, WITHOUT ROWID;
-
-  -- What models of other services have cost, in billionths of the currency of the prices.
-  CREATE TABLE spending (
-    day TEXT NOT NULL,
-    spender TEXT NOT NULL,
-    nanos INTEGER NOT NULL,
-    PRIMARY KEY (day, spender)
-  ) STRICT, WITHOUT ROWID;
-  -- The same for each account.
-  CREATE TABLE account_spending (
-    account_id TEXT NOT NULL REFERENCES account (id),
-    day TEXT NOT NULL,
-    nanos INTEGER NOT NULL,
-    PRIMARY KEY (account_id, day)
-  ) STRICT, WITHOUT ROWID;
   `,
   ],
 };

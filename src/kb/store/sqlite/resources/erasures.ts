@@ -29,9 +29,6 @@ export function prepareErasures(db: Connection, resources: Pick<ResourceWrites, 
     UPDATE scope SET owner_id = char(0) || number WHERE owner_id = @ownerId AND resources = 0
       AND collection_id IN (SELECT id FROM collection WHERE account_id = @accountId)
       AND NOT EXISTS (SELECT 1 FROM resource WHERE resource.scope = scope.number)`);
-  const deleteItems = db.prepare<[Selected]>(
-    `DELETE FROM batch_item WHERE resource_id IN ${IDS} AND batch IN (SELECT number FROM batch WHERE account_id = @accountId)`,
-  );
   const forgetRequests = prepareRequests(db);
   const forgetMessages = prepareMessages(db);
   const forgetTurns = prepareTurns(db);
@@ -46,7 +43,6 @@ export function prepareErasures(db: Connection, resources: Pick<ResourceWrites, 
         chunks += live?.chunkCount ?? 0;
       }
       const documents = deleteRecords.run(selected).changes;
-      deleteItems.run(selected);
       const { answers, ...turns } = forgetTurns(selected);
       const messages = answers + forgetMessages(erasure);
       return { documents, chunks, requests: forgetRequests(selected), messages, ...turns };

@@ -91,27 +91,6 @@ describe.skipIf(isSkipped())("two processes with requests of one Idempotency-Key
     expect(await countOf("queued")).toBe(1);
   });
 
-  it("bulk creates of one Idempotency-Key create one resource of each line", async () => {
-    const body = Array.from({ length: 20 }, (_, at) =>
-      JSON.stringify({
-        ...createBody({ owner_id: "bulk" }),
-        idempotency_key: `line ${at}`.replace(" ", "-"),
-      }),
-    ).join("\n");
-    const answers = await Promise.all(
-      [0, 1].map((at) =>
-        send(at, "POST", "/api/rag/resources/bulk", {
-          body,
-          headers: { "content-type": "application/x-ndjson" },
-        }),
-      ),
-    );
-    const ids = answers.map(({ text }) => [...text.matchAll(/"_id":"(\w+)"/g)].map(([, id]) => id));
-    expect(ids[0]).toHaveLength(20);
-    expect(ids[1]).toEqual(ids[0]);
-    expect(await countOf("bulk")).toBe(20);
-  });
-
   it("uploads of one Idempotency-Key store one file", async () => {
     const answers = await Promise.all(
       Array.from({ length: 6 }, (_, at) =>
