@@ -80,7 +80,7 @@ function withUncountedWaits(kb: KnowledgeBase, job: LeasedJob, run: WhileWaiting
             await pause();
           }
         }, 0);
-  return { ...kb, whileWaiting, whileFetching };
+  return { ...kb, lane: "backlog", whileWaiting, whileFetching };
 }
 
 async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<"over" | "again" | WaitLimitReached> {
@@ -100,8 +100,9 @@ async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<"over" | "aga
       return error;
     }
     const { code, message, hint, retryAfterSeconds } = kb.explain(error);
-    // An outage of the store of files, however long, is no failure of the document.
-    const isPatient = job.attempts < POSTPONED_MAX || code === "files_unavailable";
+    // An outage of the store of files, or a busy machine, however long, is no failure of the document.
+    const isPatient =
+      job.attempts < POSTPONED_MAX || code === "files_unavailable" || code === "extractor_busy";
     if (retryAfterSeconds !== undefined && isPatient) {
       const delayMs = Math.max(POSTPONED_MS * 2 ** job.attempts, retryAfterSeconds * 1000);
       const nowMs = kb.steadyMs();

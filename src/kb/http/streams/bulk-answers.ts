@@ -138,7 +138,11 @@ async function createLine(
   const create = async (context: RequestContext): Promise<Made> =>
     isAsync
       ? { ...(await queueCreate(parts.kb, { accountId, body, context })), status: 202 }
-      : { ...(await createResource(parts.kb, { accountId, body, context })), status: 201 };
+      : // Thousands of lines are a backlog, although their client waits.
+        {
+          ...(await createResource({ ...parts.kb, lane: "backlog" }, { accountId, body, context })),
+          status: 201,
+        };
   return key === undefined ? create({}) : once(parts, accountId, key, sha256, create);
 }
 

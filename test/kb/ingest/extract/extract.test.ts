@@ -252,7 +252,7 @@ describe("hostile PDFs", () => {
   });
 
   it("gives up a hostile PDF at the time limit and ends its process", async () => {
-    const refused = extractPdf(slowPdf(), open({ timeoutMs: 300 }));
+    const refused = extractPdf(slowPdf(), open({ cpuMs: 300 }));
     await expect(refused).rejects.toMatchObject({ code: "extraction_timeout" });
     await untilProcesses(0);
   });
