@@ -19,6 +19,8 @@ export interface Jobs {
   /** Records the result of a job, which is reported before the job ends. */
   reported(path: RelativePath, outcome: Outcome): void;
   hasJob(path: RelativePath): boolean;
+  /** Reports whether the path has a job for this very entry. */
+  isCurrent(entry: ScanEntry): boolean;
   isSending(path: RelativePath): boolean;
   /** Reports whether the last job of a file without one parked it. It may be gone meanwhile. */
   isParked(path: RelativePath): boolean;
@@ -96,6 +98,8 @@ export function openJobs(): Jobs & {
   end(entry: ScanEntry): { readonly isOutdated: boolean; readonly rereadMs: number | undefined } | undefined;
   /** Returns the number of jobs, by how the rows of their files count. `countedNow` is asked about new files being sent. */
   counts(countedNow: (path: RelativePath) => Counted): Record<Counted, number>;
+  /** Returns the entry of a job that has not begun to be read. */
+  queued(path: RelativePath): ScanEntry | undefined;
   /** Since when the oldest waits, or is parked. `stillParked` reports whether it still is; it may be gone meanwhile. */
   oldestMs(stillParked: (path: RelativePath) => boolean): number | undefined;
 } {
@@ -166,6 +170,8 @@ export function openJobs(): Jobs & {
       return job;
     },
     hasJob,
+    isCurrent: (entry) => jobOf(entry.path)?.entry === entry,
+    queued: (path) => (sending.has(path) ? undefined : jobOf(path)?.entry),
     isSending: (path) => sending.has(path),
     isParked: (path) => jobs.get(path)?.hasEnded === true,
     *jobPaths() {

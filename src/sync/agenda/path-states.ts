@@ -15,7 +15,7 @@ import { openRestDetector } from "./settle.ts";
  * | missing | a row without a file; its delete waits for the end of a burst | `miss` | `decide`, `forgetMissing` |
  * | settling | it is checked soon: something happened | `event`, `checkAgain`, `rested` | `take` |
  * | checking | a pass has taken it | `take` | `endPass` |
- * | queued | its job waits for its turn | `queue` | `send`, `end` |
+ * | queued | its job waits for its turn | `queue` | `send`, `end`, `event` |
  * | sending | its file is being read or sent | `send` | `end` |
  *
  * A check may be due whatever else is known of a path: an event arrives during a pass, a file is parked just before its job
@@ -42,7 +42,7 @@ export interface PathStates extends Jobs, Pick<Checks, "checkAll" | "take" | "ne
   paths(): ReadonlySet<RelativePath>;
   /** Reports whether a path is settling or being checked, whatever else is known of it. */
   isBeingChecked(path: RelativePath): boolean;
-  /** Records that something happened at a path. One with a job is checked after it. */
+  /** Records that something happened at a path. One that is being sent is checked after that. */
   event(path: RelativePath, nowMs: number): void;
   /** Has a path checked at `atMs`, or sooner. One with a job that would be checked soon is checked after it. */
   checkAgain(path: RelativePath, atMs: number, nowMs: number): void;
@@ -120,11 +120,27 @@ export function openPathStates(
 
   const event = (path: RelativePath, nowMs: number): void => {
     rest.changed(path, nowMs);
-    if (jobs.hasJob(path)) jobs.outdate(path);
+    if (jobs.hasJob(path)) outdate(path, nowMs);
     else checks.settle(path, nowMs);
   };
+  const end = (entry: ScanEntry, nowMs: number): void => {
+    const { path } = entry;
+    rest.ended(path, nowMs);
+    const ended = jobs.end(entry);
+    if (ended?.isOutdated === true) event(path, nowMs);
+    for (const follower of followers.get(path) ?? []) event(follower, nowMs);
+    followers.delete(path);
+    const rereadMs = ended?.rereadMs ?? Infinity;
+    if (rereadMs < nowMs + REREAD_MAX_MS) checkAgain(path, rereadMs, nowMs);
+  };
+  /** A job that has not begun ends, so that the newer version does not wait where it stands in the queue. */
+  const outdate = (path: RelativePath, nowMs: number): void => {
+    jobs.outdate(path);
+    const entry = jobs.queued(path);
+    if (entry !== undefined) end(entry, nowMs);
+  };
   const checkAgain = (path: RelativePath, atMs: number, nowMs: number): void => {
-    if (jobs.hasJob(path) && atMs <= nowMs + settleMs) jobs.outdate(path);
+    if (jobs.hasJob(path) && atMs <= nowMs + settleMs) outdate(path, nowMs);
     else checks.checkAt(path, atMs, nowMs);
   };
 
@@ -145,7 +161,7 @@ export function openPathStates(
     event,
     checkAgain,
     ask: (path, nowMs) => {
-      jobs.outdate(path);
+      outdate(path, nowMs);
       checks.checkAt(path, nowMs, nowMs);
     },
     checkAfter: (busyPath, path) => {
@@ -182,16 +198,7 @@ export function openPathStates(
       for (const { entry, known } of candidates) paused.set(entry.path, countedAs(known?.state));
     },
     endPause: () => paused.clear(),
-    end: (entry, nowMs) => {
-      const { path } = entry;
-      rest.ended(path, nowMs);
-      const ended = jobs.end(entry);
-      if (ended?.isOutdated === true) event(path, nowMs);
-      for (const follower of followers.get(path) ?? []) event(follower, nowMs);
-      followers.delete(path);
-      const rereadMs = ended?.rereadMs ?? Infinity;
-      if (rereadMs < nowMs + REREAD_MAX_MS) checkAgain(path, rereadMs, nowMs);
-    },
+    end,
     isQuiet: ({ butMissing } = { butMissing: false }) =>
       checks.isQuiet(butMissing ? (path) => missing.has(path) : undefined),
     counts: (countedNow, isPaused) => {

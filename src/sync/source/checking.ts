@@ -3,7 +3,8 @@ import type { Adoption } from "../adopt/adopt.ts";
 import type { Agenda } from "../agenda/agenda.ts";
 import type { Due } from "../agenda/checks.ts";
 import type { PassPlan, Passes } from "../pass/pass.ts";
-import type { Candidate, RelativePath } from "../plan/model.ts";
+import type { Candidate, RelativePath, ScanEntry } from "../plan/model.ts";
+import { scopeTest } from "../plan/scope.ts";
 import type { LossGuard } from "../reconcile-service/loss.ts";
 import type { Rules } from "../rules/rules.ts";
 import { openIgnoreWarnings } from "./ignore-warnings.ts";
@@ -30,6 +31,9 @@ export interface Checking {
   adoptingSinceMs(): number | undefined;
 }
 
+/** Puts files into the queue. `isRecent`: the file was changed a moment ago. All others are backlog. */
+export type BeginFiles = (candidates: readonly Candidate[], isRecent: (entry: ScanEntry) => boolean) => void;
+
 export interface CheckingOptions {
   readonly row: { readonly id: number };
   readonly rules: Rules;
@@ -41,8 +45,7 @@ export interface CheckingOptions {
   readonly deletes: SourceDeletes;
   readonly once: boolean;
   readonly isPaused: () => boolean;
-  /** Puts files into the queue. */
-  readonly begin: (candidates: readonly Candidate[]) => void;
+  readonly begin: BeginFiles;
   readonly onUnwatched: () => void;
   readonly onWarning: (error: Error) => void;
   readonly onRescanned?: (ms: number) => void;
@@ -71,6 +74,8 @@ export function openChecking(options: CheckingOptions): Checking {
   /** See `checkedMs`. `isBlocked`: the last check compared nothing. */
   let checkedMs: number | undefined;
   let isBlocked = false;
+  /** Time of day at which the last check of the whole source began. */
+  let scannedMs: number | undefined;
   /** A periodic rescan is due that no event caused. */
   let periodic = false;
 
@@ -126,7 +131,8 @@ export function openChecking(options: CheckingOptions): Checking {
     const isPostponed = isAwaiting && adoption.hasCandidates();
     const admitted = isPostponed ? [] : await adoption.admit(plan.candidates, due.all);
     isHalted = false;
-    options.begin(admitted);
+    options.begin(admitted, recentTest(due, scannedMs));
+    if (due.all) scannedMs = wallMs;
     adoption.queued(admitted);
     // A partial check may find nothing while files of the last whole one wait.
     const isAdopting = admitted.length < plan.candidates.length || adoption.waiting().size > 0;
@@ -206,4 +212,17 @@ export function openChecking(options: CheckingOptions): Checking {
     checkedMs: () => (isBlocked ? undefined : checkedMs),
     adoptingSinceMs: () => adoptingSinceMs,
   };
+}
+
+/** Steps of the coarsest file times. */
+const FILE_TIME_MS = 2000;
+
+/**
+ * Returns a test for whether a file was changed a moment ago: something happened at its path, or it has changed since
+ * the check of the whole source before this one. What the first check finds is backlog.
+ */
+function recentTest(due: Due, scannedMs: number | undefined): (entry: ScanEntry) => boolean {
+  const isMarked = scopeTest(due.paths);
+  return ({ path, ctimeMs }) =>
+    isMarked(path) || (due.all && scannedMs !== undefined && ctimeMs >= scannedMs - FILE_TIME_MS);
 }

@@ -57,7 +57,7 @@ const TRANSITIONS: Record<PathState, Partial<Record<keyof typeof EVENTS, PathSta
   missing: { event: "settling", soon: "settling", ask: "settling", decide: "at rest", queue: "queued" },
   settling: { take: "checking", queue: "queued" },
   checking: { endPass: "at rest", queue: "queued" },
-  queued: { send: "sending", end: "at rest" },
+  queued: { event: "settling", soon: "settling", ask: "settling", send: "sending", end: "at rest" },
   sending: { queue: "queued", end: "at rest" },
 };
 
