@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { KbsyncError } from "../failure.ts";
 import { openGate } from "../gate.ts";
 import { measureBaseKb, startCappedProcess } from "./process.ts";
@@ -127,7 +128,15 @@ function openLane<Request extends object, Part, Failure extends string>(
         }
         return attempt(true);
       };
-      return await gate.run(() => attempt(false), { signal, path: tenant });
+      const { promise, resolve, reject } = Promise.withResolvers<readonly Part[]>();
+      const work = async (): Promise<void> => {
+        await attempt(false).then(resolve, reject);
+        // The slot becomes free after the caller has asked for its next page. Otherwise a tenant that asks page by page would
+        // lose a turn after each, and wait for a page of every other tenant, however long those take.
+        await nextTurn();
+      };
+      gate.run(work, { signal, path: tenant }).catch(reject);
+      return await promise;
     },
     close: () => {
       closed = true;

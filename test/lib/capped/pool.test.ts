@@ -152,6 +152,19 @@ describe("processes that several accounts share", () => {
     expect(ended.indexOf("quiet")).toBeLessThan(2);
   });
 
+  it("a tenant with requests one after another has its share of the time, not every other turn", async () => {
+    const opened = open();
+    const ended: string[] = [];
+    const ask = async (account: string, deed: OddRequest["deed"]): Promise<void> => {
+      await opened.ask({ deed }, { tenant: [account] });
+      ended.push(account);
+    };
+    const long = Promise.all(["spin on", "spin on"].map(() => ask("long", "spin on")));
+    for (let page = 1; page <= 3; page++) await ask("short", "answer");
+    await long;
+    expect(ended).toEqual(["long", "short", "short", "short", "long"]);
+  });
+
   it("a pool starts a guest process for an idle tenant", async () => {
     const opened = open(MODULE, { guests: 1 });
     const stop = new AbortController();

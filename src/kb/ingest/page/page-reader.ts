@@ -39,7 +39,7 @@ export interface PageReader {
 export function openPageReader(): PageReader {
   const pool = openCappedPool<PageRequest, string, PageFailure>(
     { module: entryUrl("kb/ingest/page/page-child"), failure: pageError },
-    { ...LIMITS, busyCode: "extractor_busy" },
+    { ...LIMITS, guests: 1, busyCode: "extractor_busy" },
   );
   return {
     read: async (page, options) => {
