@@ -207,8 +207,7 @@ function askOnce<Part, Failure extends string>(
   const parts: Part[] = [];
   const onMessage = (message: unknown): void => {
     const reply = message as CappedReply<Part, Failure>; // as above
-    // Also starts the count of a child that has just become ready.
-    if (reply.kind === "ready") watch.usedMs();
+    if (reply.kind === "ready") watch.check();
     if (reply.kind === "allow") watch.allow(reply.cpuMs);
     if (reply.kind === "part") parts.push(reply.part);
     if (reply.kind === "failed") settle(failure(reply.code, reply.detail));

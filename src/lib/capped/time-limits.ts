@@ -21,6 +21,8 @@ export interface ChildClock {
 export interface TimeWatch {
   /** Processor time of the request in milliseconds; where it is unknown, the time since its start. */
   usedMs(this: void): number;
+  /** Checks the limits now. Call it once the child is ready, where its processor time for the request starts. */
+  check(this: void): void;
   /** Limits the processor time from now on. */
   allow(this: void, cpuMs: number): void;
   stop(this: void): void;
@@ -73,6 +75,7 @@ export function watchTime(
   const timer = setInterval(check, CHECK_MS).unref();
   return {
     usedMs,
+    check,
     allow: (ms) => {
       fromMs = read() ?? 0;
       allowedMs = ms;

@@ -12,6 +12,8 @@ import { buildPdf, textPage } from "./pdf-fixture.ts";
 import { bitmap, bitmapHeader, drawing, MARGIN_PX, picture, recall, scannedPage } from "./picture-fixture.ts";
 
 const samples = join(import.meta.dirname, "../../../../../shared/data/images");
+/** Other systems do not report the processor time of a process. */
+const linux = process.platform === "linux";
 const LINES = ["Minutes of the harbour board", "", "The new crane lifts forty tons."];
 const TEXT = "Minutes of the harbour board\n\nThe new crane lifts forty tons.";
 
@@ -41,7 +43,9 @@ async function write(bytes: Uint8Array): Promise<string> {
 
 async function extract(bytes: Uint8Array, with_ = extractor): Promise<Extraction> {
   const path = await write(bytes);
-  return await with_.extractText({ path, mediaType: await detectMediaType(path) });
+  // At this priority, a busy machine takes seconds for it and not minutes.
+  const requester = { lane: "client" } as const;
+  return await with_.extractText({ path, mediaType: await detectMediaType(path), requester });
 }
 
 describe("text in pictures", SLOW, () => {
@@ -135,8 +139,8 @@ describe("scanned PDFs", SLOW, () => {
     expect(warning).toContain("Page 2 was not read");
   });
 
-  it("reads a scan without a failed page, which it reports", async () => {
-    const hasty = openExtractor({ ocr: { cpuMs: 100 } });
+  it.runIf(linux)("reads a scan without a failed page, which it reports", async () => {
+    const hasty = openExtractor({ ocr: { cpuMs: 0 } });
     const scan = await scannedPage(drawn);
     const { warning, ...read } = await extract(
       buildPdf([textPage(["typed"]), scan, textPage(["again"])]),
@@ -147,7 +151,7 @@ describe("scanned PDFs", SLOW, () => {
       locations: pagesAt([0, null, 7]),
       fileMetadata: { pages: 3 },
     });
-    const late = "recognising text used 0.1 s of processor time without finishing";
+    const late = "recognising text used 0 s of processor time without finishing";
     expect(warning).toBe(`Page 2 was not read: ${late}.`);
     // Each of them would use its processor time.
     const many = await extract(
@@ -298,8 +302,8 @@ describe("pictures that are none, or too much", SLOW, () => {
     blind.close();
   });
 
-  it("gives up a picture that used its processor time", async () => {
-    const hasty = openExtractor({ ocr: { cpuMs: 200 } });
+  it.runIf(linux)("gives up a picture that used its processor time", async () => {
+    const hasty = openExtractor({ ocr: { cpuMs: 0 } });
     await expect(extract(await drawn.clone().png().toBuffer(), hasty)).rejects.toMatchObject({
       code: "extraction_timeout",
     });
