@@ -53,7 +53,7 @@ export async function openKnowledgeBase(
     freshWaits: openShares(FRESH_WAITS_MAX),
     isEmbedding: () => backfill.isRunning(),
     modelTurns: openModelTurns(() => new Refusal("overloaded", "Too many searches are waiting for a model.")),
-    ingest: openPipeline(options, { model, language, embedderFor }, index),
+    ingest: openPipeline(options, { model, language }),
     files: await openFiles(options.files, options.stateDir, options.log),
     // A service that other machines reach now may have been local when its first files were uploaded.
     addresses: fileAddresses(() => resourcesUrl() ?? "", true),
@@ -72,12 +72,10 @@ export async function openKnowledgeBase(
 /** Opens the pipeline from a file to its chunks. */
 function openPipeline(
   { log, observer, ocr }: ServiceOptions,
-  models: Pick<IngestParts, "model" | "language" | "embedderFor">,
-  index: ServiceOptions["store"]["index"],
+  models: Pick<IngestParts, "model" | "language">,
 ): Ingest {
   return openIngest({
     ...models,
-    embeddedChunks: (at, fingerprint) => index.embeddedChunks(at, fingerprint),
     onOtherStrategy: (requested, used, reason) =>
       log.info({ asked: requested, used }, `a text was split by another strategy: ${reason}`),
     extractor: openExtractor(ocr === undefined ? {} : { ocr }),

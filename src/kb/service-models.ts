@@ -67,7 +67,7 @@ function openEmbedding(
   budget: Budget | undefined,
   turns: Pick<SharedTurns, "runIfFree">,
 ) {
-  const { log, store, openEmbedder, openEarlierEmbedder } = options;
+  const { log, observer, store, openEmbedder, openEarlierEmbedder } = options;
   const meter = meterOf(budget, options.budget?.embeddingPrice);
   const model = openModel(openEmbedder && (() => openEmbedder(meter)), steadyMs, {
     onReady: (fingerprint) => {
@@ -92,6 +92,7 @@ function openEmbedding(
       log.info("searches use the new embedding model");
     },
     onLeft: (chunks) => model.noteLeft(chunks),
+    ...(observer && { onEmbedded: (seconds) => observer.stage("embed", seconds) }),
     report: (report) => logBackfill(log, report),
   });
   return { model, serving, backfill };
@@ -129,10 +130,6 @@ function openOtherModels(options: ServiceOptions, steadyMs: () => number, budget
 }
 
 function logBackfill(log: Logger, { chunks, error }: BackfillReport): void {
-  if (error === undefined) log.info({ chunks }, "embedded chunks that were stored without vectors");
-  else if (!isDamage(error))
-    log.warn(
-      { chunks, err: error },
-      "stopped embedding chunks that were stored without vectors; retrying later",
-    );
+  if (error === undefined) log.debug({ chunks }, "embedded chunks");
+  else if (!isDamage(error)) log.warn({ chunks, err: error }, "stopped embedding chunks; retrying later");
 }

@@ -9,7 +9,7 @@ import { healthOf } from "./health.ts";
 import type { Health } from "./http/routes/health-route.ts";
 import type { Route } from "./http/operation/route-table.ts";
 import { buildServer } from "./http/server.ts";
-import { noticeMissingVectors } from "./ingest/backfill.ts";
+import { noticeTexts } from "./ingest/backfill.ts";
 import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceOptions } from "./options.ts";
 import { openUsage } from "./usage/usage.ts";
 import { openWaits } from "./queue/waits.ts";
@@ -211,10 +211,10 @@ const QUEUES = ["ingest", "chat", "webhook", "batch"] as const;
 /** Wakes what waits for the writes of a store, and times them. */
 function listenToCommits(
   { store, observer }: ServiceOptions,
-  { backfill, serving }: ServiceModels,
+  { backfill }: ServiceModels,
   wake: (topic: Topic, accountId: string) => void,
 ): Store {
-  const listening = onCommit(noticeMissingVectors(store, backfill.wake, serving.isEarlier), wake);
+  const listening = onCommit(noticeTexts(store, backfill), wake);
   return observer === undefined
     ? listening
     : timeWrites(listening, (seconds) => observer.stage("store", seconds));

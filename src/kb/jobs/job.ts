@@ -175,10 +175,8 @@ async function completeCreate(
   const resource = await kb.records.resource(at);
   if (resource === undefined) return;
   const source = url === undefined ? contentSource(kb, body) : await urlSource(kb, resource, url);
-  const chunking = await kb.ingest.chunk(source.content, resource.settings, resource.tier, {
-    title: resource.title,
+  const chunking = await kb.ingest.chunk(source.content, resource.settings, {
     warning: source.warning,
-    scope: { accountId: at.accountId, resourceId: at.id },
     requester: requesterOf(kb, resource),
   });
   await kb.records.updateResource(

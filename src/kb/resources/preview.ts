@@ -21,11 +21,7 @@ export async function previewChunks(
   const { content: whole, warning } = await usingFile(kb, body.url, () => textOf(kb, owner, body));
   const content = beginning(whole);
   const settings = body.settings ?? DEFAULT_SETTINGS;
-  // No vectors: in this tier chunks have none.
-  const chunking = await kb.ingest.chunk(content, settings, "fastest", {
-    title: "",
-    requester: requesterOf(kb, owner),
-  });
+  const chunking = await kb.ingest.chunk(content, settings, { requester: requesterOf(kb, owner) });
   return {
     content,
     isCut: content.length < whole.length,

@@ -62,7 +62,7 @@ async function tryUpdate(
   const settings = body.settings === undefined ? undefined : newSettings(before.settings, body.settings);
 
   const source = await newSource(kb, before, body);
-  const chunking = await chunkAgain(kb, before, settings, source, body.title?.toWellFormed());
+  const chunking = await chunkAgain(kb, before, settings, source);
   const change = changeOf({ accountId, id }, body, settings, source, nowIso(kb));
   const fileToken = source?.url === undefined ? {} : { fileToken: fileTokenOf(kb, source.url) };
   // The link's text is the stored one, so an earlier failure to read it no longer applies.
@@ -158,18 +158,12 @@ async function chunkAgain(
   before: Resource,
   settings: Settings | undefined,
   source: Source | undefined,
-  title: string | undefined,
 ): Promise<Chunking | undefined> {
   if (source === undefined && settings === undefined) return undefined;
   const text = source?.content ?? before.content;
-  const { accountId, id } = before;
-  return kb.ingest.chunk(text, settings ?? before.settings, before.tier, {
-    title: title ?? before.title,
+  return kb.ingest.chunk(text, settings ?? before.settings, {
     warning: source === undefined ? (before.warning ?? undefined) : source.warning,
-    scope: { accountId, resourceId: id },
     requester: requesterOf(kb, before),
-    // The title is embedded with each chunk, so a new title changes all vectors.
-    before: title === undefined || title === before.title ? { accountId, id } : undefined,
   });
 }
 

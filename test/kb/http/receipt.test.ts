@@ -25,8 +25,6 @@ let held: Promise<void> | undefined;
 let letJobsGo = (): void => undefined;
 /** Vectors of documents wait for this. */
 let embedding: Promise<void> | undefined;
-/** The next document gets no vectors. */
-let failsOnce = false;
 let known: LedgerReceipt | undefined;
 let asked: (LedgerReceiptRequest & { readonly isAborted?: boolean })[] = [];
 
@@ -42,10 +40,6 @@ beforeAll(async () => {
         ...embedder,
         queries: embedder,
         embed: async (texts, signal) => {
-          if (failsOnce) {
-            failsOnce = false;
-            throw new Error("the model fails");
-          }
           await embedding;
           return embedder.embed(texts, signal);
         },
@@ -121,7 +115,6 @@ describe("the receipt of a search", () => {
   it("the receipt of a search counts chunks that are not searchable by meaning yet", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     embedding = promise;
-    failsOnce = true;
     const { collectionId } = await create({ owner_id: "late", collection_details: "moderate" });
     const ask = { collection_id: collectionId, owner_id: "late" };
     expect((await search(ask)).json.receipt).toMatchObject({

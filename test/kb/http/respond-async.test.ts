@@ -45,6 +45,8 @@ const create = (change: object = {}, headers: object = {}): Promise<Answered> =>
   });
 const at = (method: string, id: string, sent: Sent = {}): Promise<Answered> =>
   running.send(method, `/api/rag/resource/${id}`, sent);
+/** Settings that need a model, so that a document waits in the queue. */
+const SEMANTIC = { strategy: "semantic", chunkSize: 1000, chunkOverlap: 0 };
 const update = (id: string, body: object, headers: Record<string, string> = ASYNC): Promise<Answered> =>
   at("PUT", id, { body, headers });
 const settled = (id: string): Promise<Answered> =>
@@ -282,7 +284,7 @@ describe("Prefer: respond-async", () => {
 
   it("answers a change that outlasts the wait before its end, and one that fails within it with the reason", async () => {
     const { slow } = await holding(async () => ({
-      slow: await create({ collection_details: "moderate" }, { prefer: "respond-async, wait=1" }),
+      slow: await create({ settings: SEMANTIC }, { prefer: "respond-async, wait=1" }),
     }));
     expect(slow).toMatchObject({ status: 202, json: { data: { metadata: { status: "queued" } } } });
     await settled(slow.json.data._id);
@@ -320,7 +322,7 @@ describe("Prefer: respond-async", () => {
   });
 
   it("answers a waiting request that its resource was deleted", async () => {
-    const { json } = await create({ collection_details: "moderate" });
+    const { json } = await create({ settings: SEMANTIC });
     await settled(json.data._id);
     const { waits } = await holding(async () => {
       const change = update(json.data._id, { content: "Never." }, { prefer: "respond-async, wait=50" });

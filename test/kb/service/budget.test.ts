@@ -1,12 +1,13 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openRemoteEmbedder, type TokenMeter } from "../../../src/kb/embed/remote.ts";
 import { ENDPOINT_KEY, openModelEndpoint, type ModelEndpoint } from "../../fakes/model-endpoint.ts";
 import { openModelService, type ModelService } from "../../fakes/model-service.ts";
 import { createBody, openRunning, type RunningOptions } from "./running.ts";
 import type { Answered, Running } from "./running.ts";
+import { WAIT } from "../../wait.ts";
 
 /** An answer of the endpoint has 100 tokens of input and 10 of output. */
 const MODELS = { seeing: { inputPrice: 1000, outputPrice: 1000, contextTokens: 1024 } };
@@ -72,11 +73,18 @@ describe("a budget", () => {
       expect((await running.send("POST", "/api/rag/resource", { body })).status).toBe(201);
     };
     await create("The kiwi walks.");
+    await vi.waitFor(
+      async () => expect(await running.store.index.servingFingerprints()).toHaveLength(1),
+      WAIT,
+    );
     const asked = embedding.requests.length;
     await create("The heron stands by the canal. ".repeat(30));
+    const health = await vi.waitFor(async () => {
+      const { json } = await running.send("GET", "/v1/health");
+      expect(json).toMatchObject({ embedder: { state: "failing" } });
+      return json;
+    }, WAIT);
     expect(embedding.requests).toHaveLength(asked);
-    const health = (await running.send("GET", "/v1/health")).json;
-    expect(health).toMatchObject({ embedder: { state: "failing" } });
     expect(health.embedder.message).toContain("The budget of 200 per day for models is spent.");
     const { json } = await running.send("GET", "/api/rag/collections");
     const { _id: collection_id } = json.data.collections.find(
@@ -103,6 +111,10 @@ describe("a budget", () => {
 
     const body = createBody({ content: "The kiwi walks.", collection_details: "moderate", owner_id: "ann" });
     const { data } = (await running.send("POST", "/api/rag/resource", { key, body })).json;
+    await vi.waitFor(
+      async () => expect(await running.store.index.servingFingerprints()).toHaveLength(1),
+      WAIT,
+    );
     const document = (await costOf("other")).cost;
     expect(document).toBeGreaterThan(0);
     const query = { query: "kiwi", doc_id: data._id };

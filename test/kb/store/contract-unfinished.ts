@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Chunking } from "../../../src/kb/store/chunks.ts";
 import type { Scope, Unfinished, UnfinishedQuery } from "../../../src/kb/store/search-index.ts";
 import { NOW, type StoreFixture, unit, wordsOnly } from "./store-fixture.ts";
+import { updateEmbedded, type Embedded, lackingChunks } from "./embedded.ts";
 
 const MODERATE = { tier: "moderate" } as const;
 const BY_M1 = { fingerprint: "m1" };
@@ -9,7 +9,7 @@ const BY_M1 = { fingerprint: "m1" };
 /** What is not searchable yet. */
 export function unfinishedContract(fixture: StoreFixture): void {
   const { create, resource, scope, newId } = fixture;
-  const embedded = (content: string): Chunking => ({
+  const embedded = (content: string): Embedded => ({
     ...wordsOnly(content),
     vectors: wordsOnly(content).spans.map(() => unit([1, 0])),
     fingerprint: "m1",
@@ -72,7 +72,7 @@ export function unfinishedContract(fixture: StoreFixture): void {
       expect((await read(within)).withoutVectors).toBe(0);
       await create("c\n\nd\n\ne", MODERATE);
       expect((await read(within)).withoutVectors).toBe(3);
-      const lacking = await fixture.store.index.chunksWithoutVector("m1", ["moderate"], 20_000);
+      const lacking = await lackingChunks(fixture.store.index, "m1", { tiers: ["moderate"] });
       const ours = lacking.filter(({ text }) => ["c", "d"].includes(text));
       await fixture.store.index.putVectors(
         "m1",
@@ -96,7 +96,7 @@ export function unfinishedContract(fixture: StoreFixture): void {
       const at = { accountId: fixture.account.id, id: one.id, nowIso: NOW };
       await fixture.store.records.updateResource({ ...at, content: "c" }, wordsOnly("c"));
       expect((await read(within)).withoutVectors).toBe(1);
-      await fixture.store.records.updateResource({ ...at, content: "d" }, embedded("d"));
+      await updateEmbedded(fixture.store, { ...at, content: "d" }, embedded("d"));
       expect((await read(within)).withoutVectors).toBe(0);
       await fixture.store.records.deleteResource(at);
       expect((await read(within)).withoutVectors).toBe(0);
@@ -112,7 +112,7 @@ export function unfinishedContract(fixture: StoreFixture): void {
       await create(text, { ...MODERATE, ownerId });
       expect((await read(within)).withoutVectors).toBe(1000);
       const put = async (limit: number): Promise<void> => {
-        const lacking = await fixture.store.index.chunksWithoutVector("m1", ["moderate"], 20_000);
+        const lacking = await lackingChunks(fixture.store.index, "m1", { tiers: ["moderate"] });
         const ours = lacking.filter((each) => each.text.startsWith("chunk ")).slice(0, limit);
         const vectors = ours.map(({ ref }) => ({ ref, vector: unit([0, 1]) }));
         await fixture.store.index.putVectors("m1", vectors);

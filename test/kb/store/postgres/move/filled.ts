@@ -4,6 +4,7 @@ import type { NewResource } from "../../../../../src/kb/store/resources.ts";
 import type { Scope } from "../../../../../src/kb/store/search-index.ts";
 import type { Store } from "../../../../../src/kb/store/store.ts";
 import { DEFAULT_SETTINGS } from "../../../../../src/wire/primitives.ts";
+import { putEmbedded } from "../../embedded.ts";
 import { NOW, unit, wordsOnly } from "../../store-fixture.ts";
 
 const id = (number: number): string => number.toString(16).padStart(24, "f");
@@ -21,7 +22,8 @@ export async function addRest(path: string): Promise<void> {
 }
 
 /** Adds records of kinds that other tests remove. */
-export async function addRecords({ records }: Store, accountId: string, from: number): Promise<void> {
+export async function addRecords(store: Store, accountId: string, from: number): Promise<void> {
+  const { records } = store;
   const [first, second] = [id(from + 1), id(from + 2)];
   await records.addEndpoint(
     {
@@ -60,11 +62,8 @@ export async function addRecords({ records }: Store, accountId: string, from: nu
   const vectors = spans.map((_, at) => unit([1, at, 0.5]));
   const sentences = vectors.map((vector) => [vector, unit([0, 1, 1])]);
   const request = { key: `key ${from}`, bodySha256: "a".repeat(64), status: 201, nowMs: Date.parse(NOW) };
-  await records.createResource(
-    { ...resource, id: first, content, metadata },
-    { spans, vectors, fingerprint: "rest", sentences },
-    { request },
-  );
+  await records.createResource({ ...resource, id: first, content, metadata }, { spans }, { request });
+  await putEmbedded(store, { accountId, id: first }, { spans, vectors, fingerprint: "rest", sentences });
   const body = JSON.stringify({ content, version: 1 });
   await records.enqueueCreate(
     { ...resource, id: second, content: "" },
