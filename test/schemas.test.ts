@@ -18,8 +18,8 @@ const digestOf = (script: string): string =>
 // release: raise the baseline. After it: leave the script, and add one.
 it.each([
   ["ledger", 17, ["eef4b71fa7e3"]],
-  ["store", 35, ["bbc9cb27f364"]],
-  ["postgres", 3, ["bace8018e827"]],
+  ["store", 36, ["374fd6b90ca9"]],
+  ["postgres", 4, ["4e651678f9db"]],
 ] as const)("the scripts of the %s have not changed since version %s", (name, baseline, digests) => {
   const schema = SCRIPTS[name];
   expect([schema.baseline, schema.scripts.map(digestOf)]).toEqual([baseline, digests]);

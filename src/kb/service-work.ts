@@ -23,8 +23,6 @@ export interface Work {
   readonly storeCheck: StoreCheck | undefined;
   /** Starts the jobs that wait in a queue, or the work on batches. */
   wake(queue: Exclude<Topic, "change"> | "batch"): void;
-  /** As `JobRunner.hasten`. */
-  hasten(line?: string): void;
   /** Ends the jobs: those of documents get `withinMs` to complete. They are durable, and the next start repeats an aborted one. */
   close(withinMs: number): Promise<void>;
 }
@@ -74,7 +72,6 @@ export function openWork(
     housekeeping,
     storeCheck: openCheck(options, kb, fail("the check of the store failed; retrying")),
     wake: (queue) => queues[queue].wake(),
-    hasten: documents.hasten,
     close: async (withinMs) => {
       await Promise.all([batches.close(withinMs), documents.close(withinMs)]);
       await answering.close();

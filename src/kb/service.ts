@@ -244,21 +244,17 @@ async function resumeWork(
   await models.backfill.resume();
 }
 
-/** Wakes what waits for the writes of other processes, and the jobs that these left. */
+/** Wakes what waits for the writes of other processes. */
 function listenerOf({ jobWaits, changeWaits }: KnowledgeBase, work: Work): NoticeListener {
   return {
     onNotice: (topic, key) => {
       if (topic === "change") changeWaits.notify(key);
       else if (topic !== "ended") work.wake(topic);
-      else {
-        jobWaits.notify(key);
-        work.hasten(key);
-      }
+      else jobWaits.notify(key);
     },
     onMissed: () => {
       changeWaits.notifyAll();
       jobWaits.notifyAll();
-      work.hasten();
       for (const queue of QUEUES) work.wake(queue);
     },
   };

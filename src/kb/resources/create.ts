@@ -56,7 +56,7 @@ export function queueCreate(
         content: "",
         fileToken,
       },
-      newJob(kb, { create: url === undefined ? { content, locations } : { url } }, fileToken),
+      newJob(kb, { update: { url, content, locations }, completesCreate: true }, fileToken),
       noteOf(context, 202, kb.nowMs()),
     );
   };

@@ -111,8 +111,7 @@ export const METHODS = {
   queue: {
     put: write,
     due: scan,
-    after: read,
-    first: lookup,
+    change: lookup,
     lease: write,
     renew: write,
     complete: write,

@@ -87,10 +87,10 @@ describe("batches", () => {
     const nowIso = new Date().toISOString();
     // Due tomorrow, so that it fails here and not by the runner.
     const nowMs = Date.now() + 24 * 60 * 60 * 1000;
-    const limits = { body: "{}", nowMs, jobsMax: 10, charsMax: 1000 };
+    const limits = { body: '{"update":{}}', nowMs, jobsMax: 10, charsMax: 1000 };
     await store.records.enqueueUpdate({ accountId, id: bad, nowIso }, limits);
-    for (const { number, line } of await store.queue.due({ queue: "ingest", nowMs, perLine: 1 })) {
-      const job = line.endsWith(bad) ? await store.queue.lease({ number, worker: "w", nowMs }) : undefined;
+    for (const { number, name } of await store.queue.due({ queue: "ingest", nowMs, perLine: 1 })) {
+      const job = name === bad ? await store.queue.lease({ number, worker: "w", nowMs }) : undefined;
       if (job !== undefined)
         await store.records.failJob(job, { code: "model_failed", message: "No." }, nowIso);
     }

@@ -217,10 +217,9 @@ describe("draining", () => {
         }),
         close: async () => {
           const at = { accountId: (await store.records.ensureAccount("local")).id, id };
-          const line = `${at.accountId}/${id}`;
           broken.reject(new Error("what reads it is gone by now"));
           await new Promise(setImmediate);
-          const job = await store.queue.first({ queue: "ingest", line, nowMs: Date.now() });
+          const job = await store.queue.change({ ...at, nowMs: Date.now() });
           const leased = await store.queue.lease({
             number: job?.number ?? 0,
             worker: "next",

@@ -17,12 +17,12 @@ export function unfinishedContract(fixture: StoreFixture): void {
   const read = (within: Scope, vectors: UnfinishedQuery["vectors"] = BY_M1): Promise<Unfinished> =>
     fixture.store.index.unfinished({ scope: within, vectors });
   const enqueue = async (ownerId = "ann") => {
-    const job = { body: "{}", nowMs: Date.parse(NOW), jobsMax: 100 };
+    const job = { body: '{"update":{}}', nowMs: Date.parse(NOW), jobsMax: 100 };
     return fixture.store.records.enqueueCreate(resource("", { ownerId }), job);
   };
-  const lease = async (line: string) => {
+  const lease = async (id: string) => {
     const { queue } = fixture.store;
-    const first = await queue.first({ queue: "ingest", line, nowMs: Date.parse(NOW) });
+    const first = await queue.change({ accountId: fixture.account.id, id, nowMs: Date.parse(NOW) });
     const leased =
       first && (await queue.lease({ number: first.number, worker: "w", nowMs: Date.parse(NOW) }));
     if (leased === undefined) throw new Error("there is no job");
@@ -36,7 +36,7 @@ export function unfinishedContract(fixture: StoreFixture): void {
       const failed = await enqueue();
       await enqueue("bob");
       await fixture.store.records.failJob(
-        await lease(`${fixture.account.id}/${failed.id}`),
+        await lease(failed.id),
         { code: "extraction_failed", message: "unreadable" },
         NOW,
       );
@@ -61,7 +61,7 @@ export function unfinishedContract(fixture: StoreFixture): void {
         waiting: 2,
         isOlderWaiting: true,
       });
-      await fixture.store.queue.complete(await lease(`${fixture.account.id}/${first.id}`));
+      await fixture.store.queue.complete(await lease(first.id));
       expect((await fixture.store.index.unfinished({ ...ask, scope: within })).isOlderWaiting).toBe(false);
       expect((await read(within, "none")).isOlderWaiting).toBe(false);
     });

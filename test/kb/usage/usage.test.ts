@@ -24,7 +24,7 @@ beforeEach(() => {
       },
       collections: async () => collections,
     },
-    queue: { figures: async () => ({ waiting, dead: 0, oldestMs: null }) },
+    queue: { figures: async () => ({ waiting, dead: 0, oldestMs: null, overdue: 0 }) },
     nowMs: () => nowMs,
     onProblem: (error) => problems.push(error),
   });

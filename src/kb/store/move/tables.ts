@@ -311,7 +311,7 @@ export const TABLES: readonly Table[] = [
     "job",
     "number",
     {
-      integer: "number due_ms waits_from_ms created_ms attempts crashes token leased_until_ms chars",
+      integer: "number due_ms waits_from_ms created_ms attempts crashes token chars",
       text: "queue account_id owner_id line name worker problem file_token body",
       boolean: "is_dead is_working",
     },

@@ -6,7 +6,7 @@ import { prepareAccountReads } from "./accounts/accounts.ts";
 import { prepareChatReads } from "./chat/chat-reads.ts";
 import { openForReading, type Connection } from "./database/connection.ts";
 import { storeFailure } from "./database/failures.ts";
-import { prepareQueueReads } from "./queue/queue-reads.ts";
+import { prepareQueueReads } from "./queue/queue.ts";
 import { prepareWebhookReads } from "./queue/webhook-reads.ts";
 import { prepareBatchReads } from "./resources/batches.ts";
 import { prepareChangeReads } from "./resources/changes.ts";

@@ -10,7 +10,7 @@ import {
 } from "../../rows/keys.ts";
 import type { Records } from "../../records.ts";
 import type { Transaction } from "../database/connections.ts";
-import type { Parameters } from "../database/statement.ts";
+import type { Parameters } from "../../sql/steps.ts";
 
 /** Grants of a key: more clients than a person uses. One more removes the one that was refreshed longest ago. */
 const GRANTS_MAX = 100;

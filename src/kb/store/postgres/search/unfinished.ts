@@ -40,8 +40,8 @@ export async function readUnfinished(
         AND status <> 'chunked' AND NOT is_deleted AND (@id::text IS NULL OR id = @id))
     SELECT count(*) FILTER (WHERE status = 'queued') AS waiting, count(*) FILTER (WHERE status = 'error') AS failed,
       (SELECT coalesce(max(number), 0) FROM job) AS "lastJob",
-      EXISTS (SELECT 1 FROM unfinished JOIN job ON job.queue = 'ingest' AND NOT is_dead
-        AND line = unfinished.account_id || '/' || unfinished.id AND job.number <= @upToJob) AS "isOlderWaiting"
+      EXISTS (SELECT 1 FROM unfinished JOIN job ON job.queue = 'ingest'
+        AND job.account_id = unfinished.account_id AND job.name = unfinished.id AND job.number <= @upToJob) AS "isOlderWaiting"
     FROM unfinished`,
     {
       accountId: target.accountId,

@@ -32,9 +32,8 @@ export function prepareUnfinished(
     SELECT status = 'queued' AS waiting, status = 'error' AS failed
     FROM resource WHERE id = ? AND account_id = ? AND is_deleted = 0`);
   const selectLastJob = db.prepare<[], number | null>("SELECT max(number) FROM job").pluck();
-  // Its line is its `jobKey`.
-  const hasJob = `EXISTS (SELECT 1 FROM job WHERE queue = 'ingest' AND is_dead = 0
-    AND line = resource.account_id || '/' || resource.id AND job.number <= ?)`;
+  const hasJob = `EXISTS (SELECT 1 FROM job WHERE queue = 'ingest'
+    AND job.account_id = resource.account_id AND job.name = resource.id AND job.number <= ?)`;
   const selectOlder = db
     .prepare<[number, number], number>(`
     SELECT EXISTS (SELECT 1 FROM resource WHERE scope = ? AND status <> 'chunked' AND is_deleted = 0 AND ${hasJob})`)
