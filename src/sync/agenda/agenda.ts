@@ -67,7 +67,7 @@ export function openAgenda({ settleMs, now, once, withdraw }: AgendaOptions): Ag
     if (path === undefined) states.checkAll(nowMs, nowMs);
     else {
       states.event(path, nowMs);
-      if (states.isSending(path)) withdraw?.(path);
+      if (states.isSending(path) && !states.isUnresting(path)) withdraw?.(path);
     }
   };
 
@@ -90,7 +90,7 @@ export function openAgenda({ settleMs, now, once, withdraw }: AgendaOptions): Ag
       if (below === undefined) hint(undefined);
       else {
         states.ask(below, now());
-        if (states.isSending(below)) withdraw?.(below);
+        if (states.isSending(below) && !states.isUnresting(below)) withdraw?.(below);
       }
       return asked;
     },

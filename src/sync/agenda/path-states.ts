@@ -53,7 +53,9 @@ export interface PathStates extends Jobs, Pick<Checks, "checkAll" | "take" | "ne
   /** Records that the pass has ended which took what was due. */
   endPass(): void;
   /** Reports whether a file may be read: see `RestDetector`. If not, it is checked again. */
-  rested(entry: ScanEntry, nowMs: number, forced: boolean, wallMs?: number): boolean;
+  rested(entry: ScanEntry, nowMs: number, wallMs?: number): boolean;
+  /** Reports whether a job is not dropped when something happens at its path: the file never rests, and is sent as it is. */
+  isUnresting(path: RelativePath): boolean;
   /** Records that a file changed while it was read. If that happens repeatedly, `rested` makes it wait. */
   torn(path: RelativePath, nowMs: number): void;
   /** Records a row whose file is missing, until its delete is decided or the file is back. */
@@ -117,6 +119,8 @@ export function openPathStates(
   const paused = new Map<RelativePath, Counted | undefined>();
   /** Paths to check when the job of another one has ended. */
   const followers = new Map<RelativePath, Set<RelativePath>>();
+  /** Files that may be read although they have not rested, until their job has ended. */
+  const unresting = new Set<RelativePath>();
 
   const event = (path: RelativePath, nowMs: number): void => {
     rest.changed(path, nowMs);
@@ -125,8 +129,9 @@ export function openPathStates(
   };
   const end = (entry: ScanEntry, nowMs: number): void => {
     const { path } = entry;
-    rest.ended(path, nowMs);
     const ended = jobs.end(entry);
+    rest.ended(path, nowMs, ended);
+    unresting.delete(path);
     if (ended?.isOutdated === true) event(path, nowMs);
     for (const follower of followers.get(path) ?? []) event(follower, nowMs);
     followers.delete(path);
@@ -137,7 +142,7 @@ export function openPathStates(
   const outdate = (path: RelativePath, nowMs: number): void => {
     jobs.outdate(path);
     const entry = jobs.queued(path);
-    if (entry !== undefined) end(entry, nowMs);
+    if (entry !== undefined && !unresting.has(path)) end(entry, nowMs);
   };
   const checkAgain = (path: RelativePath, atMs: number, nowMs: number): void => {
     if (jobs.hasJob(path) && atMs <= nowMs + settleMs) outdate(path, nowMs);
@@ -178,15 +183,19 @@ export function openPathStates(
     endPass: () => {
       checking = new Set();
     },
-    rested: (entry, nowMs, forced, wallMs) => {
-      const atMs = rest.restsAtMs(entry, nowMs, forced, wallMs);
-      if (atMs === undefined) heldBack.delete(entry.path);
-      else {
+    rested: (entry, nowMs, wallMs) => {
+      const { atMs, isUnresting } = rest.restsAtMs(entry, nowMs, wallMs);
+      unresting.delete(entry.path);
+      if (atMs === undefined) {
+        heldBack.delete(entry.path);
+        if (isUnresting) unresting.add(entry.path);
+      } else {
         if (checks.isRetry(atMs, nowMs)) heldBack.add(entry.path);
         checks.checkAt(entry.path, atMs, nowMs);
       }
       return atMs === undefined;
     },
+    isUnresting: (path) => unresting.has(path),
     torn: (path, nowMs) => rest.torn(path, nowMs),
     miss: (path, id, sinceMs) => void missing.set(path, { id, sinceMs }),
     decide: (path) => void missing.delete(path),

@@ -3,7 +3,7 @@ import type { Adoption } from "../adopt/adopt.ts";
 import type { Agenda } from "../agenda/agenda.ts";
 import type { Due } from "../agenda/checks.ts";
 import type { PassPlan, Passes } from "../pass/pass.ts";
-import type { Candidate, RelativePath, ScanEntry } from "../plan/model.ts";
+import type { Candidate, RelativePath } from "../plan/model.ts";
 import { scopeTest } from "../plan/scope.ts";
 import type { LossGuard } from "../reconcile-service/loss.ts";
 import type { Rules } from "../rules/rules.ts";
@@ -32,7 +32,10 @@ export interface Checking {
 }
 
 /** Puts files into the queue. `isRecent`: the file was changed a moment ago. All others are backlog. */
-export type BeginFiles = (candidates: readonly Candidate[], isRecent: (entry: ScanEntry) => boolean) => void;
+export type BeginFiles = (
+  candidates: readonly Candidate[],
+  isRecent: (candidate: Candidate) => boolean,
+) => void;
 
 export interface CheckingOptions {
   readonly row: { readonly id: number };
@@ -218,11 +221,13 @@ export function openChecking(options: CheckingOptions): Checking {
 const FILE_TIME_MS = 2000;
 
 /**
- * Returns a test for whether a file was changed a moment ago: something happened at its path, or it has changed since
- * the check of the whole source before this one. What the first check finds is backlog.
+ * Returns a test for whether a file was changed a moment ago: something happened at its path, it has a row, or it has
+ * changed since the check of the whole source before this one. New files of the first check are backlog.
  */
-function recentTest(due: Due, scannedMs: number | undefined): (entry: ScanEntry) => boolean {
+function recentTest(due: Due, scannedMs: number | undefined): (candidate: Candidate) => boolean {
   const isMarked = scopeTest(due.paths);
-  return ({ path, ctimeMs }) =>
-    isMarked(path) || (due.all && scannedMs !== undefined && ctimeMs >= scannedMs - FILE_TIME_MS);
+  return ({ entry: { path, ctimeMs }, known }) =>
+    known !== undefined ||
+    isMarked(path) ||
+    (due.all && scannedMs !== undefined && ctimeMs >= scannedMs - FILE_TIME_MS);
 }

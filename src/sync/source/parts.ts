@@ -100,7 +100,8 @@ export function openSourceParts(options: PartOptions, begin: Begin): SourceParts
     root: rules.source.absolutePath,
     rules,
     rulesKey: rulesKeysOf(rules, () => options.context.capabilities.takesMetadata()),
-    isStale: (path) => {
+    isStale: (path) => source.isOutdated(path) && (isHeld() || !states.isUnresting(path)),
+    isOutdated: (path) => {
       // Files read for sending are dropped while the source is paused, and checked again.
       if (isHeld()) states.outdate(path);
       return states.isOutdated(path);

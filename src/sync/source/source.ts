@@ -105,7 +105,7 @@ export function openSource(options: SourceOptions): SourceSync {
           ledger.noteLast(self.noteBacklog);
         }
         for (const recent of [true, false]) {
-          const some = candidates.filter(({ entry }) => isRecent(entry) === recent);
+          const some = candidates.filter((candidate) => isRecent(candidate) === recent);
           queue.push(
             some.map((candidate) => ({ kind: "file", source: self, candidate })),
             { recent },
