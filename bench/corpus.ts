@@ -1,7 +1,7 @@
 import type { Embedder } from "../src/kb/embed/embedder.ts";
 import { chunkRecursive } from "../src/kb/ingest/chunk/recursive.ts";
 import type { Store } from "../src/kb/store/store.ts";
-import type { Chunking } from "../src/kb/store/chunks.ts";
+import { createEmbedded, type Embedded } from "../test/kb/store/embedded.ts";
 import type { Scope } from "../src/kb/store/search-index.ts";
 import { DEFAULT_SETTINGS, type Tier } from "../src/wire/primitives.ts";
 import { LARGE_TREE, makeTexts, mulberry32, wordOfRank } from "./tree.ts";
@@ -18,7 +18,7 @@ const SENTENCES = 6;
 /** A generated document as the store takes it. */
 export interface Document {
   readonly text: string;
-  readonly chunking: Chunking;
+  readonly chunking: Embedded;
 }
 
 /** Documents for a tier, without end, with vectors where the tier has them; the same texts each time. */
@@ -95,7 +95,7 @@ export async function createAll(
         settings: DEFAULT_SETTINGS,
         createdAt: "2026-01-01T00:00:00.000Z",
       };
-      await store.records.createResource({ ...fields, ...rest }, chunking);
+      await createEmbedded(store, { ...fields, ...rest }, chunking);
       count++;
     }
   };

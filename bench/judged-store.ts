@@ -7,6 +7,7 @@ import type { Scope } from "../src/kb/store/search-index.ts";
 import type { Store } from "../src/kb/store/store.ts";
 import { DEFAULT_SETTINGS } from "../src/wire/primitives.ts";
 import type { FoundSpan, JudgedDocument } from "./judged-sets.ts";
+import { createEmbedded } from "../test/kb/store/embedded.ts";
 
 /** A chunk of the set. */
 export interface StoredChunk {
@@ -41,7 +42,8 @@ export async function fill(
     );
     const vectors = await embedder?.embed(contexts);
     const plain = spans.map(({ start, end }) => content.slice(start, end));
-    await store.records.createResource(
+    await createEmbedded(
+      store,
       {
         accountId: account.id,
         id,

@@ -410,7 +410,7 @@ function smallDocuments(count: number): Document[] {
     const text = `# Note ${at}\n\n${words.slice(at % 30, (at % 30) + 8).join(". ")}.\n`;
     return {
       text,
-      chunking: { spans: chunkRecursive(text, DEFAULT_SETTINGS), vectors: undefined, fingerprint: undefined },
+      chunking: { spans: chunkRecursive(text, DEFAULT_SETTINGS) },
     };
   });
 }

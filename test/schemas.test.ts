@@ -18,8 +18,8 @@ const digestOf = (script: string): string =>
 // release: raise the baseline. After it: leave the script, and add one.
 it.each([
   ["ledger", 18, ["b9a6aef8ede5"]],
-  ["store", 37, ["e7ae159a4e70"]],
-  ["postgres", 5, ["8edbe195a618"]],
+  ["store", 38, ["eb7b686c457a"]],
+  ["postgres", 6, ["011ab6f385cd"]],
 ] as const)("the scripts of the %s have not changed since version %s", (name, baseline, digests) => {
   const schema = SCRIPTS[name];
   expect([schema.baseline, schema.scripts.map(digestOf)]).toEqual([baseline, digests]);

@@ -9,7 +9,7 @@ import type { Store } from "./store/store.ts";
 import type { ServiceState } from "./http/limits/admission.ts";
 
 /** The measured stages of ingesting a document: `fetch` of a link, the stages of ingest, then the write. */
-export type MeasuredStage = "fetch" | IngestStage | "store";
+export type MeasuredStage = "fetch" | IngestStage | "store" | "embed";
 
 /** Observes the service for metrics. No argument identifies an account, an owner or a document. */
 export interface ServiceObserver {

@@ -50,7 +50,7 @@ export async function openKnowledgeBase(
     reranker,
     pending: openPending(index, embedderFor, given.steadyMs),
     modelTurns: openModelTurns(() => new Refusal("overloaded", "Too many searches are waiting for a model.")),
-    ingest: openPipeline(options, { model, language, embedderFor }, index),
+    ingest: openPipeline(options, { model, language }),
     files: await openFiles(options.files, options.stateDir, options.log),
     // A service that other machines reach now may have been local when its first files were uploaded.
     addresses: fileAddresses(() => resourcesUrl() ?? "", true),
@@ -69,12 +69,10 @@ export async function openKnowledgeBase(
 /** Opens the pipeline from a file to its chunks. */
 function openPipeline(
   { log, observer, ocr }: ServiceOptions,
-  models: Pick<IngestParts, "model" | "language" | "embedderFor">,
-  index: ServiceOptions["store"]["index"],
+  models: Pick<IngestParts, "model" | "language">,
 ): Ingest {
   return openIngest({
     ...models,
-    embeddedChunks: (at, fingerprint) => index.embeddedChunks(at, fingerprint),
     onOtherStrategy: (requested, used, reason) =>
       log.info({ asked: requested, used }, `a text was split by another strategy: ${reason}`),
     extractor: openExtractor(ocr === undefined ? {} : { ocr }),

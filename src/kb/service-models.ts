@@ -35,7 +35,7 @@ function openEmbedding(
   steadyMs: () => number,
   turns: Pick<SharedTurns, "runIfFree">,
 ) {
-  const { log, store, openEmbedder, openEarlierEmbedder } = options;
+  const { log, observer, store, openEmbedder, openEarlierEmbedder } = options;
   const model = openModel(openEmbedder, steadyMs, {
     onReady: (fingerprint) => {
       log.info({ fingerprint }, "the embedding model is ready");
@@ -54,6 +54,7 @@ function openEmbedding(
       log.info("searches use the new embedding model");
     },
     onLeft: (chunks) => model.noteLeft(chunks),
+    ...(observer && { onEmbedded: (seconds) => observer.stage("embed", seconds) }),
     report: (report) => logBackfill(log, report),
   });
   return { model, serving, backfill };
@@ -87,10 +88,6 @@ function openOtherModels(options: ServiceOptions, steadyMs: () => number) {
 }
 
 function logBackfill(log: Logger, { chunks, error }: BackfillReport): void {
-  if (error === undefined) log.info({ chunks }, "embedded chunks that were stored without vectors");
-  else if (!isDamage(error))
-    log.warn(
-      { chunks, err: error },
-      "stopped embedding chunks that were stored without vectors; retrying later",
-    );
+  if (error === undefined) log.debug({ chunks }, "embedded chunks");
+  else if (!isDamage(error)) log.warn({ chunks, err: error }, "stopped embedding chunks; retrying later");
 }

@@ -22,8 +22,6 @@ export interface Work {
   readonly storeCheck: StoreCheck | undefined;
   /** Starts the jobs that wait in a queue. */
   wake(queue: Exclude<Topic, "change">): void;
-  /** As `JobRunner.hasten`. */
-  hasten(line?: string): void;
   /** Ends the jobs: those of documents get `withinMs` to complete. They are durable, and the next start repeats an aborted one. */
   close(withinMs: number): Promise<void>;
 }
@@ -72,7 +70,6 @@ export function openWork(
     housekeeping,
     storeCheck: openCheck(options, kb, fail("the check of the store failed; retrying")),
     wake: (queue) => queues[queue].wake(),
-    hasten: documents.hasten,
     close: async (withinMs) => {
       await documents.close(withinMs);
       await answering.close();

@@ -9,7 +9,7 @@ import { healthOf } from "./health.ts";
 import type { Health } from "./http/routes/health-route.ts";
 import type { Route } from "./http/operation/route-table.ts";
 import { buildServer } from "./http/server.ts";
-import { noticeMissingVectors } from "./ingest/backfill.ts";
+import { noticeTexts } from "./ingest/backfill.ts";
 import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceOptions } from "./options.ts";
 import { openWaits } from "./queue/waits.ts";
 import { openLeases } from "./queue/leases.ts";
@@ -200,10 +200,10 @@ const QUEUES = ["ingest", "chat", "webhook"] as const;
 /** Wakes what waits for the writes of a store, and times them. */
 function listenToCommits(
   { store, observer }: ServiceOptions,
-  { backfill, serving }: ServiceModels,
+  { backfill }: ServiceModels,
   wake: (topic: Topic, accountId: string) => void,
 ): Store {
-  const listening = onCommit(noticeMissingVectors(store, backfill.wake, serving.isEarlier), wake);
+  const listening = onCommit(noticeTexts(store, backfill), wake);
   return observer === undefined
     ? listening
     : timeWrites(listening, (seconds) => observer.stage("store", seconds));
@@ -233,21 +233,17 @@ async function resumeWork(
   await models.backfill.resume();
 }
 
-/** Wakes what waits for the writes of other processes, and the jobs that these left. */
+/** Wakes what waits for the writes of other processes. */
 function listenerOf({ jobWaits, changeWaits }: KnowledgeBase, work: Work): NoticeListener {
   return {
     onNotice: (topic, key) => {
       if (topic === "change") changeWaits.notify(key);
       else if (topic !== "ended") work.wake(topic);
-      else {
-        jobWaits.notify(key);
-        work.hasten(key);
-      }
+      else jobWaits.notify(key);
     },
     onMissed: () => {
       changeWaits.notifyAll();
       jobWaits.notifyAll();
-      work.hasten();
       for (const queue of QUEUES) work.wake(queue);
     },
   };

@@ -562,8 +562,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "queue/queue.ts",
-        "const { owner, kind, isReserved = false } = lineOf(job);",
-        'const { owner, kind, isReserved = false } = { ...lineOf(job), owner: "all", kind: "all" };',
+        "const { owner, kind } = lineOf(job);",
+        'const { owner, kind } = { ...lineOf(job), owner: "all", kind: "text" };',
       ),
     ],
   },

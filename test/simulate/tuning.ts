@@ -56,7 +56,7 @@ export const TUNING: readonly Patch[] = [
     find: "const MOVED_AT_ONCE = 1000;",
     replace: "const MOVED_AT_ONCE = 3;",
   },
-  { file: "sync/queue/pump.ts", find: /const BATCH_JOBS = \d+;/, replace: "const BATCH_JOBS = 6;" },
+  { file: "sync/queue/lines.ts", find: /const BATCH_JOBS = \d+;/, replace: "const BATCH_JOBS = 6;" },
   {
     file: "sync/remote/collection-requests.ts",
     find: /const PAGE_RESOURCES = \d+;/,

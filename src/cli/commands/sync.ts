@@ -170,7 +170,7 @@ async function passWithProgress(context: Context, daemon: Daemon, options: SyncO
 
 /**
  * Returns how many documents of the sources are not found by meaning yet, as searches count them; 0 for a
- * service that does not report it. The vectors of long documents follow after their text.
+ * service that does not report it. Vectors follow the texts.
  */
 async function withoutVectors(
   { signal }: Context,

@@ -5,8 +5,9 @@ export type Ask = (question: string) => Promise<string>;
 
 /** The method and the cost of each tier. */
 export const TIER_WORDS: Readonly<Record<Tier, string>> = {
-  fastest: "by words; no extra work, files are searchable at once",
-  moderate: "by words at once, by meaning as passages are embedded (about 4 a second per processor)",
+  fastest: "by words, at once; no extra work",
+  moderate:
+    "by words at once, by meaning later, the newest change first (about 4 passages a second per processor)",
   high_accuracy: "as moderate, and compares single sentences; takes twice as long",
 };
 

@@ -14,11 +14,11 @@ import { MAIL_TYPE } from "../../wire/constants.ts";
 
 /** Bounds of a PDF: those of the service, which reads it with the same code. */
 const MEMORY_MB = 512;
-const TIMEOUT_MS = 60_000;
+const CPU_MS = 300_000;
 /** PDFs that are read at a time, each in a process of its own, as by the service. */
 const PROCESSES = 2;
-/** All of a file: several times what 32 MB of ordinary PDFs take, so that few files cannot hold up all others for hours. */
-const FILE_MS = 300_000;
+/** Processor time of a file with its attachments: several times what 32 MB of ordinary PDFs take. */
+const FILE_CPU_MS = 300_000;
 /** All text of a file. More than any document that the service takes. */
 const CHARS_MAX = 32 * 1024 * 1024;
 const IDLE_MS = 10_000;
@@ -32,8 +32,8 @@ const DEPTH_MAX = 3;
  * attachments; all parts of mails. Starts processes with capped memory and time when it is first asked, which end when they
  * have nothing to do and never keep the program running. Text in pictures, and thus in scans, is not read.
  */
-export function openFileTexts({ timeoutMs = TIMEOUT_MS, fileMs = FILE_MS } = {}): FileTexts {
-  const pdfs = openPdfPool({ processes: PROCESSES, memoryMb: MEMORY_MB, timeoutMs, idleMs: IDLE_MS });
+export function openFileTexts({ cpuMs = CPU_MS, fileCpuMs = FILE_CPU_MS } = {}): FileTexts {
+  const pdfs = openPdfPool({ processes: PROCESSES, memoryMb: MEMORY_MB, cpuMs, idleMs: IDLE_MS });
   const mails = openMailReader();
   // The pools refuse requests when many wait. The files that the daemon prepares at a time bound this queue.
   const queue = new PQueue({ concurrency: PROCESSES });
@@ -41,10 +41,17 @@ export function openFileTexts({ timeoutMs = TIMEOUT_MS, fileMs = FILE_MS } = {})
     read: async (path, mediaType, signal) => {
       const read = READERS[mediaType];
       if (read === undefined) return undefined;
-      const reading = { pdfs, mails, path, signal, charsLeft: CHARS_MAX, attachmentsLeft: ATTACHMENTS_MAX };
-      const readAll = async (): Promise<InsideText> =>
-        read({ ...reading, untilMs: performance.now() + fileMs, fileMs }, undefined, 0);
-      return await queue.add(readAll, { signal });
+      const reading = {
+        pdfs,
+        mails,
+        path,
+        signal,
+        charsLeft: CHARS_MAX,
+        attachmentsLeft: ATTACHMENTS_MAX,
+        cpuMsLeft: fileCpuMs,
+        onUsed: (usedMs: number) => void (reading.cpuMsLeft -= usedMs),
+      };
+      return await queue.add(() => read(reading, undefined, 0), { signal });
     },
   };
 }
@@ -55,9 +62,9 @@ interface Reading {
   readonly mails: MailReader;
   readonly path: string;
   readonly signal: AbortSignal;
-  /** No attachment is started after this time. */
-  readonly untilMs: number;
-  readonly fileMs: number;
+  readonly onUsed: (usedMs: number) => void;
+  /** Processor time; no attachment is read without any. */
+  cpuMsLeft: number;
   charsLeft: number;
   attachmentsLeft: number;
 }
@@ -66,14 +73,14 @@ interface Reading {
 type Read = (reading: Reading, content: Uint8Array | undefined, depth: number) => Promise<InsideText>;
 
 const readPdf: Read = async (reading, content, depth) => {
-  const { path, signal, charsLeft: charsMax } = reading;
+  const { path, signal, onUsed, charsLeft: charsMax } = reading;
   const request = { path, ...(content && { content }), charsMax, withExtras: true };
   const {
     texts,
     author = "",
     extras = "",
     attachments = [],
-  } = await reading.pdfs.extract(request, { signal });
+  } = await reading.pdfs.extract(request, { signal, onUsed });
   const text = texts.join("\n");
   spend(reading, text, extras);
   const attached = await readAttachments(reading, attachments, depth);
@@ -81,10 +88,10 @@ const readPdf: Read = async (reading, content, depth) => {
 };
 
 const readMail: Read = async (reading, content, depth) => {
-  const { path, signal } = reading;
+  const { path, signal, onUsed } = reading;
   const { markdown, alternative, attachments } = await reading.mails.read(
     { path, ...(content && { content }) },
-    { signal },
+    { signal, onUsed },
   );
   spend(reading, markdown, alternative);
   // Of signed and encrypted parts and of keys, the bytes are checked: what is not encrypted in them is plain.
@@ -113,7 +120,7 @@ async function readAttachments(
     if (reading.attachmentsLeft < 0)
       throw notRead(attachment, `no more than ${ATTACHMENTS_MAX} of a file are`);
     if (depth >= DEPTH_MAX) throw notRead(attachment, `it is ${DEPTH_MAX + 1} files deep`);
-    if (performance.now() >= reading.untilMs) throw tooSlow(reading);
+    if (reading.cpuMsLeft <= 0) throw tooSlow();
     found.push(await readAttachment(reading, attachment, depth + 1));
   }
   return {
@@ -150,8 +157,9 @@ async function readAttachment(
 
 /** Returns the text of an office document or book. Any other archive is not read. */
 async function zipText(reading: Reading, attachment: PdfAttachment, content: Uint8Array): Promise<string> {
-  const { path, signal, charsLeft: charsMax } = reading;
-  const conversion = await convertDocument({ path, content, container: "zip", charsMax }, signal);
+  const { path, signal, onUsed, charsLeft: charsMax } = reading;
+  const request = { path, content, container: "zip", charsMax } as const;
+  const conversion = await convertDocument(request, { signal, onUsed });
   if (conversion.kind !== "text") throw notRead(attachment, "a zip archive: no text is taken from it");
   spend(reading, conversion.markdown);
   return [conversion.title ?? "", JSON.stringify(conversion.fields ?? {}), conversion.markdown].join("\n");
@@ -166,9 +174,8 @@ function spend(reading: Reading, ...found: readonly string[]): void {
   });
 }
 
-/** A machine under load may be why, so the file may be read later. */
-function tooSlow({ fileMs }: Reading): KbsyncError {
-  return new KbsyncError(`reading its attachments takes longer than the limit of ${fileMs / 1000} s`, {
+function tooSlow(): KbsyncError {
+  return new KbsyncError(`it and its attachments take more processor time than ${FILE_CPU_MS / 1000} s`, {
     code: END_CODES.time,
   });
 }

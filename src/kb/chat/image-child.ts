@@ -1,4 +1,3 @@
-import { constants, setPriority } from "node:os";
 import sharp from "sharp";
 import { answerRequests, CappedRefusal, isOutOfMemory } from "../../lib/capped/child.ts";
 import { messageOf } from "../../lib/failure.ts";
@@ -38,9 +37,6 @@ const SIDE_PX_MAX = 2048;
 const JPEG_QUALITY = 90;
 /** A larger PNG is probably a photograph: as a JPEG it takes a fifth. Base64 in a message adds a third. */
 const PNG_BYTES_MAX = 4 * 1024 * 1024;
-
-// Reading a picture may take long, and must not slow down searches.
-setPriority(constants.priority.PRIORITY_LOW);
 
 answerRequests<ImageRequest, ImageFacts, ImageFailure>(async (request, give) => {
   const { path, mediaType, pixelsMax } = request;

@@ -9,7 +9,7 @@ import type { ImageFacts, ImageFailure, ImageRequest } from "./image-child.ts";
 export interface ImageReader {
   /**
    * Reads the facts of an image. With `render`, also decodes it into a form that models accept. Throws `image_too_large` before it
-   * decodes a pixel, `damaged_image`, `extraction_memory`, `extraction_timeout`, and the signal's reason.
+   * decodes a pixel, `damaged_image`, `extraction_memory`, `extraction_timeout`, `extractor_busy`, and the signal's reason.
    */
   inspect(
     path: string,
@@ -22,12 +22,13 @@ export interface ImageReader {
 /** Most pixels of an image, as for text recognition. */
 const PIXELS_MAX = 64_000_000;
 const LIMITS = {
-  processes: 2,
+  processes: 1,
+  clientProcesses: 2,
   /** Lets an account without a process start one beyond the bound, so that it does not wait for other accounts' images. */
   guests: 1,
   /** In addition to Node's own memory. A picture with the most pixels takes some 300 MB. */
   memoryMb: 1024,
-  timeoutMs: 60_000,
+  cpuMs: 60_000,
   /** Starting a process takes half a second. */
   idleMs: 30_000,
   busyCode: "extractor_busy",
@@ -46,7 +47,10 @@ export function openImageReader(): ImageReader {
   );
   return {
     inspect: async (path, mediaType, { render, ...ask }) => {
-      const [facts] = await pool.ask({ path, mediaType, pixelsMax: PIXELS_MAX, render }, ask);
+      const [facts] = await pool.ask(
+        { path, mediaType, pixelsMax: PIXELS_MAX, render },
+        { ...ask, lane: "client" },
+      );
       if (facts === undefined) throw new Error("an image was read without an answer");
       return facts;
     },
@@ -65,9 +69,10 @@ function imageRefusal(code: ImageFailure | CappedEnd, detail: string): Refusal {
       return new Refusal(code, "The image is damaged and cannot be read.", { cause });
     case "memory":
     case "time":
+    case "busy":
     case "fall":
     case "unable": {
-      const message = endWords("reading the image", LIMITS)[code];
+      const message = endWords("reading the image", LIMITS, detail)[code];
       return new Refusal(END_CODES[code], `${message.charAt(0).toUpperCase()}${message.slice(1)}.`, {
         cause,
       });

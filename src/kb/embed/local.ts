@@ -18,7 +18,7 @@ import { promptsMark } from "./prompts.ts";
 export interface LocalEmbedderOptions {
   /** Folder with `config.json`, `tokenizer.json` and `onnx/`. Default: the packaged model. */
   readonly modelDir?: string;
-  /** Threads of the model. Default all cores but one, at most 4: the rest of the service needs a core. */
+  /** Threads of the model. Default all cores, at most 4: the backfill pauses while texts are taken in. */
   readonly threads?: number;
   /** Maximum tokens of a batch, padding included. Default 256, see `BATCH_TOKENS`. */
   readonly batchTokens?: number;
@@ -78,7 +78,7 @@ function noModel({ location, problem }: MissingModel, { modelDir }: LocalEmbedde
 }
 
 function embedderOn(model: ModelFiles, options: LocalEmbedderOptions): LocalEmbedder {
-  const worker = lazyWorker(model, options.threads ?? defaultThreads());
+  const worker = lazyWorker(model, options.threads ?? Math.min(THREADS_DEFAULT_MAX, availableParallelism()));
   const queue = createBatchQueue(worker.run, {
     tokens: options.batchTokens ?? BATCH_TOKENS,
     texts: options.batchTexts ?? BATCH_TEXTS,
@@ -111,10 +111,6 @@ function embedderOn(model: ModelFiles, options: LocalEmbedderOptions): LocalEmbe
       await worker.stop();
     },
   };
-}
-
-function defaultThreads(): number {
-  return Math.min(THREADS_DEFAULT_MAX, Math.max(1, availableParallelism() - 1));
 }
 
 /** A worker that the first batch starts, and restarts after a crash. */

@@ -1,28 +1,32 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Tier } from "../../wire/primitives.ts";
-import type { Embedder } from "../embed/embedder.ts";
 import type { Store } from "../store/store.ts";
-import type { Chunking, ChunkRef } from "../store/chunks.ts";
+import type { ChunkRef } from "../store/chunks.ts";
 import type { Index, ChunkContext } from "../store/search-index.ts";
-import { CLOSE_WAIT_MS } from "./model.ts";
-import { giveSentences } from "./sentence-vectors.ts";
+import { CLOSE_WAIT_MS, type ModelEmbedder } from "./model.ts";
+import { sentencesOfChunks } from "./sentence-vectors.ts";
 import { openEmbeddingFailures } from "./embedding-failures.ts";
+import { openEmbeddingOrder } from "./embedding-order.ts";
 
 /** Tiers whose chunks have vectors. */
 const TIERS: readonly Tier[] = ["moderate", "high_accuracy"];
-/** Chunks per read: a read may have to scan all chunks with vectors. */
-const PAGE = 256;
-/** Chunks per write: the most work that a crash or a shutdown loses. */
-const BATCH = 64;
+/** Chunks per read and write: the most work that a crash or a shutdown loses, and for which a newer change waits. */
+const BATCH = 32;
+/** A local model pauses until no text was taken in for so long: a client that sends many leaves shorter gaps. */
+const QUIET_MS = 300;
+/** Longest pause between two calls of the model, so that documents get vectors even if texts come all the time. */
+const PAUSE_MAX_MS = 2000;
 /** Vectors deleted per transaction: some milliseconds of the writer. */
 const RETIRED_BATCH = 2000;
 /** Delay before the next run after a failure, unless woken: a failing model rarely recovers sooner. */
 const RETRY_AFTER_MS = 60_000;
-/** Pause before this process looks whether another one still embeds. */
+/** Pause before this process looks whether another one still embeds, or what others have written. */
 const ELSEWHERE_MS = 5000;
 
-/** Embeds, in the background, chunks that have no vector or one of another model. */
+/** Makes all vectors of documents, in the background: of chunks that have none, or one of another model. */
 export interface Backfill {
+  /** Call it whenever a text is taken in: a local model pauses meanwhile. */
+  noteText(this: void): void;
   /** Starts a run, or schedules another one after the current run. */
   wake(this: void): void;
   /** Resumes the work of an earlier process. Opens no model if no collection whose tier needs vectors has chunks. */
@@ -43,14 +47,15 @@ export interface BackfillReport {
 export interface BackfillParts {
   readonly index: Pick<
     Index,
-    | "chunksWithoutVector"
+    | "embeddingScopes"
+    | "documentsLacking"
+    | "chunksLacking"
     | "putVectors"
+    | "putSentences"
     | "serveComplete"
     | "dropRetired"
-    | "chunksWithoutSentences"
-    | "putSentences"
   >;
-  readonly model: () => Promise<Embedder | undefined>;
+  readonly model: () => Promise<ModelEmbedder | undefined>;
   /** Lets one process of a store at a time embed with a model. */
   readonly turns: { runIfFree(name: string, work: () => Promise<void>): Promise<boolean> };
   /** Called after each run that embedded chunks or failed. */
@@ -61,10 +66,14 @@ export interface BackfillParts {
   readonly onElsewhere?: () => void;
   /** Called after each run with the number of chunks that the working model cannot embed. */
   readonly onLeft?: (chunks: number) => void;
+  /** Called with the duration of each call of the model. */
+  readonly onEmbedded?: (seconds: number) => void;
   /** Default one minute. */
   readonly retryAfterMs?: number;
   /** Default five seconds. */
   readonly elsewhereMs?: number;
+  /** Pauses of a local model while texts are taken in. Default 300 ms without a text, and at most two seconds. */
+  readonly pauses?: { readonly quietMs: number; readonly maxMs: number };
 }
 
 /** Opens the backfill. It runs only after `wake`. */
@@ -81,7 +90,24 @@ export function openBackfill(parts: BackfillParts): Backfill {
     clearTimeout(retry);
     retry = setTimeout(wake, afterMs).unref();
   };
-  const embedAll = openEmbedding(parts, stop.signal, wakeLater);
+  let textMs = -Infinity;
+  /** Waits while texts are taken in. Throws the signal's reason. */
+  const idle = async (): Promise<void> => {
+    const { quietMs, maxMs } = parts.pauses ?? { quietMs: QUIET_MS, maxMs: PAUSE_MAX_MS };
+    const endMs = performance.now() + maxMs;
+    for (;;) {
+      stop.signal.throwIfAborted();
+      const leftMs = Math.min(endMs, textMs + quietMs) - performance.now();
+      if (leftMs <= 0) return;
+      await pause(leftMs, undefined, { signal: stop.signal, ref: false });
+    }
+  };
+  const takeWake = (): boolean => {
+    const isWoken = again;
+    again = false;
+    return isWoken;
+  };
+  const embedAll = openEmbedding(parts, { signal: stop.signal, idle, takeWake, wakeLater });
 
   const run = async (): Promise<void> => {
     let chunks = 0;
@@ -121,13 +147,15 @@ export function openBackfill(parts: BackfillParts): Backfill {
   };
 
   return {
+    noteText: () => {
+      textMs = performance.now();
+    },
     // While another process embeds, the timer looks again: otherwise each new document would ask the database.
     wake: () => {
       if (!isElsewhere) wake();
     },
     resume: async () => {
-      // No model has this fingerprint, so that any chunk of these tiers is found.
-      if ((await index.chunksWithoutVector("", TIERS, 1)).length > 0) wake();
+      if ((await index.embeddingScopes(TIERS)).length > 0) wake();
     },
     isRunning: () => running !== undefined || isElsewhere,
     close: async () => {
@@ -139,114 +167,147 @@ export function openBackfill(parts: BackfillParts): Backfill {
   };
 }
 
+/** What a run of the backfill depends on. */
+interface RunControl {
+  readonly signal: AbortSignal;
+  /** Waits until the processors are free. Throws the signal's reason. */
+  readonly idle: () => Promise<void>;
+  /** Returns whether chunks were written since the last call. */
+  readonly takeWake: () => boolean;
+  readonly wakeLater: () => void;
+}
+
 /**
  * Returns a function that embeds all chunks without a vector of the model. It passes the number of each batch to `count`, and
  * calls `wakeLater` if work is left for a later run. Throws what the model and the store throw, and the signal's reason.
  */
 function openEmbedding(
-  { index, onChangedOver, onLeft }: BackfillParts,
-  signal: AbortSignal,
-  wakeLater: () => void,
-): (embedder: Embedder, count: (chunks: number) => void) => Promise<void> {
+  { index, onChangedOver, onLeft, onEmbedded }: BackfillParts,
+  { signal, idle, takeWake, wakeLater }: RunControl,
+): (embedder: ModelEmbedder, count: (chunks: number) => void) => Promise<void> {
   const failures = openEmbeddingFailures();
   /** Chunks whose sentences the model cannot embed; given up until the process ends. */
   const leftSentences = new Set<ChunkRef>();
   // True at start: a killed process may have left retired vectors.
   let retiring = true;
+  let orders: ReturnType<typeof openOrders> | undefined;
+  const openOrders = (fingerprint: string) => ({
+    fingerprint,
+    vectors: openEmbeddingOrder(index, TIERS, { lacks: "vectors", fingerprint }),
+    sentences: openEmbeddingOrder(index, ["high_accuracy"], { lacks: "sentences", fingerprint }),
+  });
 
   const isOpenSuspect = ({ ref }: ChunkContext): boolean =>
     failures.isSuspected(ref) && !failures.isGivenUp(ref);
-  const embedChunks = async (embedder: Embedder, chunks: readonly ChunkContext[]): Promise<number> => {
-    const vectors = await failures.embed(embedder, chunks, signal);
-    await index.putVectors(embedder.fingerprint, vectors);
-    return vectors.length;
-  };
   /** Switches complete scopes to the model. Deletes the earlier vectors later: searches in flight use them. */
-  const changeOver = async ({ fingerprint }: Embedder): Promise<void> => {
+  const changeOver = async ({ fingerprint }: ModelEmbedder): Promise<void> => {
     const changed = await index.serveComplete(fingerprint, TIERS, failures.givenUp());
     if (changed === 0) return;
     onChangedOver?.();
     wakeLater();
     retiring = true;
   };
-  const retire = async ({ fingerprint }: Embedder): Promise<void> => {
+  const retire = async ({ fingerprint }: ModelEmbedder): Promise<void> => {
     if (!retiring) return;
     retiring = false;
     while (!signal.aborted && (await index.dropRetired(fingerprint, RETIRED_BATCH)) === RETIRED_BATCH);
   };
-  /** Embeds page by page. Returns the chunks that made an earlier request fail, which it leaves out. */
-  const embedPages = async (embedder: Embedder, count: (chunks: number) => void): Promise<ChunkContext[]> => {
+  const timed = (embedder: ModelEmbedder): ModelEmbedder => ({
+    ...embedder,
+    embed: async (...given) => {
+      if (embedder.kind === "local") await idle();
+      const startMs = performance.now();
+      const vectors = await embedder.embed(...given);
+      onEmbedded?.((performance.now() - startMs) / 1000);
+      return vectors;
+    },
+  });
+
+  /** Returns whether a chunk is left that is tried again later. */
+  const embedAll = async (
+    embedder: ModelEmbedder,
+    { fingerprint, vectors, sentences }: ReturnType<typeof openOrders>,
+    count: (chunks: number) => void,
+  ): Promise<boolean> => {
     const suspects: ChunkContext[] = [];
-    let after: ChunkRef | undefined;
-    for (let pages = 1; !signal.aborted; pages++) {
-      const page = await index.chunksWithoutVector(embedder.fingerprint, TIERS, PAGE, after);
-      const last = page.at(-1);
-      if (last === undefined) break;
-      after = last.ref;
-      suspects.push(...page.filter(isOpenSuspect));
-      const plain = page.filter(({ ref }) => !failures.isSuspected(ref));
-      for (let at = 0; at < plain.length; at += BATCH)
-        count(await embedChunks(embedder, plain.slice(at, at + BATCH)));
-      // Each call scans all chunks so far. At doubling intervals, all calls together scan them twice.
-      if (Math.log2(pages) % 1 === 0) await changeOver(embedder);
+    let tried = 0;
+    let refreshedMs = -Infinity;
+    for (let batches = 1; ; batches++) {
+      signal.throwIfAborted();
+      // Other processes do not wake this one.
+      if (takeWake() || performance.now() > refreshedMs + ELSEWHERE_MS) {
+        refreshedMs = performance.now();
+        await Promise.all([vectors.refresh(), sentences.refresh()]);
+      }
+      const chunks = await vectors.next(BATCH);
+      if (chunks.length > 0) {
+        suspects.push(...chunks.filter(isOpenSuspect));
+        const plain = chunks.filter(({ ref }) => !failures.isSuspected(ref));
+        const made = await failures.embed(embedder, plain, signal);
+        await index.putVectors(fingerprint, made);
+        count(made.length);
+        // Each call scans the chunks that an earlier model serves. At doubling intervals, all calls together scan them twice.
+        if (Math.log2(batches) % 1 === 0) await changeOver(embedder);
+        continue;
+      }
+      const suspect = suspects[tried];
+      if (suspect !== undefined) {
+        tried += 1;
+        const vector = await failures.embedAlone(embedder, suspect);
+        if (vector === undefined) continue;
+        await index.putVectors(fingerprint, [vector]);
+        count(1);
+        continue;
+      }
+      // Come after all chunk vectors: these find chunks, sentence vectors only rerank them.
+      const deep = await sentences.next(BATCH);
+      if (deep.length === 0) return suspects.some(isOpenSuspect);
+      const made = await sentencesOfChunks(embedder, deep, signal, leftSentences);
+      await index.putSentences(fingerprint, made);
+      count(made.length);
     }
-    signal.throwIfAborted();
-    return suspects;
   };
 
   return async (embedder, count) => {
     await retire(embedder);
-    const suspects = await embedPages(embedder, count);
-    for (const suspect of suspects) {
-      signal.throwIfAborted();
-      const vector = await failures.embedAlone(embedder, suspect);
-      if (vector === undefined) continue;
-      await index.putVectors(embedder.fingerprint, [vector]);
-      count(1);
-    }
-    if (suspects.some(isOpenSuspect)) wakeLater();
+    if (orders?.fingerprint !== embedder.fingerprint) orders = openOrders(embedder.fingerprint);
+    const order = orders;
+    // Unless all is done, what was examined is examined again.
+    orders = undefined;
+    const isLeft = await embedAll(timed(embedder), order, count);
+    if (isLeft) wakeLater();
+    else orders = order;
     await changeOver(embedder);
-    // Comes after all chunk vectors: these find chunks, sentence vectors only rerank them.
-    count(await giveSentences(index, embedder, signal, leftSentences));
     onLeft?.(new Set([...failures.givenUp(), ...leftSentences]).size);
   };
 }
 
 /**
- * Wraps a store: calls `wake` after each commit of a resource that lacks vectors of its tier. `isEarlier` returns whether
- * vectors of this fingerprint are of an earlier model: their commit may come after the current model took over.
+ * Wraps a store: notes each text that is taken in, and wakes the backfill after each commit of a resource whose chunks may lack
+ * vectors of its tier.
  */
-export function noticeMissingVectors(
-  store: Store,
-  wake: () => void,
-  isEarlier: (fingerprint: string) => boolean = () => false,
-): Store {
-  const isLacking = (chunking: Chunking, tier: Tier): boolean =>
-    lacksVectors(chunking, tier) || (chunking.fingerprint !== undefined && isEarlier(chunking.fingerprint));
+export function noticeTexts(store: Store, { noteText, wake }: Pick<Backfill, "noteText" | "wake">): Store {
   const { records } = store;
   return {
     ...store,
     records: {
       ...records,
       createResource: async (resource, chunking, sameTransaction) => {
+        noteText();
         const created = await records.createResource(resource, chunking, sameTransaction);
-        if (isLacking(chunking, created.tier)) wake();
+        noteText();
+        if (chunking.spans.length > 0 && TIERS.includes(created.tier)) wake();
         return created;
       },
       updateResource: async (change, chunking, sameTransaction) => {
+        noteText();
         const updated = await records.updateResource(change, chunking, sameTransaction);
-        if (updated === undefined) return updated;
+        noteText();
         // The title is part of the embedded text: a new title makes all vectors stale.
-        const isRetitled =
-          chunking === undefined && change.title !== undefined && TIERS.includes(updated.tier);
-        if (isRetitled || (chunking !== undefined && isLacking(chunking, updated.tier))) wake();
+        const mayLack = chunking === undefined ? change.title !== undefined : chunking.spans.length > 0;
+        if (updated !== undefined && mayLack && TIERS.includes(updated.tier)) wake();
         return updated;
       },
     },
   };
-}
-
-function lacksVectors({ spans, vectors, sentences }: Chunking, tier: Tier): boolean {
-  if (spans.length === 0 || !TIERS.includes(tier)) return false;
-  return vectors === undefined || (tier === "high_accuracy" && sentences === undefined);
 }

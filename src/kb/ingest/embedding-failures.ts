@@ -1,10 +1,13 @@
 import { embeddingText } from "../embed/embedding-text.ts";
 import type { Embedder } from "../embed/embedder.ts";
+import type { ModelEmbedder } from "./model.ts";
 import type { ChunkRef } from "../store/chunks.ts";
 import type { ChunkContext, ChunkVector } from "../store/search-index.ts";
 
-/** Chunks per call of the model: a document that is being created waits for no more than these. */
-const STEP = 4;
+/** Chunks per call of a local model, which pauses between calls while texts are taken in. */
+const LOCAL_STEP = 4;
+/** Chunks per call of a remote one, whose answer takes as long for one as for many. */
+const REMOTE_STEP = 32;
 /** Attempts before a chunk is given up: once among others, then alone. */
 const ATTEMPTS_MAX = 3;
 /** Bound on tracked chunks. If more fail, the cause is not the texts. */
@@ -22,7 +25,11 @@ export interface EmbeddingFailures {
   /** Chunks given up until the process ends. */
   givenUp(): readonly ChunkRef[];
   /** Embeds chunks that are not suspected. If it throws, the chunks of the failed call become suspects. */
-  embed(embedder: Embedder, chunks: readonly ChunkContext[], signal: AbortSignal): Promise<ChunkVector[]>;
+  embed(
+    embedder: ModelEmbedder,
+    chunks: readonly ChunkContext[],
+    signal: AbortSignal,
+  ): Promise<ChunkVector[]>;
   /** Embeds a suspected chunk. Returns undefined if only the chunk fails; throws if the model fails. */
   embedAlone(embedder: Embedder, chunk: ChunkContext): Promise<ChunkVector | undefined>;
 }
@@ -53,9 +60,10 @@ export function openEmbeddingFailures(): EmbeddingFailures {
     givenUp: () => [...attempts].flatMap(([ref, times]) => (times >= ATTEMPTS_MAX ? ref : [])),
     embed: async (embedder, chunks, signal) => {
       const pairs: ChunkVector[] = [];
-      for (let at = 0; at < chunks.length; at += STEP) {
+      const size = embedder.kind === "local" ? LOCAL_STEP : REMOTE_STEP;
+      for (let at = 0; at < chunks.length; at += size) {
         signal.throwIfAborted();
-        const step = chunks.slice(at, at + STEP);
+        const step = chunks.slice(at, at + size);
         try {
           pairs.push(...(await vectorsOf(embedder, step)));
         } catch (error) {

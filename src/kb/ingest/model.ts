@@ -23,9 +23,11 @@ export const WAITS: FindWaits = { firstMs: 15_000, nextMs: 1000 };
 export type FoundModel = ModelEmbedder | AbsentModel;
 
 export interface ModelEmbedder extends Embedder {
+  /** A local model runs on the processors of this machine. */
+  readonly kind?: "local" | "remote";
   /** The same model for searches, whose calls overtake all queued calls of `embed`. */
   readonly queries?: Embedder;
-  /** Whether the model is in its cooldown, during which documents are stored without vectors. Default: never. */
+  /** Whether the model is in its cooldown, during which texts are split without it. Default: never. */
   isResting?(this: void): boolean;
 }
 
@@ -115,6 +117,7 @@ export function openModel(
       const { queries } = model;
       return {
         ...tracked(model),
+        ...(model.kind && { kind: model.kind }),
         ...(queries === undefined ? {} : { queries: tracked(queries) }),
         isResting: () => nowMs() < cooldownUntilMs,
       };

@@ -1,15 +1,11 @@
 import { withoutLabels } from "../../lib/markup/front-matter.ts";
 import type { Embedder } from "../embed/embedder.ts";
 import type { ChunkRef } from "../store/chunks.ts";
-import type { Index, ChunkSentences, ChunkText } from "../store/search-index.ts";
+import type { ChunkSentences, ChunkText } from "../store/search-index.ts";
 import { PROBE } from "./embedding-failures.ts";
 import { newStops, nextSentenceEnd } from "./chunk/sentences.ts";
 
-/** Chunks per read. */
-const PAGE = 256;
-/** Chunks per write: the most work that a crash or a shutdown loses. */
-const BATCH = 32;
-/** Chunks per call of the model: a document that is being created waits for no more than their sentences. */
+/** Chunks per call of the model. */
 const STEP = 2;
 /** Bound on tracked chunks. If more fail, the cause is not the texts. */
 const LEFT_MAX = 10_000;
@@ -18,54 +14,30 @@ const LEFT_MAX = 10_000;
 export async function embedSentences(
   embedder: Embedder,
   texts: readonly string[],
-  signal?: AbortSignal,
   accountId?: string,
 ): Promise<Float32Array[][]> {
   const sentences = texts.map((text) => sentencesOf(withoutLabels(text)));
-  const vectors = await embedder.embed(sentences.flat(), signal, accountId);
+  const vectors = await embedder.embed(sentences.flat(), undefined, accountId);
   let from = 0;
   return sentences.map(({ length }) => vectors.slice(from, (from += length)));
 }
 
 /**
- * Embeds the sentences of all `high_accuracy` chunks that lack sentence vectors; returns the number of chunks. Stops at the
- * signal. Adds a chunk that the working model cannot embed to `left` and skips it from then on; such a chunk keeps its rank by
- * words and vector. Throws other errors of the model and the store; completed writes stay.
+ * Embeds the sentences of chunks. Stops at the signal, whose reason it throws. Adds a chunk that
+ * the working model cannot embed to `left` and skips it from then on; such a chunk keeps its rank by words and vector. Throws other
+ * errors of the model.
  */
-export async function giveSentences(
-  index: Pick<Index, "chunksWithoutSentences" | "putSentences">,
-  embedder: Embedder,
-  signal: AbortSignal,
-  left: Set<ChunkRef> = new Set(),
-): Promise<number> {
-  let embedded = 0;
-  // Continues after the last chunk read, so that a chunk deleted between read and write does not recur forever.
-  let after: ChunkRef | undefined;
-  while (!signal.aborted) {
-    const page = await index.chunksWithoutSentences(embedder.fingerprint, PAGE, after);
-    for (let at = 0; at < page.length; at += BATCH) {
-      const wanted = page.slice(at, at + BATCH).filter(({ ref }) => !left.has(ref));
-      const chunks = await sentencesOfChunks(embedder, wanted, signal, left);
-      await index.putSentences(embedder.fingerprint, chunks);
-      embedded += chunks.length;
-    }
-    const last = page.at(-1);
-    if (last === undefined) break;
-    after = last.ref;
-  }
-  return embedded;
-}
-
-async function sentencesOfChunks(
+export async function sentencesOfChunks(
   embedder: Embedder,
   chunks: readonly ChunkText[],
   signal: AbortSignal,
-  left: Set<ChunkRef>,
+  left: Set<ChunkRef> = new Set(),
 ): Promise<ChunkSentences[]> {
+  const wanted = chunks.filter(({ ref }) => !left.has(ref));
   const done: ChunkSentences[] = [];
-  for (let at = 0; at < chunks.length; at += STEP) {
+  for (let at = 0; at < wanted.length; at += STEP) {
     signal.throwIfAborted();
-    const step = chunks.slice(at, at + STEP);
+    const step = wanted.slice(at, at + STEP);
     try {
       done.push(...(await sentencesOfStep(embedder, step)));
     } catch {
@@ -99,7 +71,7 @@ async function sentencesOfStep(embedder: Embedder, chunks: readonly ChunkText[])
   const done: ChunkSentences[] = [];
   for (const [accountId, own] of Map.groupBy(chunks, (chunk) => chunk.accountId)) {
     const texts = own.map(({ text }) => text);
-    const vectors = await embedSentences(embedder, texts, undefined, accountId);
+    const vectors = await embedSentences(embedder, texts, accountId);
     done.push(...own.map(({ ref }, at) => ({ ref, vectors: vectors[at] ?? [] })));
   }
   return done;

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { modelFingerprint } from "../embed/embedding-text.ts";
-import type { Index, ModelScope } from "../store/search-index.ts";
+import type { Index, Scope } from "../store/search-index.ts";
 import { CLOSE_WAIT_MS, RETRY_AFTER_MS, WAITS } from "./model.ts";
 import type { FoundModel, Model, ModelEmbedder } from "./model.ts";
 
@@ -8,16 +8,14 @@ import type { FoundModel, Model, ModelEmbedder } from "./model.ts";
 const EARLIER_MAX = 2;
 
 /**
- * Selects the embedder of a scope. After a change of the model, a scope continues with the earlier one, for new documents and
+ * Selects the embedder of a scope. After a change of the model, a scope continues with the earlier one for
  * searches, until each of its chunks has a vector of the new one.
  */
 export interface Serving {
   /** Returns the embedder that serves `scope`; undefined without a model, in which case searches use words alone. */
-  embedderFor(this: void, scope: ModelScope): Promise<ModelEmbedder | undefined>;
+  embedderFor(this: void, scope: Scope): Promise<ModelEmbedder | undefined>;
   /** Call it after the model takes over a scope from an earlier one. */
   changedOver(this: void): void;
-  /** Whether the vectors of `fingerprint` are of an earlier model. False before the first use of the current one. */
-  isEarlier(this: void, fingerprint: string): boolean;
   close(): Promise<void>;
 }
 
@@ -41,7 +39,6 @@ export function openServing(
   const earlier = new Map<string, EarlierModel>();
   /** Whether only the current model serves. Final once true: the model of a process never changes. */
   let settled: Promise<boolean> | undefined;
-  let currentFingerprint: string | undefined;
 
   const readSettled = (fingerprint: string): Promise<boolean> => {
     const reading: Promise<boolean> = index.servingFingerprints().then(
@@ -79,7 +76,6 @@ export function openServing(
     embedderFor: async (scope) => {
       const current = await model.get();
       if (current === undefined) return undefined;
-      currentFingerprint = current.fingerprint;
       settled ??= readSettled(current.fingerprint);
       if (await settled) return current;
       const serving = await index.servingFingerprint(scope);
@@ -89,7 +85,6 @@ export function openServing(
     changedOver: () => {
       settled = undefined;
     },
-    isEarlier: (fingerprint) => currentFingerprint !== undefined && fingerprint !== currentFingerprint,
     close: async () => {
       const closed = [...earlier.values()].map(async ({ found }) => (await found)?.close());
       // A model that is still opening after the wait closes once it is open.

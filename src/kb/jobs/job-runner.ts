@@ -1,73 +1,44 @@
+import assert from "node:assert/strict";
+import { openFairLine } from "../../lib/fair-line.ts";
 import { openShares } from "../../lib/shares.ts";
 import { admit } from "../queue/admission.ts";
-import { openLoop, type Loop } from "../queue/loop.ts";
-import type { QueuedJob } from "../queue/queue.ts";
-import { openJobSchedule } from "./job-schedule.ts";
-import { WaitLimitReached, openJobSlots, type JobSlot, type WaitReservation } from "./job-slots.ts";
-import { nextJob, runJob } from "./job.ts";
+import type { Loop } from "../queue/loop.ts";
+import { needOf, type LeasedJob, type WaitingJob } from "../queue/queue.ts";
+import { openRunner } from "../queue/runner.ts";
+import { jobKey } from "../queue/waits.ts";
+import { openJobSlots, reservationOf, type JobSlot, type WaitReservation } from "./job-slots.ts";
+import { runLeased } from "./job.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 
 /** Most bytes of request bodies in memory at once. A job with a longer body runs alone. */
 const BODY_BYTES_MAX = 64 * 1024 * 1024;
-/** Jobs read from the store at a time. */
-const READ_MAX = 1000;
+/** Due jobs of one owner that are read at a time: more than may start, and than a crash leaves to restart one at a time. */
+const PER_OWNER = 64;
 
 interface Running {
-  readonly job: QueuedJob;
+  readonly job: WaitingJob;
   readonly slot: JobSlot;
 }
 
-/** Runs the queued jobs of documents. */
-export interface JobRunner extends Loop {
-  /** Tries jobs again that another process may have ended: of a resource, or any. */
-  hasten(this: void, line?: string): void;
-}
+/** Jobs that ran during a crash; jobs that reached the limit of a kind of wait and restart; all others. */
+const CLASSES = ["suspect", "text", "file", "other"] as const;
+type JobClass = "suspect" | WaitReservation["kind"] | "other";
 
 /**
  * Opens the runner that ingests, in the background, documents whose requests were already answered. It does nothing before
  * `wake`. Accounts, and the owners of each, take turns by the time that their documents took. `onProblem` reports failures that
  * are not a document's own.
  */
-export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => void): JobRunner {
-  const running = new Set<Running>();
-  const schedule = openJobSchedule();
+export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => void): Loop {
+  const running = new Map<number, Running>();
+  const lines = openDueLines();
   const slots = openJobSlots(() => loop.wake());
   const bodies = openShares(BODY_BYTES_MAX);
-  /** The reservations of parked jobs, by number. */
-  const reservations = new Map<number, WaitReservation>();
-  /** Number of the last job that was read. Later ones have higher numbers. */
-  let lastRead = 0;
 
-  const run = async (started: Running, signal: AbortSignal): Promise<void> => {
-    const { job, slot } = started;
-    const work = async (): Promise<QueuedJob | WaitLimitReached | undefined> => {
-      // The runner may have closed in the meantime.
-      if (signal.aborted) return undefined;
-      const outcome = await runJob(kb, job, slot);
-      if (outcome instanceof WaitLimitReached) return outcome;
-      return outcome !== "over" || schedule.hasMore(job) ? await nextJob(kb, job, outcome) : undefined;
-    };
-    let next: QueuedJob | WaitLimitReached | undefined = job;
-    try {
-      next = await kb.turns.run(job.line, work);
-    } finally {
-      running.delete(started);
-      slot.leave();
-      bodies.give(job.accountId, job.bodyBytes);
-      if (next instanceof WaitLimitReached) {
-        reservations.set(job.number, next.reservation);
-        schedule.park(job, slot.heldMs(), next.reservation.kind);
-      } else {
-        reservations.delete(job.number);
-        schedule.end(job, slot.heldMs(), next);
-      }
-      kb.jobWaits.notify(job.line);
-    }
-  };
   /** Starts a job, or returns what must wait with it: its account's jobs of this class, all of its account, or all jobs. */
-  const start = (job: QueuedJob): Running | "class" | "account" | "all" => {
+  const start = (job: WaitingJob): "started" | "class" | "account" | "all" => {
     const { accountId, bodyBytes } = job;
-    const active = [...running].filter(({ slot }) => !slot.isWaiting());
+    const active = [...running.values()].filter(({ slot }) => !slot.isWaiting());
     const admission = admit(
       job,
       active.map((each) => each.job),
@@ -76,53 +47,100 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
     if (admission === "next") return "account";
     // No later job overtakes it: otherwise large bodies would wait for as long as small ones arrive.
     if (bodies.held() > 0 && bodies.held() + bodyBytes > BODY_BYTES_MAX) return "all";
-    const reservation = reservations.get(job.number);
+    const reservation = reservationOf(needOf(job.line));
     const slot = slots.take(accountId, reservation);
     if (slot === undefined) return reservation === undefined ? "account" : "class";
     if (!bodies.take(accountId, bodyBytes)) {
       slot.leave();
       return "account";
     }
-    const started = { job, slot };
-    running.add(started);
-    return started;
+    running.set(job.number, { job, slot });
+    return "started";
   };
-  const startAll = (): Running[] => {
-    const started: Running[] = [];
+  const choose = (due: readonly WaitingJob[]): WaitingJob[] => {
+    lines.update(due);
+    const started: WaitingJob[] = [];
     /** Accounts whose jobs may not start now. */
     const blocked = new Set<string>();
-    for (const jobClass of ["suspect", "text", "file", "other"] as const) {
+    for (const jobClass of CLASSES) {
       const skipped = new Set<string>();
       const accept = (accountId: string): boolean => !blocked.has(accountId) && !skipped.has(accountId);
       for (;;) {
         if (slots.isFull()) return started;
-        const job = schedule.next(jobClass, accept);
+        const job = lines.next(jobClass, accept);
         if (job === undefined) break;
         const outcome = start(job);
         if (outcome === "all") return started;
-        if (typeof outcome === "object") {
-          schedule.take(jobClass, accept);
-          started.push(outcome);
+        if (outcome === "started") {
+          lines.take(jobClass, accept);
+          started.push(job);
         } else (outcome === "account" ? blocked : skipped).add(job.accountId);
       }
     }
     return started;
   };
-  const find = async (): Promise<{ jobs: Running[]; nextMs: number }> => {
-    const { queue } = kb;
-    for (;;) {
-      const nowMs = kb.steadyMs();
-      const read = await queue.after({ queue: "ingest", number: lastRead, limit: READ_MAX, nowMs });
-      for (const job of read) schedule.add(job);
-      lastRead = read.at(-1)?.number ?? lastRead;
-      if (read.length < READ_MAX) break;
-    }
-    schedule.ripen(kb.steadyMs());
-    return { jobs: startAll(), nextMs: (schedule.dueMs() ?? Infinity) - kb.steadyMs() };
+  const work = async (job: LeasedJob): Promise<undefined> => {
+    const started = running.get(job.number);
+    assert(started !== undefined, "a job runs that was not chosen");
+    await runLeased(kb, job, started.job.crashes, started.slot);
   };
-  const loop = openLoop<Running>({ find, run, onProblem });
-  const hasten = (line?: string): void => {
-    if (schedule.hasten(line, kb.steadyMs())) loop.wake();
+  const leave = (job: WaitingJob): void => {
+    const slot = running.get(job.number)?.slot;
+    if (slot === undefined) return;
+    running.delete(job.number);
+    slot.leave();
+    bodies.give(job.accountId, job.bodyBytes);
+    lines.charge(job, slot.heldMs());
+    kb.jobWaits.notify(keyOf(job));
   };
-  return { ...loop, hasten };
+  const loop = openRunner({
+    queue: kb.queue,
+    name: "ingest",
+    leases: kb.leases,
+    nowMs: kb.steadyMs,
+    perLine: PER_OWNER,
+    choose,
+    work,
+    inTurn: (job, run) => kb.turns.run(keyOf(job), run),
+    onEnd: leave,
+    onProblem,
+  });
+  return loop;
+}
+
+const keyOf = ({ accountId, name }: WaitingJob): string => jobKey({ accountId, id: name });
+
+/** The order of the due jobs that were read last: by class, fair among accounts and owners. */
+function openDueLines() {
+  const openLine = () => openFairLine<WaitingJob>();
+  const classes = { suspect: openLine(), file: openLine(), text: openLine(), other: openLine() };
+  /** The jobs that wait in the lines, by number, and where. */
+  const waiting = new Map<number, { readonly job: WaitingJob; readonly jobClass: JobClass }>();
+  const pathOf = ({ accountId, ownerId }: WaitingJob): readonly string[] => [accountId, ownerId];
+  return {
+    /** Replaces the jobs, and keeps what accounts and owners have used. */
+    update: (due: readonly WaitingJob[]): void => {
+      const found = new Map(due.map((job) => [job.number, { job, jobClass: classOf(job) }]));
+      for (const [number, { job, jobClass }] of waiting) {
+        if (found.get(number)?.jobClass === jobClass) continue;
+        classes[jobClass].remove(pathOf(job), job);
+        waiting.delete(number);
+      }
+      for (const [number, entry] of found) {
+        if (waiting.has(number)) continue;
+        waiting.set(number, entry);
+        classes[entry.jobClass].push(pathOf(entry.job), entry.job);
+      }
+    },
+    next: (jobClass: JobClass, accept: (accountId: string) => boolean) => classes[jobClass].peek(accept),
+    take: (jobClass: JobClass, accept: (accountId: string) => boolean): void => {
+      const job = classes[jobClass].shift(accept);
+      if (job !== undefined) waiting.delete(job.number);
+    },
+    charge: (job: WaitingJob, heldMs: number): void => classes[classOf(job)].charge(pathOf(job), heldMs),
+  };
+}
+
+function classOf({ crashes, line }: WaitingJob): JobClass {
+  return crashes > 0 ? "suspect" : (reservationOf(needOf(line))?.kind ?? "other");
 }

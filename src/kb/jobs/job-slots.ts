@@ -26,6 +26,17 @@ export interface WaitReservation {
   readonly keepsSlot: boolean;
 }
 
+/** Names a reservation in the line of a job (`ingestLine`), so that every process knows it. */
+export function needName({ kind, keepsSlot }: WaitReservation): string {
+  return keepsSlot ? `${kind}+slot` : kind;
+}
+
+/** Reverses `needName`. Undefined: the job has not waited yet. */
+export function reservationOf(need: string): WaitReservation | undefined {
+  if (need === "") return undefined;
+  return { kind: need.startsWith("file") ? "file" : "text", keepsSlot: need.endsWith("+slot") };
+}
+
 /** No more documents of the account may wait. This one restarts when it may. */
 export class WaitLimitReached extends Error {
   readonly reservation: WaitReservation;

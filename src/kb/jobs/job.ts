@@ -1,17 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf } from "../../lib/failure.ts";
-import type { CreateBody } from "../../wire/resource.ts";
 import type { WhileWaiting } from "../ingest/extract/extract.ts";
 import type { ResourceKey } from "../store/resources.ts";
 import { isExhausted } from "../queue/admission.ts";
 import { jobKey } from "../queue/waits.ts";
-import { type Lease, type LeasedJob, LOCKED_MS, type QueuedJob, type WaitingJob } from "../queue/queue.ts";
-import { WaitLimitReached } from "./job-slots.ts";
-import { requesterOf, nowIso, type KnowledgeBase, type WhileFetching } from "../resources/knowledge-base.ts";
-import type { JobBody } from "../resources/new-job.ts";
+import { ingestLine, type LeasedJob } from "../queue/queue.ts";
+import { needName, WaitLimitReached } from "./job-slots.ts";
+import { nowIso, type KnowledgeBase, type WhileFetching } from "../resources/knowledge-base.ts";
 import { Refusal } from "../resources/refusal.ts";
-import { contentSource, textChange, urlSource } from "../resources/source.ts";
-import { applyUpdate, repeatIfChanged } from "../resources/update.ts";
+import { applyUpdate } from "../resources/update.ts";
+import type { JobBody } from "../store/rows/job-body.ts";
 
 /** How often a job is retried after a temporary failure: some two hours, with growing delays. */
 const POSTPONED_MAX = 15;
@@ -22,36 +20,26 @@ const ELSEWHERE_MS = 30_000;
 const ELSEWHERE_PAUSE_MS = 100;
 
 /**
- * How a job ended. `again`: it waits; `elsewhere`: it is gone, or another process works on it: read the first job of its line. After
- * `WaitLimitReached` it has done nothing.
+ * Runs a leased job of a resource; the caller holds the resource's turn. The resource's state records a failure. `crashes`: as known when
+ * the job was chosen. `slot` wraps the job's waits: a crash during one does not count against the job. Throws when the store fails.
  */
-type JobOutcome = "over" | "again" | "elsewhere" | WaitLimitReached;
-
-/**
- * Runs a job of a resource; the caller holds the resource's turn. The resource's state records a failure. `whileWaiting` wraps the
- * job's waits: a crash during one does not count against the job. Throws when the store fails.
- */
-export async function runJob(
+export async function runLeased(
   kb: KnowledgeBase,
-  { number, crashes }: WaitingJob,
-  { whileWaiting, isEarly = false }: { readonly whileWaiting?: WhileWaiting; readonly isEarly?: boolean },
-): Promise<JobOutcome> {
-  const job = await kb.leases.take(number, isEarly);
-  if (job === undefined) return "elsewhere";
-  const outcome =
-    // Another process crashed since: which jobs this one may run with must be decided again.
-    job.crashes === crashes
-      ? await attempt(whileWaiting === undefined ? kb : withUncountedWaits(kb, job, whileWaiting), job)
-      : await handBack(kb, job);
-  kb.leases.drop(number);
-  if (outcome === "over") kb.notices?.announce("ended", job.line);
-  return outcome;
+  job: LeasedJob,
+  crashes: number,
+  slot?: { readonly whileWaiting: WhileWaiting },
+): Promise<void> {
+  // Another process crashed since: which jobs this one may run with must be decided again.
+  if (job.crashes === crashes)
+    await attempt(slot === undefined ? kb : withUncountedWaits(kb, job, slot.whileWaiting), job);
+  else await handBack(kb, job);
+  kb.leases.drop(job.number);
+  kb.notices?.announce("ended", jobKey({ accountId: job.accountId, id: job.name }));
 }
 
 /** Puts a job back that has done nothing. */
-async function handBack(kb: KnowledgeBase, job: LeasedJob): Promise<"again"> {
-  await kb.queue.postpone(job, { dueMs: 0, nowMs: kb.steadyMs(), counts: false });
-  return "again";
+async function handBack(kb: KnowledgeBase, job: LeasedJob, line = job.line): Promise<void> {
+  await kb.queue.postpone(job, { dueMs: 0, nowMs: kb.steadyMs(), counts: false, line });
 }
 
 /** Counts no crash against a job while it waits. */
@@ -80,28 +68,29 @@ function withUncountedWaits(kb: KnowledgeBase, job: LeasedJob, run: WhileWaiting
             await pause();
           }
         }, 0);
-  return { ...kb, whileWaiting, whileFetching };
+  return { ...kb, lane: "backlog", whileWaiting, whileFetching };
 }
 
-async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<"over" | "again" | WaitLimitReached> {
+async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<void> {
+  const body = JSON.parse(job.body) as JobBody; // written by newJob or merged from such
   if (isExhausted(job.crashes)) {
     const message = `The service crashed ${job.crashes} times while it processed this document, and does not try again.`;
-    await kb.records.failJob(job, { code: "internal", message }, nowIso(kb));
-    return "over";
+    await fail(kb, job, body, { code: "internal", message });
+    return;
   }
   try {
-    await complete(kb, job);
-    return "over";
+    await applyUpdate(kb, { accountId: job.accountId, id: job.name }, body.update, { job }, body);
   } catch (error) {
     // A stop ends the processes that read documents: the failure is not the document's, and the next start repeats its job.
-    if (kb.isEnding() || codeOf(error) === "lease_lost") return "again";
+    if (kb.isEnding() || codeOf(error) === "lease_lost") return;
     if (error instanceof WaitLimitReached) {
-      await handBack(kb, job);
-      return error;
+      await handBack(kb, job, ingestLine(job.accountId, job.ownerId, needName(error.reservation)));
+      return;
     }
     const { code, message, hint, retryAfterSeconds } = kb.explain(error);
-    // An outage of the store of files, however long, is no failure of the document.
-    const isPatient = job.attempts < POSTPONED_MAX || code === "files_unavailable";
+    // An outage of the store of files, or a busy machine, however long, is no failure of the document.
+    const isPatient =
+      job.attempts < POSTPONED_MAX || code === "files_unavailable" || code === "extractor_busy";
     if (retryAfterSeconds !== undefined && isPatient) {
       const delayMs = Math.max(POSTPONED_MS * 2 ** job.attempts, retryAfterSeconds * 1000);
       const nowMs = kb.steadyMs();
@@ -110,87 +99,52 @@ async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<"over" | "aga
         nowMs,
         counts: true,
       });
-      return "again";
+      return;
     }
-    const shownMessage = hint === undefined ? message : `${message} ${hint}`;
-    await kb.records.failJob(job, { code, message: shownMessage }, nowIso(kb));
-    return "over";
+    await fail(kb, job, body, { code, message: hint === undefined ? message : `${message} ${hint}` });
   }
 }
 
-/**
- * Runs all jobs of a resource before a later change, so that the last request wins. The caller holds the resource's turn.
- */
-export async function finishJobs(kb: KnowledgeBase, at: ResourceKey): Promise<void> {
+/** Ends a failed job. What other requests changed besides the text is written first. */
+async function fail(
+  kb: KnowledgeBase,
+  job: LeasedJob,
+  { apart = {} }: JobBody,
+  failure: { readonly code: string; readonly message: string },
+): Promise<void> {
+  const at = { accountId: job.accountId, id: job.name };
+  const { settings: _, ...fields } = apart;
+  const before = await kb.records.resource(at);
+  const change = before !== undefined && before.version > 0 ? apart : fields;
+  if (before !== undefined && Object.values(change).some((value) => value !== undefined)) {
+    const { whileWaiting: __, whileFetching: ___, ...here } = kb;
+    try {
+      await applyUpdate(here, at, change, {});
+    } catch (error) {
+      if (kb.explain(error).retryAfterSeconds !== undefined) throw error;
+    }
+  }
+  await kb.records.failJob(job, failure, nowIso(kb));
+}
+
+/** Runs the queued change of a resource before a later one, so that the last request wins. The caller holds the resource's turn. */
+export async function finishJobs(kb: KnowledgeBase, { accountId, id }: ResourceKey): Promise<void> {
   const endMs = performance.now() + ELSEWHERE_MS;
   let last: number | undefined;
   for (;;) {
-    const job = await firstJob(kb, jobKey(at));
-    if (job === undefined) return;
+    const waiting = await kb.queue.change({ accountId, id, nowMs: kb.steadyMs() });
+    if (waiting === undefined) return;
+    const { number, crashes } = waiting;
     // Only the runner restarts a job that crashed a process: it knows which jobs may run with it.
-    if (job.crashes > 0 || job.number === last || performance.now() > endMs) {
+    if (crashes > 0 || number === last || performance.now() > endMs) {
       throw new Refusal("ingest_busy", "An earlier change of this resource is still queued.", {
         retryAfterSeconds: 5,
       });
     }
-    // Another process works on it: this one notices its end when it reads again.
-    if ((await runJob(kb, job, { isEarly: true })) === "elsewhere") await sleep(ELSEWHERE_PAUSE_MS);
-    else last = job.number;
+    const job = await kb.leases.take(number, true);
+    if (job !== undefined) {
+      await runLeased(kb, job, crashes);
+      last = number;
+    } else await sleep(ELSEWHERE_PAUSE_MS); // another process works on it
   }
-}
-
-/**
- * Reads the first job of a resource after one of its jobs ended with `outcome`. It may be the same one, locked by a transaction for
- * minutes. That looks free if its lease has ended, so it is due after a pause.
- */
-export async function nextJob(
-  kb: KnowledgeBase,
-  { number, line }: QueuedJob,
-  outcome: Exclude<JobOutcome, WaitLimitReached>,
-): Promise<QueuedJob | undefined> {
-  const first = await firstJob(kb, line);
-  if (outcome !== "elsewhere" || first?.number !== number) return first;
-  return { ...first, dueMs: Math.max(first.dueMs, kb.steadyMs() + LOCKED_MS) };
-}
-
-/** Reads the first job of a resource. */
-function firstJob(kb: KnowledgeBase, line: string): Promise<QueuedJob | undefined> {
-  return kb.queue.first({ queue: "ingest", line, nowMs: kb.steadyMs() });
-}
-
-async function complete(kb: KnowledgeBase, job: LeasedJob): Promise<void> {
-  const at = { accountId: job.accountId, id: job.name };
-  const body = JSON.parse(job.body) as JobBody; // written by newJob
-  if ("update" in body) await applyUpdate(kb, at, body.update, { job });
-  else await repeatIfChanged(() => completeCreate(kb, at, body.create, job));
-}
-
-async function completeCreate(
-  kb: KnowledgeBase,
-  at: ResourceKey,
-  { url, ...body }: Pick<CreateBody, "url" | "content" | "locations">,
-  job: Lease,
-): Promise<void> {
-  const resource = await kb.records.resource(at);
-  if (resource === undefined) return;
-  const source = url === undefined ? contentSource(kb, body) : await urlSource(kb, resource, url);
-  const chunking = await kb.ingest.chunk(source.content, resource.settings, resource.tier, {
-    title: resource.title,
-    warning: source.warning,
-    scope: { accountId: at.accountId, resourceId: at.id },
-    requester: requesterOf(kb, resource),
-  });
-  await kb.records.updateResource(
-    {
-      accountId: at.accountId,
-      id: at.id,
-      ...textChange(source),
-      ...(source.url === null ? {} : { url: source.url }),
-      nowIso: nowIso(kb),
-      completesCreate: true,
-      basedOn: { version: resource.version, title: resource.title },
-    },
-    chunking,
-    { job },
-  );
 }

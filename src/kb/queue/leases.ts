@@ -1,3 +1,4 @@
+import { KbsyncError } from "../../lib/failure.ts";
 import { LEASE_MS, type Lease, type LeasedJob, type Queue, type Renewal } from "./queue.ts";
 
 /** The leases that this process holds. They are renewed until dropped. */
@@ -6,7 +7,7 @@ export interface Leases {
   take(number: number, isEarly?: boolean): Promise<LeasedJob | undefined>;
   /** Records whether a crash counts against the job from now on; the next renewal writes it. */
   note(number: number, isWorking: boolean): void;
-  /** Like `note`, but writes it at once. */
+  /** Like `note`, but writes it at once. Throws `lease_lost`. */
   setWorking(lease: Lease, isWorking: boolean): Promise<void>;
   /** Stops renewing the lease of a job. */
   drop(number: number): void;
@@ -22,9 +23,8 @@ export function openLeases(
   onProblem: (error: unknown) => void,
 ): Leases {
   const held = new Map<number, { readonly lease: Lease; isWorking: boolean }>();
-  const renew = async (renewal: Omit<Renewal, "worker" | "nowMs">): Promise<void> => {
-    if (renewal.leases.length > 0) await queue.renew({ ...renewal, worker, nowMs: nowMs() });
-  };
+  const renew = async (renewal: Omit<Renewal, "worker" | "nowMs">): Promise<readonly number[]> =>
+    renewal.leases.length > 0 ? queue.renew({ ...renewal, worker, nowMs: nowMs() }) : [];
   const renewAll = async (): Promise<void> => {
     for (const isWorking of [true, false]) {
       const alike = [...held.values()].filter((each) => each.isWorking === isWorking);
@@ -49,7 +49,9 @@ export function openLeases(
     note,
     setWorking: async (lease, isWorking) => {
       note(lease.number, isWorking);
-      await renew({ leases: [lease], isWorking, waits: true });
+      const renewed = await renew({ leases: [lease], isWorking, waits: true });
+      if (renewed.length === 0)
+        throw new KbsyncError("the lease of the job has ended", { code: "lease_lost", retryable: true });
     },
     drop: (number) => void held.delete(number),
     close: async () => {

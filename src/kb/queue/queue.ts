@@ -6,6 +6,8 @@
  * - A job has one lease at a time, whatever the number of processes. Each lease has a higher fencing token than its
  *   predecessor, and only the latest can end or postpone the job.
  * - In a queue that is `IN_ORDER`, the jobs of one line are leased one after another, in the order in which they were put.
+ * - The queue `ingest` has one entry for each document, put and replaced by the changes of the document (`Records.enqueueUpdate`). A
+ *   newer change ends the lease of a running one.
  * - An account has a share of the capacity for waiting jobs (`fitsShare`), so that other accounts always find some.
  *
  * All times come from the worker's monotonic clock, which is never set back while the worker runs.
@@ -18,10 +20,8 @@ export interface Queue {
    * that is in order this is the first job of the line or none.
    */
   due(query: DueQuery): Promise<readonly WaitingJob[]>;
-  /** Jobs with higher numbers, sorted by number. A job that is put later has a higher number. */
-  after(query: AfterQuery): Promise<readonly QueuedJob[]>;
-  /** The first job of a line, due or not. */
-  first(query: FirstQuery): Promise<QueuedJob | undefined>;
+  /** The entry of a document in the queue `ingest`, due or not. */
+  change(query: ChangeQuery): Promise<(WaitingJob & { readonly dueMs: number }) | undefined>;
   /** Undefined: the job is gone, another worker has it, or it is not due. A worker may lease its own job again. */
   lease(request: LeaseRequest): Promise<LeasedJob | undefined>;
   /**
@@ -44,20 +44,32 @@ export interface Queue {
    * ends the leases of all other workers, which are gone.
    */
   resume(worker: string, nowMs: number, isAlone: boolean): Promise<void>;
-  /** When the next postponed job is due; undefined when none waits. */
+  /** When the next postponed job is due, or the next lease ends; undefined when there is none. */
   nextDueMs(queue: QueueName, nowMs: number): Promise<number | undefined>;
-  /** Counts the jobs of one account, or of all. */
-  figures(queue: QueueName, accountId: string | undefined): Promise<QueueFigures>;
+  /** Counts the jobs of one account, or of all. `nowMs` is needed for `overdue`. */
+  figures(queue: QueueName, accountId: string | undefined, nowMs?: number): Promise<QueueFigures>;
 }
 
 export type QueueName = "ingest" | "chat" | "webhook";
 
 /** Queues whose lines run in order. In the others several jobs of a line may be leased at once. */
 export const IN_ORDER: Readonly<Record<QueueName, boolean>> = {
-  ingest: true,
+  ingest: false,
   chat: true,
   webhook: false,
 };
+
+/**
+ * The line of a document's entry: one for each owner, and others for those that need something before they may start again (`need`).
+ */
+export function ingestLine(accountId: string, ownerId: string, need = ""): string {
+  return `${need}/${accountId}/${ownerId}`;
+}
+
+/** Returns what an entry on a line of `ingest` needs before it may start; empty: nothing. */
+export function needOf(line: string): string {
+  return line.slice(0, line.indexOf("/"));
+}
 
 /** Wait before a due job is tried again that could not be leased: another transaction may have locked it. */
 export const LOCKED_MS = 1000;
@@ -68,7 +80,7 @@ export interface NewJob {
   readonly queue: QueueName;
   /** The fairness key: accounts take turns. */
   readonly accountId: string;
-  /** The order key, for example a thread. Unique to the job when nothing orders it. */
+  /** The key of order and of fairness within an account, for example a thread. In `ingest`: the owner (`ingestLine`). */
   readonly line: string;
   /** The job's external name, for example the id of a message. */
   readonly name: string;
@@ -89,30 +101,19 @@ export interface NewJob {
 export interface WaitingJob {
   readonly number: number;
   readonly accountId: string;
+  readonly ownerId: string;
   readonly line: string;
+  readonly name: string;
+  /** Bytes of its body as stored. */
+  readonly bodyBytes: number;
   /** How often a worker crashed while it worked on the job. */
   readonly crashes: number;
 }
 
-/** A waiting job as `after` and `first` return it. */
-export interface QueuedJob extends WaitingJob {
-  readonly ownerId: string;
-  /** When it may be leased: the end of a wait or of another lease. */
-  readonly dueMs: number;
-  /** Bytes of its body as stored. */
-  readonly bodyBytes: number;
-}
-
-export interface AfterQuery {
-  readonly queue: QueueName;
-  readonly number: number;
-  readonly limit: number;
-  readonly nowMs: number;
-}
-
-export interface FirstQuery {
-  readonly queue: QueueName;
-  readonly line: string;
+export interface ChangeQuery {
+  readonly accountId: string;
+  /** The id of the document. */
+  readonly id: string;
   readonly nowMs: number;
 }
 
@@ -140,7 +141,6 @@ export interface Lease {
 }
 
 export interface LeasedJob extends WaitingJob, Lease {
-  readonly name: string;
   readonly body: string;
   readonly createdMs: number;
   /** How often it was postponed with `counts`. */
@@ -162,6 +162,8 @@ export interface Wait {
   readonly nowMs: number;
   /** Whether the wait follows a failed attempt. */
   readonly counts: boolean;
+  /** Moves the job to another line. Default: it stays. */
+  readonly line?: string;
 }
 
 export interface QueueFigures {
@@ -169,4 +171,6 @@ export interface QueueFigures {
   readonly dead: number;
   /** When the oldest waiting job was put. */
   readonly oldestMs: number | null;
+  /** Jobs that were due ten minutes ago, and that no worker has leased. */
+  readonly overdue: number;
 }

@@ -11,25 +11,52 @@ export interface RunnerParts {
   readonly nowMs: () => number;
   /** Most jobs of one line that `due` returns at once. */
   readonly perLine: number;
-  /** Chooses the due jobs that start now, given the running ones. Pure. */
+  /** Chooses the due jobs that start now, given the running ones. */
   readonly choose: (due: readonly WaitingJob[], running: readonly WaitingJob[]) => readonly WaitingJob[];
   /**
    * Works on a job, and ends or postpones it. A number: neither could be written; the job keeps its lease and runs again
    * after this many milliseconds.
    */
   readonly work: (job: LeasedJob, signal: AbortSignal) => Promise<number | undefined>;
+  /** Runs a chosen job when its turn has come. Default: at once. */
+  readonly inTurn?: (job: WaitingJob, run: () => Promise<void>) => Promise<void>;
+  /** Called when a chosen job has ended, also without a lease. */
+  readonly onEnd?: (job: WaitingJob) => void;
   /** Reports failures that are not a job's own. The queue pauses after one. */
   readonly onProblem: (error: unknown) => void;
 }
 
 /** Opens a runner. It does nothing before `wake`. */
-export function openRunner({ queue, name, leases, nowMs, choose, work, ...parts }: RunnerParts): Loop {
+export function openRunner(given: RunnerParts): Loop {
+  const { queue, name, leases, nowMs, choose, work, inTurn = (_, run) => run(), ...parts } = given;
   /** Jobs that wait in memory, and when they are due. */
   const parked = new Map<number, { readonly job: WaitingJob; readonly dueMs: number }>();
   const park = (job: WaitingJob, ms: number): void => {
     parked.set(job.number, { job, dueMs: nowMs() + ms });
   };
   const locked = openLockedJobs(nowMs);
+  const runOne = async (job: WaitingJob, signal: AbortSignal): Promise<void> => {
+    // The runner may have closed before the turn.
+    if (signal.aborted) return;
+    try {
+      const leased = await leases.take(job.number);
+      if (leased === undefined) {
+        locked.add(job.number);
+        return;
+      }
+      const againInMs = await work(leased, signal);
+      if (againInMs === undefined) leases.drop(job.number);
+      else {
+        leases.note(job.number, false);
+        park(leased, againInMs);
+      }
+    } catch (error) {
+      // The store failed. The job runs first once the store works again.
+      leases.note(job.number, false);
+      park(job, 0);
+      throw error;
+    }
+  };
   return openLoop<WaitingJob>({
     find: async (running) => {
       const found = await queue.due({ queue: name, nowMs: nowMs(), perLine: parts.perLine });
@@ -44,29 +71,11 @@ export function openRunner({ queue, name, leases, nowMs, choose, work, ...parts 
     },
     run: async (job, signal) => {
       parked.delete(job.number);
-      try {
-        const leased = await leases.take(job.number);
-        if (leased === undefined) {
-          locked.add(job.number);
-          return;
-        }
-        const againInMs = await work(leased, signal);
-        if (againInMs === undefined) leases.drop(job.number);
-        else {
-          leases.note(job.number, false);
-          park(leased, againInMs);
-        }
-      } catch (error) {
-        // The store failed. The job runs first once the store works again.
-        leases.note(job.number, false);
-        park(job, 0);
-        throw error;
-      }
+      await inTurn(job, () => runOne(job, signal)).finally(() => parts.onEnd?.(job));
     },
     onProblem: parts.onProblem,
   });
 }
-
 /** Due jobs that could not be leased, for example because another transaction had locked them. They are tried again after a pause. */
 function openLockedJobs(nowMs: () => number): {
   add(number: number): void;

@@ -20,12 +20,9 @@ export function createResource(
   const create = async (): Promise<Resource> => {
     const record = recordOf(kb, accountId, body);
     const source = await sourceOf(kb, record, body);
-    const { title, tier, ownerId, settings } = record;
     const { warning, ...stored } = source;
-    const chunking = await kb.ingest.chunk(source.content, settings, tier, {
-      title,
+    const chunking = await kb.ingest.chunk(source.content, record.settings, {
       warning,
-      scope: { accountId, tier, ownerId },
       requester: requesterOf(kb, record),
     });
     return kb.records.createResource(
@@ -59,7 +56,7 @@ export function queueCreate(
         content: "",
         fileToken,
       },
-      newJob(kb, { create: url === undefined ? { content, locations } : { url } }, fileToken),
+      newJob(kb, { update: { url, content, locations }, completesCreate: true }, fileToken),
       noteOf(context, 202, kb.nowMs()),
     );
   };

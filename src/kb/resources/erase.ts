@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ErasureReport, Remainder } from "../../wire/erasure.ts";
 import type { Erased, OwnerKey } from "../store/erasure.ts";
 import { nowIso, type KnowledgeBase } from "./knowledge-base.ts";
+import { endWaits } from "./remove.ts";
 
 /** Resources of an owner that are read at a time. */
 const READ_RESOURCES = 500;
@@ -88,6 +89,7 @@ async function eraseAll(
   // A change that was in progress ends without a resource, but may have noted its request or the fetch of its link.
   for (const id of ids) await kb.turns.run(`${accountId}/${id}`, async () => undefined);
   await erase(ids);
+  for (const id of ids) endWaits(kb, { accountId, id });
   return sum;
 }
 

@@ -1,3 +1,4 @@
+import type { Lane } from "../../lib/capped/pool.ts";
 import type { Turns } from "../../lib/turns.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { Fetcher } from "../fetch/fetcher.ts";
@@ -72,6 +73,8 @@ export interface KnowledgeBase {
   };
   /** Reports whether the service is ending, which may be the cause of a failure. */
   readonly isEnding: () => boolean;
+  /** Where documents wait to be read. Default: `client`. */
+  readonly lane?: Lane;
   /** Set for a queued job: runs its waits. */
   readonly whileWaiting?: WhileWaiting;
   /** Set for a queued job: runs its fetch. */
@@ -125,8 +128,11 @@ export interface OwnerKey {
 }
 
 /** Returns the context of reading a document. Accounts, and the owners of each, share slow steps equally. */
-export function requesterOf({ whileWaiting }: KnowledgeBase, { accountId, ownerId }: OwnerKey): Requester {
-  return { tenant: [accountId, ownerId], whileWaiting };
+export function requesterOf(
+  { lane = "client", whileWaiting }: KnowledgeBase,
+  { accountId, ownerId }: OwnerKey,
+): Requester {
+  return { tenant: [accountId, ownerId], lane, whileWaiting };
 }
 
 /** Returns the current time in the wire format. */

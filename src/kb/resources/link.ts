@@ -126,7 +126,7 @@ async function textOf(
   if (isBinary(type, head)) return kb.ingest.textOf(path, await detectMediaType(path), undefined, requester);
   if (isPage(type, head)) {
     const page = { path, encoding: type.encoding, url: url.href };
-    const read = (): Promise<string> => kb.pages.read(page, requester.tenant);
+    const read = (): Promise<string> => kb.pages.read(page, requester);
     const text = await (requester.whileWaiting?.(read, 0) ?? read());
     if (text.trim() === "") throw failed("the page has no text; scripts are not run");
     return { text };

@@ -62,9 +62,9 @@ async function mailText(
   try {
     const { markdown, attachments } = await unpack(kb, path, requester, budget, tokens);
     let heldChars = markdown.length;
-    const { tenant, whileWaiting } = requester;
+    const { whileWaiting } = requester;
     const inMail: Requester = {
-      tenant,
+      ...requester,
       whileWaiting: whileWaiting && ((work, chars) => whileWaiting(work, heldChars + chars)),
     };
     const outcomes: AttachmentOutcome[] = [];
@@ -92,11 +92,11 @@ async function mailText(
 async function unpack(
   kb: KnowledgeBase,
   path: string,
-  { tenant, whileWaiting }: Requester,
+  { tenant, lane, whileWaiting }: Requester,
   budget: Budget,
   tokens: string[],
 ): Promise<{ readonly markdown: string; readonly attachments: readonly Unpacked[] }> {
-  const read = (): ReturnType<typeof kb.mails.read> => kb.mails.read({ path }, { tenant });
+  const read = (): ReturnType<typeof kb.mails.read> => kb.mails.read({ path }, { tenant, lane });
   const { markdown, attachments } = await (whileWaiting?.(read, 0) ?? read());
   const unpacked: Unpacked[] = [];
   for (const [at, { name, mediaType, bytes }] of attachments.entries()) {

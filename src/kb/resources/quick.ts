@@ -6,12 +6,12 @@ import type { Resource } from "../store/resources.ts";
 const QUICK_CHARS_MAX = 1_000_000;
 
 /**
- * Reports whether a create takes only a moment: a text of moderate length in the tier without vectors, split without a model. A
- * job would write such a text twice, so a caller that accepts a wait of some seconds gets the result directly.
+ * Reports whether a create takes only a moment: a text of moderate length that is split without a model. A job would write such a
+ * text twice, so a caller that accepts a wait of some seconds gets the result directly.
  */
-export function isQuickCreate({ content, collection_details: tier, settings }: CreateBody): boolean {
+export function isQuickCreate({ content, settings }: CreateBody): boolean {
   const { strategy } = settings ?? DEFAULT_SETTINGS;
-  return content !== undefined && isQuickText(content, tier, strategy);
+  return content !== undefined && isQuickText(content, strategy);
 }
 
 /** Reports the same of an update. An update behind a queued change is never quick. */
@@ -19,9 +19,9 @@ export function isQuickUpdate(before: Resource, { content, url, settings }: Upda
   if (before.status === "queued" || url !== undefined) return false;
   if (content === undefined && settings === undefined) return true;
   const { strategy } = { ...before.settings, ...settings };
-  return isQuickText(content ?? before.content, before.tier, strategy ?? before.settings.strategy);
+  return isQuickText(content ?? before.content, strategy ?? before.settings.strategy);
 }
 
-function isQuickText(text: string, tier: Resource["tier"], strategy: string): boolean {
-  return tier === "fastest" && strategy === "recursive" && text.length <= QUICK_CHARS_MAX;
+function isQuickText(text: string, strategy: string): boolean {
+  return strategy === "recursive" && text.length <= QUICK_CHARS_MAX;
 }

@@ -1,4 +1,5 @@
-import type { Expected, Resource } from "../store/resources.ts";
+import { jobKey } from "../queue/waits.ts";
+import type { Expected, Resource, ResourceKey } from "../store/resources.ts";
 import { refuseUnexpected, type RequestContext } from "./request-context.ts";
 import { nowIso } from "./knowledge-base.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
@@ -24,5 +25,13 @@ export async function removeResource(
   }
   const deleted = await kb.records.deleteResource({ accountId, id, nowIso: nowIso(kb), ...expected });
   if (deleted === undefined) throw noResource(id);
+  endWaits(kb, { accountId, id });
   return deleted;
+}
+
+/** Answers the requests that wait for a queued change of a deleted resource. */
+export function endWaits({ jobWaits, notices }: KnowledgeBase, deleted: ResourceKey): void {
+  const key = jobKey(deleted);
+  jobWaits.notify(key);
+  notices?.announce("ended", key);
 }

@@ -4,12 +4,16 @@ import type { SettingsChange, UpdateBody } from "../../wire/resource.ts";
 import type { SameTransaction } from "../store/request-note.ts";
 import type { Chunking } from "../store/chunks.ts";
 import type { Resource, ResourceChange, ResourceKey } from "../store/resources.ts";
+import type { JobBody } from "../store/rows/job-body.ts";
 import { refuseUnexpected, type RequestContext } from "./request-context.ts";
 import { fileTokenOf } from "./file-token.ts";
 import { requesterOf, nowIso, type KnowledgeBase } from "./knowledge-base.ts";
 import { invalidField, noResource, Refusal, shown } from "./refusal.ts";
 import { changedSource, contentSource, refuseAddress, refuseLocations, textChange } from "./source.ts";
 import type { Source } from "./source.ts";
+
+/** What is known of a change besides its body. */
+type UpdateContext = RequestContext & Pick<JobBody, "completesCreate">;
 
 /** Tries of a change. Another process has written a change meanwhile each time, so work goes on. */
 const TRIES_MAX = 5;
@@ -24,7 +28,7 @@ export function applyUpdate(
   at: ResourceKey,
   body: UpdateBody,
   sameTransaction: SameTransaction,
-  context: RequestContext = {},
+  context: UpdateContext = {},
 ): Promise<Resource> {
   return repeatIfChanged(() => tryUpdate(kb, at, body, sameTransaction, context));
 }
@@ -33,7 +37,7 @@ export function applyUpdate(
  * Runs work again whose write found that another process had changed the resource since the work read it. In a store of one process that
  * never happens: the caller holds the resource's turn.
  */
-export async function repeatIfChanged<T>(work: () => Promise<T>): Promise<T> {
+async function repeatIfChanged<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await work();
@@ -52,7 +56,7 @@ async function tryUpdate(
   { accountId, id }: ResourceKey,
   body: UpdateBody,
   sameTransaction: SameTransaction,
-  context: RequestContext,
+  context: UpdateContext,
 ): Promise<Resource> {
   const before = await kb.records.resource({ accountId, id });
   if (before === undefined) throw noResource(id);
@@ -62,7 +66,7 @@ async function tryUpdate(
   const settings = body.settings === undefined ? undefined : newSettings(before.settings, body.settings);
 
   const source = await newSource(kb, before, body);
-  const chunking = await chunkAgain(kb, before, settings, source, body.title?.toWellFormed());
+  const chunking = await chunkAgain(kb, before, settings, source);
   const change = changeOf({ accountId, id }, body, settings, source, nowIso(kb));
   const fileToken = source?.url === undefined ? {} : { fileToken: fileTokenOf(kb, source.url) };
   // The link's text is the stored one, so an earlier failure to read it no longer applies.
@@ -73,7 +77,14 @@ async function tryUpdate(
       ? {}
       : { basedOn: { version: before.version, title: before.title } };
   const after = await kb.records.updateResource(
-    { ...change, ...fileToken, ...expected, ...basedOn, clearsError },
+    {
+      ...change,
+      ...fileToken,
+      ...expected,
+      ...basedOn,
+      clearsError,
+      completesCreate: context.completesCreate === true,
+    },
     chunking,
     sameTransaction,
   );
@@ -158,18 +169,12 @@ async function chunkAgain(
   before: Resource,
   settings: Settings | undefined,
   source: Source | undefined,
-  title: string | undefined,
 ): Promise<Chunking | undefined> {
   if (source === undefined && settings === undefined) return undefined;
   const text = source?.content ?? before.content;
-  const { accountId, id } = before;
-  return kb.ingest.chunk(text, settings ?? before.settings, before.tier, {
-    title: title ?? before.title,
+  return kb.ingest.chunk(text, settings ?? before.settings, {
     warning: source === undefined ? (before.warning ?? undefined) : source.warning,
-    scope: { accountId, resourceId: id },
     requester: requesterOf(kb, before),
-    // The title is embedded with each chunk, so a new title changes all vectors.
-    before: title === undefined || title === before.title ? { accountId, id } : undefined,
   });
 }
 

@@ -23,15 +23,6 @@ export interface Repeats {
 /** The result of ingest for one version of a text. Spans point into the content that is written with them. */
 export interface Chunking {
   readonly spans: readonly Span[];
-  /**
-   * One unit vector per span; undefined if the tier uses none or no model is available. An undefined item is a span whose
-   * vector the store keeps from the previous version.
-   */
-  readonly vectors: readonly (Float32Array | undefined)[] | undefined;
-  /** Fingerprint of the model of the vectors. */
-  readonly fingerprint: string | undefined;
-  /** Vectors of the sentences of each span, by the same model; set if the tier uses them and they exist already. */
-  readonly sentences?: readonly (readonly Float32Array[] | undefined)[] | undefined;
   /** Set if it is not the strategy of the settings. */
   readonly strategyUsed?: Strategy;
   /** Describes what is missing from the text of the document. */

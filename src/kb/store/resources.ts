@@ -32,7 +32,10 @@ export interface ResourceRecords {
     chunking: Chunking | undefined,
     sameTransaction?: SameTransaction,
   ): Promise<Resource | undefined>;
-  /** Queues a job after the others of its resource. Returns undefined if the resource does not exist. Throws `queue_full`. */
+  /**
+   * Queues a change of a resource, or merges it into the one that waits. A running one loses its lease, and the merged change runs again.
+   * Returns undefined if the resource does not exist. Throws `queue_full`, and `invalid_field` as `mergeJobs` does.
+   */
   enqueueUpdate(
     at: ResourceKey & Expected & { readonly nowIso: string },
     job: ResourceJob,
@@ -69,7 +72,7 @@ export interface ResourceRecords {
   purgeDeleted(beforeIso: string, limit: number): Promise<number>;
 }
 
-/** A job that ingests a resource. `jobKey` names its line, and its name is the resource's id. */
+/** A job that ingests a resource. Its name is the resource's id, and its body a `JobBody`. */
 export type ResourceJob = Pick<NewJob, "body" | "fileToken" | "nowMs" | "jobsMax" | "charsMax">;
 
 export interface CollectionRecord {

@@ -5,7 +5,6 @@ import type { Pending } from "../../wire/search.ts";
 import type { WordMatch } from "../lexical/word-match.ts";
 import type { StoredLocation } from "./locations.ts";
 import type { Chunk, ChunkRef, TextVersion } from "./chunks.ts";
-import type { ResourceKey } from "./resources.ts";
 
 /**
  * The index of the chunks' words and vectors. A write of `Records` indexes the chunks of a version in its own transaction.
@@ -51,31 +50,24 @@ export interface Index {
   /** Scores the best sentence of each of these chunks. Leaves out chunks without sentence vectors of that fingerprint. */
   sentenceMatches(query: SentenceQuery): Promise<readonly SentenceMatch[]>;
 
+  /** Returns the scopes of collections of these tiers that have chunks. */
+  embeddingScopes(tiers: readonly Tier[]): Promise<readonly EmbeddingScope[]>;
   /**
-   * Returns up to `limit` chunks of collections of these tiers, in the order of their refs, that have no vector of this
-   * fingerprint or one of an older title. Starts after the chunk `after` (default: at the first).
+   * Finds the documents that lack vectors among the next `EXAMINED_CHUNKS` chunks below the ref `before`, down to `first`, which lie
+   * in one scope. A change of a text or title gives its chunks refs above all others of the scope.
    */
-  chunksWithoutVector(
-    fingerprint: string,
-    tiers: readonly Tier[],
-    limit: number,
-    after?: ChunkRef,
+  documentsLacking(query: LackingQuery & { readonly before: ChunkRef }): Promise<Examined>;
+  /** Returns the first `limit` chunks between `first` and `last` that lack vectors. */
+  chunksLacking(
+    query: LackingQuery & { readonly last: ChunkRef; readonly limit: number },
   ): Promise<readonly ChunkContext[]>;
   /** Ignores vectors of chunks that no longer exist or whose document was retitled since they were read. */
   putVectors(fingerprint: string, vectors: readonly ChunkVector[]): Promise<void>;
-  /** Chunks of the resource's current version that have a vector of this fingerprint that is not stale. */
-  embeddedChunks(at: ResourceKey, fingerprint: string): Promise<readonly EmbeddedChunk[]>;
-  /**
-   * Returns up to `limit` chunks of collections of the tier `high_accuracy`, in the order of their refs, that have no
-   * sentence vectors of this fingerprint. Starts after the chunk `after` (default: at the first). A chunk has sentence
-   * vectors of one model only.
-   */
-  chunksWithoutSentences(fingerprint: string, limit: number, after?: ChunkRef): Promise<readonly ChunkText[]>;
   /** Replaces the sentence vectors of these chunks. Ignores chunks that no longer exist. */
   putSentences(fingerprint: string, chunks: readonly ChunkSentences[]): Promise<void>;
 
   /** Fingerprint of the serving model; undefined if there is no vector yet. */
-  servingFingerprint(scope: ModelScope): Promise<string | undefined>;
+  servingFingerprint(scope: Scope): Promise<string | undefined>;
   /** Fingerprints of all models that serve somewhere. */
   servingFingerprints(): Promise<readonly string[]>;
   /**
@@ -174,6 +166,45 @@ export interface ChunkText {
   readonly ref: ChunkRef;
   readonly accountId: string;
   readonly text: string;
+}
+
+/** Chunks that one call of `documentsLacking` examines: some milliseconds of a read. */
+export const EXAMINED_CHUNKS = 1024;
+
+/** A scope with chunks. */
+export interface EmbeddingScope {
+  readonly accountId: string;
+  /** The lowest ref that a chunk of the scope can have, which identifies the scope, and the ref that its next chunk gets. */
+  readonly first: ChunkRef;
+  readonly end: ChunkRef;
+  /** Time of the last change of a document. */
+  readonly changedAt: string;
+}
+
+export interface LackingQuery {
+  readonly accountId: string;
+  /** `vectors`: there is none of this fingerprint, or only one of an older title; `sentences`: none of the chunk's sentences. */
+  readonly lacks: "vectors" | "sentences";
+  readonly fingerprint: string;
+  readonly first: ChunkRef;
+}
+
+/** Result of `documentsLacking`. */
+export interface Examined {
+  /** Last written first. */
+  readonly documents: readonly LackingDocument[];
+  /** The lowest ref that was examined; `first` at the end. */
+  readonly downTo: ChunkRef;
+}
+
+/** Chunks of one document. */
+export interface LackingDocument {
+  readonly first: ChunkRef;
+  readonly last: ChunkRef;
+  /** Number of chunks between them that lack vectors. */
+  readonly chunks: number;
+  /** Time of the last change of the document. */
+  readonly changedAt: string;
 }
 
 /** A chunk to be embedded, with its title and headings. */
@@ -306,15 +337,4 @@ export interface ChunkSentences {
   readonly ref: ChunkRef;
   /** Unit vectors; empty for a chunk without a sentence. */
   readonly vectors: readonly Float32Array[];
-}
-
-/** A scope, or one owner's part of a collection named by the collection's tier. */
-export type ModelScope =
-  | Scope
-  | { readonly accountId: string; readonly tier: Tier; readonly ownerId: string };
-
-/** The input of a chunk's vector. */
-export interface EmbeddedChunk {
-  readonly headings: readonly string[];
-  readonly text: string;
 }

@@ -1,19 +1,28 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { KbsyncError } from "../failure.ts";
 import { openGate } from "../gate.ts";
 import { measureBaseKb, startCappedProcess } from "./process.ts";
 import type { CappedKind, CappedLimits, CappedProcess } from "./process.ts";
 
 /** Limits of a pool. */
-export interface CappedPoolOptions extends CappedLimits {
-  /** Concurrent requests, each in a process of its own. */
+export interface CappedPoolOptions extends Omit<CappedLimits, "nicer"> {
+  /** Concurrent requests of the backlog, each in a process of its own. */
   readonly processes: number;
-  /** Extra processes, only for a tenant that has none while others occupy all `processes`. Default 0. */
+  /** Concurrent requests for waiting clients, each in a process of its own. Default 1. */
+  readonly clientProcesses?: number;
+  /** Extra processes of each lane, only for a tenant that has none while others occupy all. Default 0. */
   readonly guests?: number;
   /** Idle processes end after this time. */
   readonly idleMs: number;
   /** Error code when too many requests wait. Default `pool_busy`. */
   readonly busyCode?: string;
 }
+
+/**
+ * `client`: a client waits for the answer. Its processes are separate from those of the `backlog`, and have the priority of this
+ * one: a backlog never delays a client.
+ */
+export type Lane = "client" | "backlog";
 
 /** Child processes with capped memory and time, started on demand. */
 export interface CappedPool<Request, Part> {
@@ -29,8 +38,10 @@ export interface CappedPool<Request, Part> {
 
 export interface AskOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Called once, when the request gets its slot. */
-  readonly onTurn?: () => void;
+  /** Default: `backlog`. */
+  readonly lane?: Lane | undefined;
+  /** Called at the end of each attempt with the processor time that it took, in milliseconds (`TimeWatch`). */
+  readonly onUsed?: ((usedMs: number) => void) | undefined;
   /** Tenant of the request, such as account and owner; time is shared equally among tenants. Default: none. */
   readonly tenant?: readonly string[] | undefined;
 }
@@ -43,7 +54,23 @@ const WAITING_SHARE_MAX = 750;
 /** Opens a pool without processes. Idle processes do not keep this one alive. */
 export function openCappedPool<Request extends object, Part, Failure extends string>(
   kind: CappedKind<Request, Failure>,
-  options: CappedPoolOptions,
+  { clientProcesses = 1, ...options }: CappedPoolOptions,
+): CappedPool<Request, Part> {
+  const lanes: Readonly<Record<Lane, CappedPool<Request, Part>>> = {
+    client: openLane(kind, { ...options, processes: clientProcesses, nicer: 0 }),
+    backlog: openLane(kind, options),
+  };
+  return {
+    ask: (request, asked) => lanes[asked?.lane ?? "backlog"].ask(request, asked),
+    close: () => {
+      for (const lane of Object.values(lanes)) lane.close();
+    },
+  };
+}
+
+function openLane<Request extends object, Part, Failure extends string>(
+  kind: CappedKind<Request, Failure>,
+  options: Omit<CappedPoolOptions, "clientProcesses"> & Pick<CappedLimits, "nicer">,
 ): CappedPool<Request, Part> {
   const gate = openGate({
     width: options.processes,
@@ -86,13 +113,13 @@ export function openCappedPool<Request extends object, Part, Failure extends str
   };
 
   return {
-    ask: async (request, { signal, onTurn, tenant = [] } = {}) => {
+    ask: async (request, { signal, onUsed = () => undefined, tenant = [] } = {}) => {
       assertOpen(closed);
       const attempt = async (isLast: boolean): Promise<readonly Part[]> => {
         const process = await take();
         busy.add(process);
         try {
-          return await process.ask(request, signal);
+          return await process.ask(request, signal, onUsed);
         } catch (error) {
           if (isLast || closed || !process.crashed()) throw error;
         } finally {
@@ -101,11 +128,15 @@ export function openCappedPool<Request extends object, Part, Failure extends str
         }
         return attempt(true);
       };
-      const work = async (): Promise<readonly Part[]> => {
-        onTurn?.();
-        return await attempt(false);
+      const { promise, resolve, reject } = Promise.withResolvers<readonly Part[]>();
+      const work = async (): Promise<void> => {
+        await attempt(false).then(resolve, reject);
+        // The slot becomes free after the caller has asked for its next page. Otherwise a tenant that asks page by page would
+        // lose a turn after each, and wait for a page of every other tenant, however long those take.
+        await nextTurn();
       };
-      return await gate.run(work, { signal, path: tenant });
+      gate.run(work, { signal, path: tenant }).catch(reject);
+      return await promise;
     },
     close: () => {
       closed = true;

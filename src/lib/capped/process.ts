@@ -4,21 +4,30 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { isOutOfMemory, type CappedReply } from "./child.ts";
 import { startChild, type HostedChild } from "./children.ts";
-import { startPatientTimer } from "./patient-timer.ts";
+import { watchTime, type TimeLimits } from "./time-limits.ts";
 
 /** Limits of one child process. */
 export interface CappedLimits {
   /** Memory beyond what Node itself takes. */
   readonly memoryMb: number;
-  /** Time limit of one request, waits for a processor excluded. The child is killed after it. */
-  readonly timeoutMs: number;
+  /** Processor time of one request in milliseconds, and the most that a kind's `cpuMs` grants. The child is killed after it. */
+  readonly cpuMs: number;
+  /** Time of one request, which a busy machine reaches first. Default: ten times `cpuMs`, at least ten minutes. */
+  readonly wallMs?: number;
+  /**
+   * Niceness that all threads of a child add to that of this process. Default 10: reading a document may be slow, a search
+   * may not. Four busy threads on two processors delay others by 7 ms and more at the same priority, by less than 4 ms at
+   * this one; at 19 a child hardly runs next to other work.
+   */
+  readonly nicer?: number;
 }
 
 /**
- * How a child ended without an answer. `memory`: exceeded its memory. `time`: took too long. `fall`: crashed, perhaps over
- * the document. `unable`: could not start or receive messages, or was stopped, which says nothing about the document.
+ * How a child ended without an answer. `memory`: exceeded its memory. `time`: used up its processor time. `busy`: got too
+ * little of it. `fall`: crashed, perhaps over the document. `unable`: could not start or receive messages, or was stopped.
+ * `busy` and `unable` say nothing about the document.
  */
-export type CappedEnd = "memory" | "time" | "fall" | "unable";
+export type CappedEnd = "memory" | "time" | "busy" | "fall" | "unable";
 
 /** The module that a child runs, and its failures. */
 export interface CappedKind<Request, Failure extends string> {
@@ -26,12 +35,9 @@ export interface CappedKind<Request, Failure extends string> {
   readonly module: URL;
   /** Additional Node flags, such as `--allow-addons`. */
   readonly flags?: readonly string[];
-  /**
-   * Processor time limit of a request in milliseconds, until the child allows more; the child is killed after it as after
-   * `timeoutMs`. Default: none. Ignored where the system does not report processor time (not Linux).
-   */
+  /** Processor time of a request in milliseconds, until the child allows more. Default: the limit `cpuMs`. */
   cpuMs?(this: void, request: Request): number | undefined;
-  /** Creates the error for the caller. */
+  /** Creates the error for the caller. The `detail` of `time` and `busy` states what was measured: `used 60 s of …`. */
   failure(code: Failure | CappedEnd, request: Request, detail: string): Error;
 }
 
@@ -41,8 +47,15 @@ export interface CappedProcess<Request, Part> {
   fit(): boolean;
   /** Whether it crashed on its last request. */
   crashed(): boolean;
-  /** Returns the parts in order. Rejects with the kind's `failure` or the signal's reason; the caller then kills it. */
-  ask(request: Request, signal: AbortSignal | undefined): Promise<readonly Part[]>;
+  /**
+   * Returns the parts in order. Rejects with the kind's `failure` or the signal's reason; the caller then kills it. Calls
+   * `onUsed` at the end with the processor time of the request in milliseconds (`TimeWatch`).
+   */
+  ask(
+    request: Request,
+    signal: AbortSignal | undefined,
+    onUsed: (usedMs: number) => void,
+  ): Promise<readonly Part[]>;
   /** Ends it at once; a request in flight fails with `reason`. */
   kill(reason?: Error): void;
 }
@@ -62,12 +75,10 @@ const REUSE_CPU_MS = 60_000;
 const HEAP_SHARE = 0.6;
 /** Resident memory of Node and a library before the first request. */
 const FRESH_RSS_BYTES = 110 * 1024 * 1024;
-/**
- * Niceness that all threads of a child add to that of this process: reading a document may be slow, a search may not. Four
- * busy threads on two processors delay others by 7 ms and more at the same priority, by less than 4 ms at this one; at 19
- * a child hardly runs next to other work.
- */
 const NICER_BY = 10;
+/** Default of `wallMs`: a machine that gives a child less than a tenth of a processor is busy. */
+const WALL_FACTOR = 10;
+const WALL_MS_MIN = 10 * 60_000;
 
 /**
  * Sets the limits and execs the child. A refused limit (a stricter one is in force) changes nothing. The kernel kills the
@@ -114,10 +125,11 @@ export function startCappedProcess<Request extends object, Part, Failure extends
   limits: CappedLimits,
 ): CappedProcess<Request, Part> {
   const dataKb = baseKb === undefined ? "unlimited" : String(baseKb + limits.memoryMb * 1024);
-  const cpuSeconds = String(Math.ceil((REUSE_CPU_MS + 4 * limits.timeoutMs) / 1000));
+  const cpuSeconds = String(Math.ceil((REUSE_CPU_MS + 2 * limits.cpuMs) / 1000));
+  const wallMs = limits.wallMs ?? Math.max(WALL_MS_MIN, WALL_FACTOR * limits.cpuMs);
   const heap = `--max-old-space-size=${Math.floor(limits.memoryMb * HEAP_SHARE)}`;
   const flags = [heap, ...CONFINED, ...(kind.flags ?? [])];
-  const bounds = [dataKb, cpuSeconds, String(NICER_BY)];
+  const bounds = [dataKb, cpuSeconds, String(limits.nicer ?? NICER_BY)];
   const program = [process.execPath, ...flags, fileURLToPath(kind.module)];
   const child = startChild("/bin/sh", ["-c", LIMITED, "sh", ...bounds, ...program]);
   let fit = true;
@@ -138,8 +150,9 @@ export function startCappedProcess<Request extends object, Part, Failure extends
       if (reason !== undefined) abandon?.(reason);
       child.kill();
     },
-    ask: async (request, signal) => {
+    ask: async (request, signal, onUsed) => {
       child.hold(true);
+      let usedMs: (() => number) | undefined;
       try {
         const failure = (end: Failure | CappedEnd, detail: string): Error => {
           // A child that never reported `ready` has not seen the document.
@@ -147,11 +160,12 @@ export function startCappedProcess<Request extends object, Part, Failure extends
           crashed = actual === "fall";
           return kind.failure(actual, request, detail);
         };
-        const budget = { timeoutMs: limits.timeoutMs, cpuMs: kind.cpuMs?.(request), isReady: () => isReady };
+        const cpuMs = Math.min(kind.cpuMs?.(request) ?? Infinity, limits.cpuMs);
+        const budget = { cpuMs, wallMs, isReady: () => isReady };
         const asked = askOnce<Part, Failure>(child, failure, request, budget, signal);
-        abandon = asked.abandon;
-        const { parts, rssBytes, cpuMs } = await asked.answer;
-        fit &&= cpuMs < REUSE_CPU_MS && rssBytes < FRESH_RSS_BYTES + (limits.memoryMb * 1024 * 1024) / 2;
+        ({ abandon, usedMs } = asked);
+        const { parts, rssBytes, totalCpuMs } = await asked.answer;
+        fit &&= totalCpuMs < REUSE_CPU_MS && rssBytes < FRESH_RSS_BYTES + (limits.memoryMb * 1024 * 1024) / 2;
         return parts;
       } catch (error) {
         fit = false; // leftovers of a failed request must not affect the next one
@@ -159,23 +173,22 @@ export function startCappedProcess<Request extends object, Part, Failure extends
       } finally {
         abandon = undefined;
         child.hold(false);
+        onUsed(usedMs?.() ?? 0);
       }
     },
   };
 }
 
 /** Limits of one request. */
-interface RequestBudget {
-  readonly timeoutMs: number;
-  readonly cpuMs: number | undefined;
-  /** Whether the child has started; startup does not count towards the request. */
+interface RequestBudget extends TimeLimits {
   isReady(this: void): boolean;
 }
 
 interface Answer<Part> {
   readonly parts: readonly Part[];
   readonly rssBytes: number;
-  readonly cpuMs: number;
+  /** Processor time of the child since its start. */
+  readonly totalCpuMs: number;
 }
 
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- types the reply by the kind
@@ -185,37 +198,36 @@ function askOnce<Part, Failure extends string>(
   request: object,
   budget: RequestBudget,
   signal: AbortSignal | undefined,
-): { readonly answer: Promise<Answer<Part>>; readonly abandon: (reason: Error) => void } {
+): {
+  readonly answer: Promise<Answer<Part>>;
+  readonly abandon: (reason: Error) => void;
+  readonly usedMs: () => number;
+} {
   const { promise: answer, resolve, reject } = Promise.withResolvers<Answer<Part>>();
   const parts: Part[] = [];
-  const cpu =
-    budget.cpuMs === undefined
-      ? undefined
-      : watchCpu(child, budget.cpuMs, budget.isReady, (cpuMs) => {
-          settle(failure("time", `used ${cpuMs} ms of processor time`));
-        });
   const onMessage = (message: unknown): void => {
     const reply = message as CappedReply<Part, Failure>; // as above
-    if (reply.kind === "allow") cpu?.allow(reply.cpuMs);
+    if (reply.kind === "ready") watch.check();
+    if (reply.kind === "allow") watch.allow(reply.cpuMs);
     if (reply.kind === "part") parts.push(reply.part);
     if (reply.kind === "failed") settle(failure(reply.code, reply.detail));
-    if (reply.kind === "done") settle(undefined, { parts, rssBytes: reply.rssBytes, cpuMs: reply.cpuMs });
+    if (reply.kind === "done")
+      settle(undefined, { parts, rssBytes: reply.rssBytes, totalCpuMs: reply.cpuMs });
   };
   const onExit = (code: number | null, killedBy: string | null, stderr: string): void => {
+    const end = endOf(code, killedBy, stderr);
     const detail = `the child process ended: ${killedBy ?? `exit code ${code}`}\n${stderr}`;
-    settle(failure(endOf(code, killedBy, stderr), detail));
+    settle(
+      failure(end, end === "time" ? "used all processor time of its process without finishing" : detail),
+    );
   };
   const onError = (error: Error): void => settle(failure("unable", error.message));
   const onAbort = (): void => settle(signal?.reason);
-  const timer = startPatientTimer(
-    budget.timeoutMs,
-    () => waitedMsOf(child.pid()),
-    () => settle(failure("time", `still busy after ${budget.timeoutMs} ms`)),
-  );
+  const clock = { isReady: budget.isReady, cpuMs: () => cpuMsOf(child.pid()) };
+  const watch = watchTime(budget, clock, (end, measured) => settle(failure(end, measured)));
 
   const settle = (error: unknown, result?: Answer<Part>): void => {
-    timer.stop();
-    cpu?.stop();
+    watch.stop();
     child.off("message", onMessage).off("exit", onExit).off("error", onError);
     signal?.removeEventListener("abort", onAbort);
     if (result === undefined) reject(error);
@@ -225,37 +237,7 @@ function askOnce<Part, Failure extends string>(
   if (signal?.aborted === true) onAbort();
   signal?.addEventListener("abort", onAbort, { once: true });
   child.send(request);
-  return { answer, abandon: settle };
-}
-
-/** Interval of the checks of a child's processor time. */
-const CPU_CHECK_MS = 250;
-
-/** Calls `onSpent` once when a child has used the allowed processor time since `ready`, or since the last `allow`. */
-function watchCpu(
-  child: HostedChild,
-  firstMs: number,
-  isReady: () => boolean,
-  onSpent: (cpuMs: number) => void,
-): { allow(cpuMs: number): void; stop(): void } {
-  let allowedMs = firstMs;
-  let fromMs: number | undefined;
-  const timer = setInterval(() => {
-    const usedMs = isReady() ? cpuMsOf(child.pid()) : undefined;
-    if (usedMs === undefined) return;
-    fromMs ??= usedMs;
-    if (usedMs - fromMs < allowedMs) return;
-    clearInterval(timer);
-    onSpent(usedMs - fromMs);
-  }, CPU_CHECK_MS).unref();
-  return {
-    allow: (cpuMs) => {
-      const usedMs = cpuMsOf(child.pid());
-      if (usedMs !== undefined) fromMs = usedMs;
-      allowedMs = cpuMs;
-    },
-    stop: () => clearInterval(timer),
-  };
+  return { answer, abandon: settle, usedMs: watch.usedMs };
 }
 
 /** Returns the processor time of a process and its threads, or undefined. /proc counts in hundredths of a second (proc(5)). */
@@ -267,18 +249,6 @@ function cpuMsOf(pid: number | undefined): number | undefined {
     return (Number(fields[11]) + Number(fields[12])) * 10;
   } catch {
     return undefined;
-  }
-}
-
-/**
- * Returns the time that the main thread of a process has waited for a processor; 0 if unknown. The second number is in
- * nanoseconds (Linux, Documentation/scheduler/sched-stats.rst).
- */
-function waitedMsOf(pid: number | undefined): number {
-  try {
-    return Number(readFileSync(`/proc/${pid}/schedstat`, "latin1").split(" ")[1]) / 1e6;
-  } catch {
-    return 0;
   }
 }
 

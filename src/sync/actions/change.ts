@@ -136,7 +136,7 @@ async function isThere(
   { row, docId }: Owned,
 ): Promise<boolean> {
   const { ledger } = context;
-  const found = await followFound(context, docId, () => source.isStale(candidate.entry.path));
+  const found = await followFound(context, docId, () => source.isOutdated(candidate.entry.path));
   if (found?.kind === "outdated") return true;
   if (found === undefined || !holds(found.value.record, observed, row.fileUrl)) return false;
   const { warning, record } = found.value;
@@ -168,7 +168,7 @@ async function sendOnce(
   },
 ) {
   const { docId, metadata, uploadKey, key } = request;
-  const isStale = (): boolean => source.isStale(departure.candidate.entry.path);
+  const { path } = departure.candidate.entry;
   const isFull = departure.action === "update";
   let { fileUrl } = request;
   let url = "";
@@ -180,9 +180,9 @@ async function sendOnce(
     if (departure.document.kind === "file") fileUrl = url;
   }
   const change = changeOf(context, departure, metadata, isFull, url);
-  const answer = await context.remote.update(docId, change, context.signal, key, () => !isStale());
+  const answer = await context.remote.update(docId, change, context.signal, key, () => !source.isStale(path));
   const isFollowed = answer.kind === "done" && answer.value.isInFlight;
-  const reply = isFollowed ? await follow(context, docId, isStale) : answer;
+  const reply = isFollowed ? await follow(context, docId, () => source.isOutdated(path)) : answer;
   return { reply, fileUrl, isSent: true, isFollowed };
 }
 

@@ -79,10 +79,12 @@ export interface ActionSource {
   /** Identifies the rules for a path, as `rulesKeysOf` gives it. */
   readonly rulesKey: (path: RelativePath) => number;
   /**
-   * Reports whether something happened at the path since its work was planned. The work is then dropped and planned
-   * again.
+   * Reports whether work on the path is not sent any more, because something happened there since it was planned. It is
+   * then dropped and planned again. False for a file that never rests.
    */
   isStale(path: RelativePath): boolean;
+  /** Reports whether something happened at the path since its work was planned. */
+  isOutdated(path: RelativePath): boolean;
   /** Reports whether nothing may be sent for the source. */
   isPaused(): boolean;
   /** Schedules another check of the path, now or at a time. */

@@ -209,7 +209,7 @@ async function endOf(
     return { kind: "made", docId, exact: true, warning: made.warning, record: made.record };
   // The replaced resource is deleted once the new one is made. Until then it must be possible to find.
   const replaces = row !== undefined && row.docId !== null;
-  const end = await follow(context, docId, () => !replaces && source.isStale(candidate.entry.path));
+  const end = await follow(context, docId, () => !replaces && source.isOutdated(candidate.entry.path));
   switch (end.kind) {
     case "done":
       return { kind: "made", docId, exact: true, ...end.value };

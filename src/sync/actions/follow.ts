@@ -23,6 +23,8 @@ export type Followed =
  */
 const ASK_MS_MIN = 250;
 const ASK_MS_MAX = 5000;
+/** A file that is saved while the service reads its last version is noticed this soon. */
+const OUTDATED_MS = 500;
 /**
  * Longest time that the service is believed to work on one document. It gives each half an hour of its own time, and
  * processes their pages in turn: a thousand documents of several sources may end together after 24 days. A document
@@ -118,10 +120,12 @@ async function askUntilEnd(
     const sinceMs = performance.now() - startedMs;
     if (sinceMs > FOLLOW_MS_MAX) return unclear(`the service has worked on it for ${hours(sinceMs)}`);
     const restMs = Math.min(ASK_MS_MAX, Math.max(ASK_MS_MIN, sinceMs / 8));
-    // Checked again after each rest: others may have ended, or something may have happened to the file.
-    for (let rests = 0; rests < waitsPerSlot(); rests++) {
-      await sleep(restMs, undefined, { signal });
+    // Computed again after each rest: others may have ended.
+    for (let restedMs = 0; restedMs < restMs * waitsPerSlot();) {
+      const nextMs = Math.min(restMs, OUTDATED_MS);
+      await sleep(nextMs, undefined, { signal });
       if (isOutdated()) return { kind: "outdated" };
+      restedMs += nextMs;
     }
     const reply = await remote.read(docId, signal);
     if (reply.kind === "gone") {

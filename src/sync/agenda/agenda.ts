@@ -44,13 +44,15 @@ export interface AgendaOptions {
   readonly now: () => number;
   /** One pass: a check that is due much later is left to the next. */
   readonly once: boolean;
+  /** Ends the job of a file that is being sent, unless its request has left. */
+  readonly withdraw?: (path: RelativePath) => void;
 }
 
 /** A single pass leaves checks that are due later than this to the next. */
 const ONCE_PATIENCE_MS = 5000;
 
 /** Opens an empty agenda. */
-export function openAgenda({ settleMs, now, once }: AgendaOptions): Agenda {
+export function openAgenda({ settleMs, now, once, withdraw }: AgendaOptions): Agenda {
   const alarm = openAlarm(now);
   const states = openPathStates(settleMs, (atMs) => alarm.set(atMs));
   let asked = 0;
@@ -63,7 +65,10 @@ export function openAgenda({ settleMs, now, once }: AgendaOptions): Agenda {
   const hint = (path: RelativePath | undefined): void => {
     const nowMs = now();
     if (path === undefined) states.checkAll(nowMs, nowMs);
-    else states.event(path, nowMs);
+    else {
+      states.event(path, nowMs);
+      if (states.isSending(path) && !states.isUnresting(path)) withdraw?.(path);
+    }
   };
 
   return {
@@ -83,7 +88,10 @@ export function openAgenda({ settleMs, now, once }: AgendaOptions): Agenda {
     ask: (below) => {
       asked += 1;
       if (below === undefined) hint(undefined);
-      else states.ask(below, now());
+      else {
+        states.ask(below, now());
+        if (states.isSending(below) && !states.isUnresting(below)) withdraw?.(below);
+      }
       return asked;
     },
     asked: () => asked,

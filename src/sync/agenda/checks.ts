@@ -1,5 +1,5 @@
 import type { RelativePath } from "../plan/model.ts";
-import { CEILING_MS } from "../plan/timing.ts";
+import { VERSION_GAP_MS } from "../plan/timing.ts";
 
 /** When paths, and the whole source, are checked. Reads no clock: times are arguments. */
 export interface Checks {
@@ -33,12 +33,13 @@ export interface Checks {
 export interface Due {
   readonly all: boolean;
   readonly paths: readonly RelativePath[];
-  /** The paths among them that never rest. They are read as they are. */
-  readonly forced: ReadonlySet<RelativePath>;
 }
 
-/** Whatever the settle time, a check that is due within this time is not a retry. */
-const SOON_MS = 1000;
+/**
+ * Whatever the settle time, a check that is due within this time is not a retry, and a path to which something happens
+ * all the time is checked this often: a look at a file is cheap.
+ */
+const SOON_MS = VERSION_GAP_MS;
 
 interface Check {
   firstMs: number;
@@ -71,7 +72,7 @@ export function openChecks(settleMs: number, onDue: (atMs: number) => void): Che
     settle: (path, nowMs) => {
       const check = checkOf(path);
       if (check.isRetry) begin(check, nowMs);
-      check.dueMs = Math.min(nowMs + settleMs, check.firstMs + CEILING_MS);
+      check.dueMs = Math.min(nowMs + settleMs, check.firstMs + Math.max(settleMs, SOON_MS));
       onDue(check.dueMs);
     },
     checkAt: (path, atMs, nowMs) => {
@@ -89,16 +90,14 @@ export function openChecks(settleMs: number, onDue: (atMs: number) => void): Che
     take: (nowMs) => {
       const all = allAtMs !== undefined && allAtMs <= nowMs;
       const paths: RelativePath[] = [];
-      const forced = new Set<RelativePath>();
       for (const [path, check] of checks) {
         if (check.dueMs > nowMs) continue;
         checks.delete(path);
         if (!check.isRetry) fresh -= 1;
         paths.push(path);
-        if (!check.isRetry && nowMs - check.firstMs >= CEILING_MS) forced.add(path);
       }
       if (all) allAtMs = undefined;
-      return all || paths.length > 0 ? { all, paths, forced } : undefined;
+      return all || paths.length > 0 ? { all, paths } : undefined;
     },
     nextDueMs: () => {
       let next = allAtMs;

@@ -19,6 +19,8 @@ export interface Jobs {
   /** Records the result of a job, which is reported before the job ends. */
   reported(path: RelativePath, outcome: Outcome): void;
   hasJob(path: RelativePath): boolean;
+  /** Reports whether the path has a job for this very entry. */
+  isCurrent(entry: ScanEntry): boolean;
   isSending(path: RelativePath): boolean;
   /** Reports whether the last job of a file without one parked it. It may be gone meanwhile. */
   isParked(path: RelativePath): boolean;
@@ -85,17 +87,24 @@ interface Job {
   isOutdated: boolean;
   rereadMs: number | undefined;
   isParked: boolean;
+  /** Its result was reported, so it probably reached the service. */
+  isReported: boolean;
   hasEnded: boolean;
 }
+
+/** A job that has ended. */
+export type EndedJob = Readonly<Pick<Job, "isOutdated" | "isReported" | "rereadMs">>;
 
 /** So many parked files may be gone before they are searched for: each search asks about all parked ones. */
 const GONE_MAX = 1000;
 
 /** Opens an empty list. */
 export function openJobs(): Jobs & {
-  end(entry: ScanEntry): { readonly isOutdated: boolean; readonly rereadMs: number | undefined } | undefined;
+  end(entry: ScanEntry): EndedJob | undefined;
   /** Returns the number of jobs, by how the rows of their files count. `countedNow` is asked about new files being sent. */
   counts(countedNow: (path: RelativePath) => Counted): Record<Counted, number>;
+  /** Returns the entry of a job that has not begun to be read. */
+  queued(path: RelativePath): ScanEntry | undefined;
   /** Since when the oldest waits, or is parked. `stillParked` reports whether it still is; it may be gone meanwhile. */
   oldestMs(stillParked: (path: RelativePath) => boolean): number | undefined;
 } {
@@ -129,7 +138,7 @@ export function openJobs(): Jobs & {
         const isOutdated = remove(path)?.isOutdated === true;
         const sinceMs = jobs.get(path)?.sinceMs ?? nowMs;
         const counted = countedAs(known?.state);
-        const rest = { rereadMs: undefined, isParked: false, hasEnded: false };
+        const rest = { rereadMs: undefined, isParked: false, isReported: false, hasEnded: false };
         jobs.set(path, { entry, sinceMs, counted, isOutdated, ...rest });
         sizes[counted] += 1;
         busyFiles.add(entry);
@@ -156,7 +165,9 @@ export function openJobs(): Jobs & {
     },
     reported: (path, outcome) => {
       const job = jobOf(path);
-      if (job !== undefined) job.isParked = outcome === "parked";
+      if (job === undefined) return;
+      job.isParked = outcome === "parked";
+      job.isReported = true;
     },
     end: (entry) => {
       const job = remove(entry.path);
@@ -166,6 +177,8 @@ export function openJobs(): Jobs & {
       return job;
     },
     hasJob,
+    isCurrent: (entry) => jobOf(entry.path)?.entry === entry,
+    queued: (path) => (sending.has(path) ? undefined : jobOf(path)?.entry),
     isSending: (path) => sending.has(path),
     isParked: (path) => jobs.get(path)?.hasEnded === true,
     *jobPaths() {

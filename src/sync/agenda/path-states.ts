@@ -15,7 +15,7 @@ import { openRestDetector } from "./settle.ts";
  * | missing | a row without a file; its delete waits for the end of a burst | `miss` | `decide`, `forgetMissing` |
  * | settling | it is checked soon: something happened | `event`, `checkAgain`, `rested` | `take` |
  * | checking | a pass has taken it | `take` | `endPass` |
- * | queued | its job waits for its turn | `queue` | `send`, `end` |
+ * | queued | its job waits for its turn | `queue` | `send`, `end`, `event` |
  * | sending | its file is being read or sent | `send` | `end` |
  *
  * A check may be due whatever else is known of a path: an event arrives during a pass, a file is parked just before its job
@@ -42,7 +42,7 @@ export interface PathStates extends Jobs, Pick<Checks, "checkAll" | "take" | "ne
   paths(): ReadonlySet<RelativePath>;
   /** Reports whether a path is settling or being checked, whatever else is known of it. */
   isBeingChecked(path: RelativePath): boolean;
-  /** Records that something happened at a path. One with a job is checked after it. */
+  /** Records that something happened at a path. One that is being sent is checked after that. */
   event(path: RelativePath, nowMs: number): void;
   /** Has a path checked at `atMs`, or sooner. One with a job that would be checked soon is checked after it. */
   checkAgain(path: RelativePath, atMs: number, nowMs: number): void;
@@ -53,7 +53,9 @@ export interface PathStates extends Jobs, Pick<Checks, "checkAll" | "take" | "ne
   /** Records that the pass has ended which took what was due. */
   endPass(): void;
   /** Reports whether a file may be read: see `RestDetector`. If not, it is checked again. */
-  rested(entry: ScanEntry, nowMs: number, forced: boolean, wallMs?: number): boolean;
+  rested(entry: ScanEntry, nowMs: number, wallMs?: number): boolean;
+  /** Reports whether a job is not dropped when something happens at its path: the file never rests, and is sent as it is. */
+  isUnresting(path: RelativePath): boolean;
   /** Records that a file changed while it was read. If that happens repeatedly, `rested` makes it wait. */
   torn(path: RelativePath, nowMs: number): void;
   /** Records a row whose file is missing, until its delete is decided or the file is back. */
@@ -117,14 +119,33 @@ export function openPathStates(
   const paused = new Map<RelativePath, Counted | undefined>();
   /** Paths to check when the job of another one has ended. */
   const followers = new Map<RelativePath, Set<RelativePath>>();
+  /** Files that may be read although they have not rested, until their job has ended. */
+  const unresting = new Set<RelativePath>();
 
   const event = (path: RelativePath, nowMs: number): void => {
     rest.changed(path, nowMs);
-    if (jobs.hasJob(path)) jobs.outdate(path);
+    if (jobs.hasJob(path)) outdate(path, nowMs);
     else checks.settle(path, nowMs);
   };
+  const end = (entry: ScanEntry, nowMs: number): void => {
+    const { path } = entry;
+    const ended = jobs.end(entry);
+    rest.ended(path, nowMs, ended);
+    unresting.delete(path);
+    if (ended?.isOutdated === true) event(path, nowMs);
+    for (const follower of followers.get(path) ?? []) event(follower, nowMs);
+    followers.delete(path);
+    const rereadMs = ended?.rereadMs ?? Infinity;
+    if (rereadMs < nowMs + REREAD_MAX_MS) checkAgain(path, rereadMs, nowMs);
+  };
+  /** A job that has not begun ends, so that the newer version does not wait where it stands in the queue. */
+  const outdate = (path: RelativePath, nowMs: number): void => {
+    jobs.outdate(path);
+    const entry = jobs.queued(path);
+    if (entry !== undefined && !unresting.has(path)) end(entry, nowMs);
+  };
   const checkAgain = (path: RelativePath, atMs: number, nowMs: number): void => {
-    if (jobs.hasJob(path) && atMs <= nowMs + settleMs) jobs.outdate(path);
+    if (jobs.hasJob(path) && atMs <= nowMs + settleMs) outdate(path, nowMs);
     else checks.checkAt(path, atMs, nowMs);
   };
 
@@ -145,7 +166,7 @@ export function openPathStates(
     event,
     checkAgain,
     ask: (path, nowMs) => {
-      jobs.outdate(path);
+      outdate(path, nowMs);
       checks.checkAt(path, nowMs, nowMs);
     },
     checkAfter: (busyPath, path) => {
@@ -162,15 +183,19 @@ export function openPathStates(
     endPass: () => {
       checking = new Set();
     },
-    rested: (entry, nowMs, forced, wallMs) => {
-      const atMs = rest.restsAtMs(entry, nowMs, forced, wallMs);
-      if (atMs === undefined) heldBack.delete(entry.path);
-      else {
+    rested: (entry, nowMs, wallMs) => {
+      const { atMs, isUnresting } = rest.restsAtMs(entry, nowMs, wallMs);
+      unresting.delete(entry.path);
+      if (atMs === undefined) {
+        heldBack.delete(entry.path);
+        if (isUnresting) unresting.add(entry.path);
+      } else {
         if (checks.isRetry(atMs, nowMs)) heldBack.add(entry.path);
         checks.checkAt(entry.path, atMs, nowMs);
       }
       return atMs === undefined;
     },
+    isUnresting: (path) => unresting.has(path),
     torn: (path, nowMs) => rest.torn(path, nowMs),
     miss: (path, id, sinceMs) => void missing.set(path, { id, sinceMs }),
     decide: (path) => void missing.delete(path),
@@ -182,16 +207,7 @@ export function openPathStates(
       for (const { entry, known } of candidates) paused.set(entry.path, countedAs(known?.state));
     },
     endPause: () => paused.clear(),
-    end: (entry, nowMs) => {
-      const { path } = entry;
-      rest.ended(path, nowMs);
-      const ended = jobs.end(entry);
-      if (ended?.isOutdated === true) event(path, nowMs);
-      for (const follower of followers.get(path) ?? []) event(follower, nowMs);
-      followers.delete(path);
-      const rereadMs = ended?.rereadMs ?? Infinity;
-      if (rereadMs < nowMs + REREAD_MAX_MS) checkAgain(path, rereadMs, nowMs);
-    },
+    end,
     isQuiet: ({ butMissing } = { butMissing: false }) =>
       checks.isQuiet(butMissing ? (path) => missing.has(path) : undefined),
     counts: (countedNow, isPaused) => {

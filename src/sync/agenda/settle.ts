@@ -1,5 +1,6 @@
 import type { RelativePath, ScanEntry } from "../plan/model.ts";
-import { CEILING_MS } from "../plan/timing.ts";
+import { CEILING_MS, UNREST_MS_MAX, VERSION_GAP_MS } from "../plan/timing.ts";
+import type { EndedJob } from "./jobs.ts";
 
 /**
  * Decides when a file has rested and may be read, from what earlier checks found at its path. What it remembers is
@@ -7,23 +8,27 @@ import { CEILING_MS } from "../plan/timing.ts";
  */
 export interface RestDetector {
   /**
-   * Returns undefined if a file may be read, by its times at `wallMs`, the system's clock, which unlike `nowMs` may
-   * have been set back: size and modification time have been the same for the settle time, or EMPTY_MS at least for an
-   * empty file. Otherwise returns when to check it again. `forced`: it never rests, and is read as it is.
+   * Returns when to check a file again; undefined: it may be read, by its times at `wallMs`, the system's clock, which
+   * unlike `nowMs` may have been set back: size and modification time have been the same for the settle time, or
+   * EMPTY_MS at least for an empty file. `isUnresting`: it has been written to for too long, and may be read as it is.
    */
-  restsAtMs(entry: ScanEntry, nowMs: number, forced: boolean, wallMs?: number): number | undefined;
+  restsAtMs(
+    entry: ScanEntry,
+    nowMs: number,
+    wallMs?: number,
+  ): { readonly atMs: number | undefined; readonly isUnresting: boolean };
   /** Records that a file changed while it was read. If that happens repeatedly, it is read later. */
   torn(path: RelativePath, nowMs: number): void;
   /** Records that a file may have changed. */
   changed(path: RelativePath, nowMs: number): void;
   /**
    * Records that the job of a file has ended, whether it was sent or not: what happens soon after shows whether the
-   * file grows.
+   * file grows, and the next version follows after a gap.
    */
-  ended(path: RelativePath, nowMs: number): void;
+  ended(path: RelativePath, nowMs: number, job?: EndedJob): void;
 }
 
-/** A file that was found unrested or torn this often within the ceiling time counts as written to without a pause. */
+/** A file that was torn this often within the ceiling time counts as written to without a pause. */
 const BURST = 8;
 
 /**
@@ -44,55 +49,50 @@ const APPEND_GAP_MS = 15_000;
  */
 const APPENDED_REST_MS = 4000;
 
+/** A file of which a version was dropped before it was sent, because it changed again. */
+const NOT_FOUND = { sizeBytes: -1, mtimeMs: -1, grows: false };
+
 /** Number of files that are remembered as unrested after that is long ago. */
 const RECENT_MAX = 1000;
 
+/** A file as it was last found unrested, since `sinceMs`. It was found so from `firstMs` to `lastMs`. */
+interface Unrested {
+  readonly sizeBytes: number;
+  readonly mtimeMs: number;
+  readonly sinceMs: number;
+  readonly firstMs: number;
+  readonly lastMs: number;
+  /** It had grown each time: it may be a copy under way. */
+  readonly grows: boolean;
+}
+
 /** Opens a detector that knows no file. `settleMs` is how long a file must have rested. */
 export function openRestDetector(settleMs: number): RestDetector {
-  /** Files as they were found unrested, from `firstMs` to `lastMs`. */
-  let restless = new Map<
-    RelativePath,
-    { sizeBytes: number; mtimeMs: number; sinceMs: number; firstMs: number; lastMs: number }
-  >();
-  /** How often a file was found unrested or torn since `firstMs`. */
-  let recent = new Map<RelativePath, { count: number; firstMs: number; lastMs: number }>();
+  let restless = new Map<RelativePath, Unrested>();
+  /** Since when files that may be read had been unrested, until their job has ended. */
+  let released = new Map<RelativePath, number>();
+  const versions = openVersions(settleMs);
+  const torn = openTorn();
   const appends = openAppends(settleMs);
   let forgetAbove = RECENT_MAX;
 
-  /**
-   * Returns until when a file is not read because it is written to all the time. Checking it is cheap and never waits.
-   */
-  const heldBackMs = (path: RelativePath, nowMs: number): number | undefined => {
-    const history = recent.get(path);
-    if (history === undefined || history.count < BURST) return undefined;
-    const untilMs = history.firstMs + CEILING_MS;
-    return nowMs < untilMs ? untilMs : undefined;
-  };
-  const remember = (path: RelativePath, nowMs: number): void => {
-    const history = recent.get(path);
-    if (history === undefined || nowMs - history.firstMs >= CEILING_MS) {
-      // A file held back until just now that is still written to is held back again.
-      const goesOn =
-        history !== undefined && history.count >= BURST && nowMs - history.lastMs < 1.5 * CEILING_MS;
-      recent.set(path, { count: goesOn ? BURST : 1, firstMs: nowMs, lastMs: nowMs });
-      if (Math.max(recent.size, restless.size) > forgetAbove) forgetOld(nowMs);
-    } else {
-      history.count += 1;
-      history.lastMs = nowMs;
-    }
-  };
   const forgetOld = (nowMs: number): void => {
-    recent = new Map([...recent].filter(([, { lastMs }]) => nowMs - lastMs < 2 * CEILING_MS));
+    torn.forgetOld(nowMs);
     restless = new Map([...restless].filter(([, each]) => isCurrent(each, nowMs)));
+    released = new Map([...released].filter(([, firstMs]) => nowMs - firstMs < 2 * CEILING_MS));
     appends.forgetOld(nowMs);
-    forgetAbove = Math.max(RECENT_MAX, 2 * Math.max(recent.size, restless.size, appends.size()));
+    forgetAbove = Math.max(RECENT_MAX, 2 * Math.max(torn.size(), restless.size, appends.size()));
   };
   /** Reports false for a file that disappeared before it rested: a later one of its name is another. */
   const isCurrent = ({ lastMs }: { readonly lastMs: number }, nowMs: number): boolean =>
     nowMs - lastMs < 2 * Math.max(CEILING_MS, settleMs);
 
+  const noteRestless = (path: RelativePath, found: Unrested): void => {
+    restless.set(path, found);
+    if (restless.size > forgetAbove) forgetOld(found.lastMs);
+  };
   return {
-    restsAtMs: (entry, nowMs, forced, wallMs = nowMs) => {
+    restsAtMs: (entry, nowMs, wallMs = nowMs) => {
       const { path, sizeBytes, mtimeMs } = entry;
       const found = restless.get(path);
       const before = found !== undefined && isCurrent(found, nowMs) ? found : undefined;
@@ -105,25 +105,100 @@ export function openRestDetector(settleMs: number): RestDetector {
       // A modification time in the future proves nothing. Then only a second check does.
       const old = ageMs >= restMs || (settleMs === 0 && !isAppended);
       const seenLong = same && nowMs - before.sinceMs >= restMs;
-      const tooLong = before !== undefined && nowMs - before.firstMs >= CEILING_MS;
-      const heldUntilMs = heldBackMs(path, nowMs);
-      if (((old || seenLong) && heldUntilMs === undefined) || tooLong || forced) {
+      const hasRested = old || seenLong;
+      const unrestMsMax = isAppended || before?.grows === true ? CEILING_MS : UNREST_MS_MAX + settleMs;
+      const isUnresting = before !== undefined && nowMs - before.firstMs >= unrestMsMax;
+      const heldUntilMs = Math.max(nowMs, torn.heldUntilMs(path), versions.nextMs(path));
+      if ((hasRested || isUnresting) && heldUntilMs <= nowMs) {
         restless.delete(path);
+        if (before !== undefined) released.set(path, before.firstMs);
         appends.released(entry, { nowMs, restedMs: seenLong ? nowMs - before.sinceMs : ageMs, isAppended });
         if (appends.size() > forgetAbove) forgetOld(nowMs);
-        return undefined;
+        return { atMs: undefined, isUnresting };
       }
-      if (old || seenLong) return heldUntilMs ?? nowMs;
-      // An appended file has a rest of its own, which ends soon after the last append.
-      if (!isAppended && !same) remember(path, nowMs);
+      if (hasRested) return { atMs: heldUntilMs, isUnresting };
       const sinceMs = same ? before.sinceMs : nowMs;
-      restless.set(path, { sizeBytes, mtimeMs, sinceMs, firstMs: before?.firstMs ?? nowMs, lastMs: nowMs });
+      const firstMs = before?.firstMs ?? nowMs;
+      const grows = same
+        ? before.grows
+        : before === undefined || (before.grows && sizeBytes > before.sizeBytes);
+      noteRestless(path, { sizeBytes, mtimeMs, sinceMs, firstMs, lastMs: nowMs, grows });
       const waitMs = ageMs >= 0 ? restMs - ageMs : restMs;
-      return nowMs + Math.ceil(waitMs);
+      return { atMs: Math.max(heldUntilMs, nowMs + Math.ceil(waitMs)), isUnresting };
     },
-    torn: remember,
+    torn: (path, nowMs) => {
+      torn.add(path, nowMs);
+      if (torn.size() > forgetAbove) forgetOld(nowMs);
+    },
     changed: appends.changed,
-    ended: appends.ended,
+    ended: (path, nowMs, job) => {
+      appends.ended(path, nowMs);
+      const firstMs = released.get(path) ?? nowMs;
+      released.delete(path);
+      if (job?.isReported === true) versions.sent(path, nowMs);
+      else if (job?.isOutdated === true)
+        noteRestless(path, { ...NOT_FOUND, sinceMs: nowMs, firstMs, lastMs: nowMs });
+    },
+  };
+}
+
+/** When the last version of each file was sent, for as long as the next one waits for that. */
+function openVersions(settleMs: number): {
+  sent(path: RelativePath, nowMs: number): void;
+  /** Returns when the next version may be sent; -Infinity: at any time. */
+  nextMs(path: RelativePath): number;
+} {
+  /** In order of time. */
+  const sentMs = new Map<RelativePath, number>();
+  return {
+    sent: (path, nowMs) => {
+      // A settle time of zero requires no rest.
+      if (settleMs === 0) return;
+      for (const [each, atMs] of sentMs) {
+        if (nowMs - atMs < VERSION_GAP_MS) break;
+        sentMs.delete(each);
+      }
+      sentMs.delete(path);
+      sentMs.set(path, nowMs);
+    },
+    nextMs: (path) => (sentMs.get(path) ?? -Infinity) + VERSION_GAP_MS,
+  };
+}
+
+/** Files that changed while they were read. */
+function openTorn(): {
+  add(path: RelativePath, nowMs: number): void;
+  /**
+   * Returns until when a file is not read because it is written to all the time; -Infinity: it may be read. Checking it
+   * is cheap and never waits.
+   */
+  heldUntilMs(path: RelativePath): number;
+  size(): number;
+  forgetOld(nowMs: number): void;
+} {
+  /** How often a file was torn since `firstMs`. */
+  let recent = new Map<RelativePath, { count: number; firstMs: number; lastMs: number }>();
+  return {
+    add: (path, nowMs) => {
+      const history = recent.get(path);
+      if (history === undefined || nowMs - history.firstMs >= CEILING_MS) {
+        // A file held back until just now that is still written to is held back again.
+        const goesOn =
+          history !== undefined && history.count >= BURST && nowMs - history.lastMs < 1.5 * CEILING_MS;
+        recent.set(path, { count: goesOn ? BURST : 1, firstMs: nowMs, lastMs: nowMs });
+      } else {
+        history.count += 1;
+        history.lastMs = nowMs;
+      }
+    },
+    heldUntilMs: (path) => {
+      const history = recent.get(path);
+      return history === undefined || history.count < BURST ? -Infinity : history.firstMs + CEILING_MS;
+    },
+    size: () => recent.size,
+    forgetOld: (nowMs) => {
+      recent = new Map([...recent].filter(([, { lastMs }]) => nowMs - lastMs < 2 * CEILING_MS));
+    },
   };
 }
 

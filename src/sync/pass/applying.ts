@@ -9,7 +9,6 @@ import {
   type ScanEntry,
 } from "../plan/model.ts";
 import { followMoves, sameIdentity, moveSuspects } from "../plan/moves.ts";
-import type { Due } from "../agenda/checks.ts";
 import type { BusyPaths } from "../agenda/jobs.ts";
 import type { Compared } from "./compare.ts";
 import { applyMoves, findMoves, isSameFile, type SourceFiles } from "./moved-files.ts";
@@ -67,7 +66,6 @@ interface Applying {
    */
   apply(
     difference: Compared,
-    due: Due,
     busy: BusyPaths,
     missing: ReadonlySet<number>,
   ): Promise<{ readonly candidates: readonly Candidate[]; readonly gone: readonly KnownFile[] }>;
@@ -79,8 +77,7 @@ export function openApplying(
   sourceFiles: SourceFiles,
 ): Applying {
   const { ledger, now } = context;
-  const hasRested = ({ entry }: Pick<Candidate, "entry">, due: Due): boolean =>
-    states.rested(entry, now(), due.forced.has(entry.path), Date.now());
+  const hasRested = ({ entry }: Pick<Candidate, "entry">): boolean => states.rested(entry, now(), Date.now());
   /** A file that only received the inode number of one in flight need not wait for that one. */
   const wasRenamed =
     (entry: ScanEntry) =>
@@ -88,9 +85,9 @@ export function openApplying(
       sameIdentity(taken, entry) || isSameFile(sourceFiles, { known: taken, entry });
   const busyPathOf = ({ entry, known }: Candidate, busy: BusyPaths): RelativePath | undefined =>
     known === undefined ? busy.otherPath(entry, wasRenamed(entry)) : undefined;
-  const mayBegin = (candidate: Candidate, due: Due, busy: BusyPaths): boolean => {
+  const mayBegin = (candidate: Candidate, busy: BusyPaths): boolean => {
     const { entry } = candidate;
-    if (!hasRested(candidate, due)) return false;
+    if (!hasRested(candidate)) return false;
     const busyPath = busyPathOf(candidate, busy);
     if (busyPath === undefined) return true;
     // Renamed while in flight: when that ends there is a row to move, which this comparison did not see.
@@ -115,8 +112,8 @@ export function openApplying(
     return gone;
   };
   return {
-    apply: async (difference, due, busy, missing) => {
-      const [rested, unrested] = partition(difference.candidates, (each) => mayBegin(each, due, busy));
+    apply: async (difference, busy, missing) => {
+      const [rested, unrested] = partition(difference.candidates, (each) => mayBegin(each, busy));
       // A file that is still written to keeps its resource under its new name. Otherwise it would count as deleted
       // until it rests.
       const edited =
@@ -127,7 +124,7 @@ export function openApplying(
       const applied = followMoves(difference, rested, byHash);
       await applyMoves(sourceFiles, applied);
       // A program that rewrites a file empties it first.
-      const skipped = difference.skipped.filter((skip) => skip.reason !== EMPTY_FILE || hasRested(skip, due));
+      const skipped = difference.skipped.filter((skip) => skip.reason !== EMPTY_FILE || hasRested(skip));
       applyQuietly(context, source, { ...difference, skipped });
       const candidates = unhold(ledger, applied.candidates);
       return { candidates, gone: surelyGone(applied.gone, unrested, missing) };

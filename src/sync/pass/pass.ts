@@ -98,7 +98,7 @@ export function openPasses(options: PassOptions): Passes {
     wasHalted = false;
     if (whole) judgedRoot = scan.root;
 
-    const { candidates, gone } = await applying.apply(difference, due, busy, missing);
+    const { candidates, gone } = await applying.apply(difference, busy, missing);
     const checkAgain = (path: RelativePath, atMs: number): void => source.checkAgain(path, atMs);
     // An approval holds for this check. A second one would find it used up, and the limits would hold what was agreed
     // to.

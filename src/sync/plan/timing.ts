@@ -60,5 +60,17 @@ export const TIMING: Timing = {
   metadataAgainMs: 24 * 3_600_000,
 };
 
-/** A file that is written to without a pause is still read this often, and no more often. */
+/** A file that grows without a pause, perhaps a copy under way, is still read this often, and no more often. */
 export const CEILING_MS = 60_000;
+
+/**
+ * A file that is rewritten without a pause is sent as it is after this time, and again when it rests. Programs that
+ * write a file in several steps are done by then.
+ */
+export const UNREST_MS_MAX = 10_000;
+
+/**
+ * Rest of a path between the end of sending one version of its file and reading the next. A program that rewrites a
+ * file all the time costs a request every few seconds; a person who saves twice in a row waits no longer than this.
+ */
+export const VERSION_GAP_MS = 2000;

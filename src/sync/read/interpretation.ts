@@ -108,7 +108,7 @@ export async function convert(
   const { hash: expected, sizeBytes } = facts;
   const request = { path: absolutePath, container, hash: expected, sizeBytes, charsMax: CHARS_MAX };
   try {
-    const conversion = await convertDocument(request, signal);
+    const conversion = await convertDocument(request, { signal });
     switch (conversion.kind) {
       case "changed":
         return { kind: "torn" };

@@ -130,8 +130,7 @@ async function objectionTo(
 }
 
 function checksMaxOf({ code, retryable }: KbsyncError): number {
-  // A machine under load may be the reason why reading takes too long.
-  if (retryable || code === END_CODES.time) return Infinity;
+  if (retryable) return Infinity;
   return code === END_CODES.memory || code === END_CODES.fall ? COSTLY_CHECKS_MAX : 1;
 }
 

@@ -4,6 +4,7 @@ import type { Agenda } from "../agenda/agenda.ts";
 import type { Due } from "../agenda/checks.ts";
 import type { PassPlan, Passes } from "../pass/pass.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
+import { scopeTest } from "../plan/scope.ts";
 import type { LossGuard } from "../reconcile-service/loss.ts";
 import type { Rules } from "../rules/rules.ts";
 import { openIgnoreWarnings } from "./ignore-warnings.ts";
@@ -25,6 +26,12 @@ export interface Checking {
   adoptingSinceMs(): number | undefined;
 }
 
+/** Puts files into the queue. `isRecent`: the file was changed a moment ago. All others are backlog. */
+export type BeginFiles = (
+  candidates: readonly Candidate[],
+  isRecent: (candidate: Candidate) => boolean,
+) => void;
+
 export interface CheckingOptions {
   readonly row: { readonly id: number };
   readonly rules: Rules;
@@ -36,8 +43,7 @@ export interface CheckingOptions {
   readonly deletes: SourceDeletes;
   readonly once: boolean;
   readonly isPaused: () => boolean;
-  /** Puts files into the queue. */
-  readonly begin: (candidates: readonly Candidate[]) => void;
+  readonly begin: BeginFiles;
   readonly onUnwatched: () => void;
   readonly onWarning: (error: Error) => void;
   readonly onRescanned?: (ms: number) => void;
@@ -63,6 +69,8 @@ export function openChecking(options: CheckingOptions): Checking {
   let isHalted = false;
   /** The last check found the folder missing or another one. Its watcher may watch nothing any more. */
   let isRootLost = false;
+  /** Time of day at which the last check of the whole source began. */
+  let scannedMs: number | undefined;
   /** A periodic rescan is due that no event caused. */
   let periodic = false;
 
@@ -100,8 +108,13 @@ export function openChecking(options: CheckingOptions): Checking {
     agenda.scanAt(againMs);
     awaitCheck(open, againMs);
   };
-  /** Begins what a pass found that began at `startMs`. */
-  const begin = async (plan: PassPlan, due: Due, answers: number, startMs: number): Promise<void> => {
+  /** Begins what a pass found that began at `startMs`, by the time of day at `wallMs`. */
+  const begin = async (
+    plan: PassPlan,
+    due: Due,
+    answers: number,
+    { startMs, wallMs }: { readonly startMs: number; readonly wallMs: number },
+  ): Promise<void> => {
     warnOfMounts(rules.mounts?.closed() ?? []);
     for (const path of rules.mounts?.takeMoved() ?? []) agenda.checkAgain(path, now() + MOUNT_AGAIN_MS);
     warnOfIgnoreFiles(due.all);
@@ -111,7 +124,8 @@ export function openChecking(options: CheckingOptions): Checking {
     const isPostponed = isAwaiting && adoption.hasCandidates();
     const admitted = isPostponed ? [] : await adoption.admit(plan.candidates, due.all);
     isHalted = false;
-    options.begin(admitted);
+    options.begin(admitted, recentTest(due, scannedMs));
+    if (due.all) scannedMs = wallMs;
     adoption.queued(admitted);
     // A partial check may find nothing while files of the last whole one wait.
     const isAdopting = admitted.length < plan.candidates.length || adoption.waiting().size > 0;
@@ -144,10 +158,11 @@ export function openChecking(options: CheckingOptions): Checking {
       return;
     }
     const startMs = now();
+    const wallMs = Date.now();
     const plan = await passes.plan(due);
     if (due.all) options.onRescanned?.(now() - startMs);
     if (!plan.halted) {
-      await begin(plan, due, answers, startMs);
+      await begin(plan, due, answers, { startMs, wallMs });
       return;
     }
     if (!once) agenda.scanAt(now() + ROOT_RETRY_MS);
@@ -185,4 +200,19 @@ export function openChecking(options: CheckingOptions): Checking {
     isPlanned: () => planned,
     adoptingSinceMs: () => adoptingSinceMs,
   };
+}
+
+/** Steps of the coarsest file times. */
+const FILE_TIME_MS = 2000;
+
+/**
+ * Returns a test for whether a file was changed a moment ago: something happened at its path, it has a row, or it has
+ * changed since the check of the whole source before this one. New files of the first check are backlog.
+ */
+function recentTest(due: Due, scannedMs: number | undefined): (candidate: Candidate) => boolean {
+  const isMarked = scopeTest(due.paths);
+  return ({ entry: { path, ctimeMs }, known }) =>
+    known !== undefined ||
+    isMarked(path) ||
+    (due.all && scannedMs !== undefined && ctimeMs >= scannedMs - FILE_TIME_MS);
 }

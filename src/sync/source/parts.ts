@@ -8,10 +8,10 @@ import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import { openPasses, type Passes } from "../pass/pass.ts";
 import { rulesKeysOf } from "../pass/rules-key.ts";
-import type { Candidate, RelativePath } from "../plan/model.ts";
+import type { RelativePath } from "../plan/model.ts";
 import { openLossGuard, type Check, type LossGuard } from "../reconcile-service/loss.ts";
 import type { Rules } from "../rules/rules.ts";
-import { openChecking, type Checking } from "./checking.ts";
+import { type BeginFiles, openChecking, type Checking } from "./checking.ts";
 import { openSourceDeletes, type SourceDeletes } from "./source-deletes.ts";
 
 /** Options of a source. */
@@ -61,8 +61,10 @@ interface SourceState {
 
 /** Puts work into the queue. */
 export interface Begin {
-  readonly files: (candidates: readonly Candidate[]) => void;
+  readonly files: BeginFiles;
   readonly deletes: (deletions: readonly Deletion[]) => void;
+  /** Ends the job of a file that is prepared and not in flight: something happened to the file. */
+  readonly withdraw: (path: RelativePath) => void;
 }
 
 /** After a create was sent again, the list is checked this soon. */
@@ -74,7 +76,7 @@ export function openSourceParts(options: PartOptions, begin: Begin): SourceParts
   const { ledger, now } = options.context;
   const stopping = new AbortController();
   const { signal } = stopping;
-  const agenda = openAgenda({ settleMs: sync.settleMs, now, once });
+  const agenda = openAgenda({ settleMs: sync.settleMs, now, once, withdraw: begin.withdraw });
   const { states } = agenda;
   const context: ActionContext = {
     ...options.context,
@@ -96,7 +98,8 @@ export function openSourceParts(options: PartOptions, begin: Begin): SourceParts
     root: rules.source.absolutePath,
     rules,
     rulesKey: rulesKeysOf(rules, () => options.context.capabilities.takesMetadata()),
-    isStale: (path) => {
+    isStale: (path) => source.isOutdated(path) && (isHeld() || !states.isUnresting(path)),
+    isOutdated: (path) => {
       // Files read for sending are dropped while the source is paused, and checked again.
       if (isHeld()) states.outdate(path);
       return states.isOutdated(path);

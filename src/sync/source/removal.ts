@@ -76,7 +76,7 @@ export function openRemovals(options: RemovalsOptions): Removals {
     };
     queue.push(
       deletions.map((deletion) => ({ kind: "delete", source: taker, deletion })),
-      { last: true },
+      { recent: true },
     );
   };
   /** How often the deletes of a source were refused in this run. */

@@ -45,7 +45,7 @@ export interface SourceSync extends SourceProgress, Pick<Passes, "preview"> {
    * Runs inside the transaction that makes the intents durable. Returns what must be sent after it, or dropped if it
    * will not be.
    */
-  depart(prepared: Prepared): Pick<Send, "run" | "drop">;
+  depart(prepared: Prepared): Pick<Send<Job>, "run" | "drop">;
   delete(deletion: Deletion): Promise<void>;
   /** Called when a job has ended, in whatever way. */
   done(job: Job): void;
@@ -81,7 +81,10 @@ export interface SourceSync extends SourceProgress, Pick<Passes, "preview"> {
 }
 
 export interface SourceOptions extends PartOptions {
-  readonly queue: Pick<WorkQueue<Job>, "push">;
+  readonly queue: Pick<WorkQueue<Job>, "push"> & {
+    /** Ends the job of a source's file that is prepared and not in flight. */
+    withdraw(source: number, path: RelativePath): void;
+  };
 }
 
 /** Opens a source. Reads nothing before `run`. */
@@ -94,20 +97,27 @@ export function openSource(options: SourceOptions): SourceSync {
   const parts = openSourceParts(
     { ...options, onChange },
     {
-      files: (candidates) => {
+      files: (candidates, isRecent) => {
         states.queue(candidates, now());
         if (candidates.length > 0) {
           // Before any of them is acknowledged; otherwise the ledger would show other processes an agreement too early.
           ledger.noteLast(self.noteBacklog);
         }
-        queue.push(candidates.map((candidate) => ({ kind: "file", source: self, candidate })));
+        for (const recent of [true, false]) {
+          const some = candidates.filter((candidate) => isRecent(candidate) === recent);
+          queue.push(
+            some.map((candidate) => ({ kind: "file", source: self, candidate })),
+            { recent },
+          );
+        }
       },
       deletes: (deletions) => {
         queue.push(
           deletions.map((deletion) => ({ kind: "delete", source: self, deletion })),
-          { last: true },
+          { recent: true },
         );
       },
+      withdraw: (path) => queue.withdraw(row.id, path),
     },
   );
   const { agenda, guard, adoption, settler, passes, deletes, checking } = parts;
@@ -132,7 +142,8 @@ export function openSource(options: SourceOptions): SourceSync {
     done: (job) => {
       if (job.kind === "delete") deletes.end(job.deletion);
       else {
-        agenda.end(job.candidate.entry);
+        // Another job may have taken its place.
+        if (states.isCurrent(job.candidate.entry)) agenda.end(job.candidate.entry);
         deletes.beginPutOff(job.candidate.entry.path);
       }
       // One file was sent alone, or the requests in flight have ended.
@@ -189,8 +200,11 @@ function departures({
   const { ledger } = context;
   return {
     prepare: async (candidate) => {
-      states.send(candidate.entry.path);
-      return source.isStale(candidate.entry.path) ? undefined : prepareFile(context, source, candidate);
+      const { entry } = candidate;
+      if (!states.isCurrent(entry)) return undefined;
+      states.send(entry.path);
+      const prepared = source.isStale(entry.path) ? undefined : await prepareFile(context, source, candidate);
+      return source.isStale(entry.path) ? undefined : prepared;
     },
     depart: (prepared) => {
       const departure = prepared.write();

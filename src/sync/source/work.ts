@@ -6,10 +6,14 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { kindOfName } from "../document/kinds.ts";
 import { openQueue, type WorkQueue } from "../queue/queue.ts";
 import type { YieldSlot, Send } from "../queue/lines.ts";
+import type { JobKind } from "../queue/order.ts";
+import type { RelativePath } from "../plan/model.ts";
 import type { Job } from "./source.ts";
 
 /** The daemon's queue: jobs of all sources, read and recorded together, then sent concurrently. */
 export interface Work extends Pick<WorkQueue<Job>, "push" | "setWidth" | "stop"> {
+  /** Ends the job of a file that is prepared and not in flight: something happened to the file. */
+  withdraw(source: number, path: RelativePath): void;
   progress(): Progress;
   /** Records the result of a job, which is reported before the job ends. */
   reported(activity: Pick<Activity, "source" | "path" | "docId" | "action" | "outcome">): void;
@@ -50,7 +54,8 @@ export function openWork({ ledger, width, isLimited, onError, isBroken }: WorkOp
     if (isSentAsIs(job)) documents.done += 1;
     job.source.done(job);
   };
-  const sendOf = (job: Job, bytesHeld: number, run: Send["run"], drop?: () => void): Send => ({
+  const sendOf = (job: Job, bytesHeld: number, run: Send<Job>["run"], drop?: () => void): Send<Job> => ({
+    job,
     bytes: bytesHeld,
     run: async (yieldSlot: YieldSlot) => {
       // A job that threw is not done: the work cannot continue, and status still counts its file as waiting.
@@ -72,7 +77,7 @@ export function openWork({ ledger, width, isLimited, onError, isBroken }: WorkOp
     width,
     onError,
     reserve: isLimited ? RESERVE : 0,
-    lineOf: (job) => ({ owner: job.source, kind: lineKindOf(job), isReserved: job.kind === "delete" }),
+    lineOf: (job) => ({ owner: job.source, kind: kindOf(job) }),
     bytesOf: (job) => (job.kind === "file" ? job.candidate.entry.sizeBytes : 0),
     prepare: async (jobs) => {
       // None may use the ledger after the batch has ended, even if another one failed.
@@ -81,7 +86,7 @@ export function openWork({ ledger, width, isLimited, onError, isBroken }: WorkOp
         if (each.status === "rejected") throw each.reason;
         return each.value;
       });
-      const sends: Send[] = [];
+      const sends: Send<Job>[] = [];
       const ready: { readonly job: FileJob; readonly work: Prepared }[] = [];
       for (const [index, job] of jobs.entries()) {
         const work = prepared[index];
@@ -105,10 +110,14 @@ export function openWork({ ledger, width, isLimited, onError, isBroken }: WorkOp
     setWidth: (next) => queue.setWidth(next),
     stop: () => queue.stop(),
     push: (jobs, how) => {
-      const list = [...jobs];
-      total += list.length;
-      documents.total += list.filter(isSentAsIs).length;
-      queue.push(list, how);
+      total += jobs.length;
+      documents.total += jobs.filter(isSentAsIs).length;
+      queue.push(jobs, how);
+    },
+    withdraw: (source, path) => {
+      const isTheFile = (job: Job): boolean =>
+        job.kind === "file" && job.source.id === source && job.candidate.entry.path === path;
+      for (const job of queue.withdraw(isTheFile)) finish(job);
     },
     progress: () => ({ done, total, sent, failed, bytes, inFlight, documents: { ...documents } }),
     reported: ({ source, path, docId, action, outcome }) => {
@@ -118,8 +127,7 @@ export function openWork({ ledger, width, isLimited, onError, isBroken }: WorkOp
   };
 }
 
-/** The service needs minutes for a scanned document and an instant for a text. Neither waits behind the other. */
-function lineKindOf(job: Job): "text" | "document" | "delete" {
+function kindOf(job: Job): JobKind {
   if (job.kind !== "file") return "delete";
   return kindOfName(basename(job.candidate.entry.path)).kind === "content" ? "text" : "document";
 }

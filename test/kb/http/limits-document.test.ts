@@ -97,12 +97,6 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
     "MEANING_LINE_MAX",
     "MEANING_SHARE_MAX",
   ].map((name) => count(constant("kb/ingest/split.ts", name))),
-  "documents embedded before their response at once": [
-    "EMBEDDING_WIDTH",
-    "EMBEDDING_GUESTS",
-    "EMBEDDING_LINE_MAX",
-    "EMBEDDING_SHARE_MAX",
-  ].map((name) => count(constant("kb/ingest/ingest.ts", name))),
   "long texts that wait to be cut, or for the layout of a table or JSON": [
     count(constant("kb/ingest/split.ts", "LONG_LINE_MAX")),
     count(constant("kb/ingest/split.ts", "LONG_SHARE_MAX")),

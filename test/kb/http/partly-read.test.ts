@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { drawing } from "../ingest/extract/picture-fixture.ts";
 import { buildPdf, textPage } from "../ingest/extract/pdf-fixture.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
@@ -48,11 +48,13 @@ it("warns about a partly read document that is ingested after the answer", SLOW,
   const url = await upload([["Typed words."], [], []]);
   const made = await running.send("POST", "/api/rag/resource", {
     body: createBody({ content: undefined, url }),
-    headers: { prefer: "respond-async, wait=30" },
+    headers: { prefer: "respond-async" },
   });
-  expect(made.status).toBe(201);
-  const { json } = await running.send("GET", `/api/rag/resource/${made.json.data._id}`);
-  expect(json.data.metadata.warning).toContain("Page 3 was not read: 2 pages have no text layer");
+  expect(made.status).toBe(202);
+  await vi.waitFor(async () => {
+    const { json } = await running.send("GET", `/api/rag/resource/${made.json.data._id}`);
+    expect(json.data.metadata.warning).toContain("Page 3 was not read: 2 pages have no text layer");
+  }, SLOW);
 });
 
 it("ingests a drawing without the words recognised in it, and warns about that", SLOW, async () => {

@@ -12,6 +12,8 @@ let held: Promise<void> | undefined;
 /** Running jobs wait for this. */
 let waiting = 0;
 let diskIsFull = false;
+/** Jobs that were made to wait. */
+let postponements = 0;
 /** How far the service's clock is ahead, in ms. */
 let aheadMs = 0;
 beforeAll(async () => {
@@ -32,6 +34,11 @@ beforeAll(async () => {
             waiting -= 1;
             return store.queue.lease(request);
           },
+          postpone: async (...given) => {
+            const isDone = await store.queue.postpone(...given);
+            postponements += 1;
+            return isDone;
+          },
         },
       }),
   });
@@ -45,6 +52,8 @@ const create = (change: object = {}, headers: object = {}): Promise<Answered> =>
   });
 const at = (method: string, id: string, sent: Sent = {}): Promise<Answered> =>
   running.send(method, `/api/rag/resource/${id}`, sent);
+/** Settings that need a model, so that a document waits in the queue. */
+const SEMANTIC = { strategy: "semantic", chunkSize: 1000, chunkOverlap: 0 };
 const update = (id: string, body: object, headers: Record<string, string> = ASYNC): Promise<Answered> =>
   at("PUT", id, { body, headers });
 const settled = (id: string): Promise<Answered> =>
@@ -59,7 +68,7 @@ const find = async (id: string, query: string): Promise<string[]> => {
 };
 
 const firstJob = async (id: string) =>
-  running.store.queue.first({ queue: "ingest", line: `${await account()}/${id}`, nowMs: Date.now() });
+  running.store.queue.change({ accountId: await account(), id, nowMs: Date.now() });
 /** Leases a job to a process that ends while it runs the job. */
 async function crash(number: number): Promise<void> {
   const { queue } = running.store;
@@ -120,6 +129,7 @@ describe("Prefer: respond-async", () => {
   it("applies the changes of a resource in their order, including a synchronous one", async () => {
     const { json } = await create({ content: "Zero." });
     const id = json.data._id;
+    await settled(id);
     const { synchronous } = await holding(async () => {
       await update(id, { content: "One." });
       await update(id, { title: "Two", content: "Two." });
@@ -130,10 +140,46 @@ describe("Prefer: respond-async", () => {
       content: "Three.",
       metadata: { status: "chunked" },
     });
-    expect((await at("GET", `${id}/chunks`)).json.data.version).toBe(4);
+    // The first update was overtaken by the second.
+    expect((await at("GET", `${id}/chunks`)).json.data.version).toBe(3);
     await update(id, { content: "Four." });
     await settled(id);
     expect(await find(id, "one two three four")).toEqual(["Four."]);
+  });
+
+  it("ends with the last of several changes that came while an earlier one ran", async () => {
+    const { json } = await create({ content: "Zero." });
+    const id = json.data._id;
+    await settled(id);
+    await holding(async () => {
+      await update(id, { content: "One." });
+      await vi.waitFor(() => expect(waiting).toBe(1), WAIT);
+      await update(id, { title: "Two" });
+      await update(id, { content: "Three." });
+      await update(id, { metadata: { number: 4 } });
+      await update(id, { content: "Five." });
+    });
+    expect((await settled(id)).json.data).toMatchObject({
+      title: "Two",
+      content: "Five.",
+      metadata: { number: 4, status: "chunked" },
+    });
+    expect((await running.send("GET", "/v1/queues")).json.data.ingest.waiting).toBe(0);
+  });
+
+  it("keeps a new title that was accepted apart from a file that cannot be read", async () => {
+    const upload = await running.send("POST", "/image/processing/upload", {
+      body: fileForm(Buffer.from("%PDF-1.4 broken"), "broken.pdf"),
+    });
+    const { id } = await holding(async () => {
+      const made = await create({ content: undefined, url: upload.json.file_url });
+      await update(made.json.data._id, { title: "Renamed", settings: { chunkSize: 600 } });
+      return { id: made.json.data._id };
+    });
+    expect((await settled(id)).json.data).toMatchObject({
+      title: "Renamed",
+      metadata: { status: "error", error: "damaged_pdf" },
+    });
   });
 
   it("deletes a resource with a running job at once, and drops the result of the job", async () => {
@@ -200,13 +246,10 @@ describe("Prefer: respond-async", () => {
     const id = json.data._id;
     await settled(id);
     diskIsFull = true;
+    const before = postponements;
     await update(id, { content: "Later words." });
-    const job = await vi.waitFor(async () => {
-      const found = await firstJob(id);
-      expect(found?.dueMs).toBeGreaterThan(0);
-      return found;
-    }, WAIT);
-    return { id, job };
+    await vi.waitFor(() => expect(postponements).toBeGreaterThan(before), WAIT);
+    return { id, job: await firstJob(id) };
   };
 
   it("a queued document waits for space on the disk, and is retried", async () => {
@@ -282,7 +325,7 @@ describe("Prefer: respond-async", () => {
 
   it("answers a change that outlasts the wait before its end, and one that fails within it with the reason", async () => {
     const { slow } = await holding(async () => ({
-      slow: await create({ collection_details: "moderate" }, { prefer: "respond-async, wait=1" }),
+      slow: await create({ settings: SEMANTIC }, { prefer: "respond-async, wait=1" }),
     }));
     expect(slow).toMatchObject({ status: 202, json: { data: { metadata: { status: "queued" } } } });
     await settled(slow.json.data._id);
@@ -320,7 +363,7 @@ describe("Prefer: respond-async", () => {
   });
 
   it("answers a waiting request that its resource was deleted", async () => {
-    const { json } = await create({ collection_details: "moderate" });
+    const { json } = await create({ settings: SEMANTIC });
     await settled(json.data._id);
     const { waits } = await holding(async () => {
       const change = update(json.data._id, { content: "Never." }, { prefer: "respond-async, wait=50" });

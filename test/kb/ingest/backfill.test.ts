@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Embedder } from "../../../src/kb/embed/embedder.ts";
-import { noticeMissingVectors, openBackfill } from "../../../src/kb/ingest/backfill.ts";
+import type { ModelEmbedder } from "../../../src/kb/ingest/model.ts";
+import { noticeTexts, openBackfill } from "../../../src/kb/ingest/backfill.ts";
 import { openSharedTurns } from "../../../src/kb/queue/shared-turns.ts";
 import type { Backfill, BackfillReport } from "../../../src/kb/ingest/backfill.ts";
-import type { ChunkContext } from "../../../src/kb/store/search-index.ts";
+import type { ChunkContext, LackingQuery } from "../../../src/kb/store/search-index.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
 import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
@@ -11,7 +12,9 @@ import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 import { wordsOnly } from "../store/store-fixture.ts";
 import { WAIT } from "../../wait.ts";
 
-/** What a backfill asks of a store, over a map. */
+const NOW = "2026-01-01T00:00:00.000Z";
+
+/** What a backfill asks of a store, over a map. Each chunk is a document. */
 function memory(chunks: number) {
   const lacking = new Map<number, ChunkContext>();
   const add = (ref: number, text = `text ${ref}`): unknown =>
@@ -20,14 +23,22 @@ function memory(chunks: number) {
   return {
     lacking,
     add,
-    chunksWithoutVector: async (_fingerprint: string, _tiers: unknown, limit: number, after = -1) =>
-      [...lacking.values()].filter(({ ref }) => ref > after).slice(0, limit),
+    embeddingScopes: async () => [
+      { accountId: "local", first: 0, end: Math.max(-1, ...lacking.keys()) + 1, changedAt: NOW },
+    ],
+    documentsLacking: async ({ lacks, first, before }: LackingQuery & { readonly before: number }) => ({
+      documents: [...lacking.keys()]
+        .filter((ref) => lacks === "vectors" && ref >= first && ref < before)
+        .map((ref) => ({ first: ref, last: ref, chunks: 1, changedAt: NOW })),
+      downTo: first,
+    }),
+    chunksLacking: async ({ first, last }: LackingQuery & { readonly last: number }) =>
+      [...lacking.values()].filter(({ ref }) => ref >= first && ref <= last),
     putVectors: async (_fingerprint: string, vectors: readonly { readonly ref: number }[]) => {
       for (const { ref } of vectors) lacking.delete(ref);
     },
     serveComplete: async (): Promise<number> => 0,
     dropRetired: async (_fingerprint: string, _limit: number): Promise<number> => 0,
-    chunksWithoutSentences: async () => [],
     putSentences: async () => undefined,
   };
 }
@@ -78,7 +89,7 @@ describe("backfill", () => {
         failures-- > 0 ? Promise.reject(new Error("out of memory")) : real.embed(...parts),
     });
     await through(store);
-    await vi.waitFor(() => expect(reports.map(({ chunks }) => chunks)).toEqual([0, 0, 0, 10]), WAIT);
+    await vi.waitFor(() => expect(reports.map(({ chunks }) => chunks)).toEqual([0, 0, 10]), WAIT);
   });
 
   it("the backfill leaves the work to another process, and takes over when that one ends", async () => {
@@ -216,16 +227,16 @@ describe("backfill", () => {
     release();
     await closed;
     expect(steps).toEqual(["begin", "end"]);
-    expect(store.lacking.size).toBe(100);
+    expect(store.lacking.size).toBe(68);
     expect(reports).toEqual([]);
   });
 
   it("checks again for texts that came while it was finishing", async () => {
     const store = memory(0);
-    const look = store.chunksWithoutVector;
+    const look = store.embeddingScopes;
     let attempts = 0;
-    store.chunksWithoutVector = async (...parts) => {
-      const found = await look(...parts);
+    store.embeddingScopes = async () => {
+      const found = await look();
       if (++attempts === 1) {
         // Committed after the check that finds nothing left.
         store.add(1);
@@ -239,9 +250,51 @@ describe("backfill", () => {
   });
 });
 
-describe("noticeMissingVectors", () => {
+describe("a local model", () => {
+  const local = { ...hashedEmbedder(), kind: "local" } as const;
+  const run = (pauses: { quietMs: number; maxMs: number }, model: ModelEmbedder) => {
+    const store = memory(10);
+    const read = Promise.withResolvers<void>();
+    const { chunksLacking } = store;
+    store.chunksLacking = async (query) => {
+      read.resolve();
+      return chunksLacking(query);
+    };
+    const backfill = openBackfill({
+      index: store,
+      turns: ALONE,
+      model: async () => model,
+      report: () => undefined,
+      pauses,
+    });
+    backfill.noteText();
+    backfill.wake();
+    return { store, backfill, read: read.promise };
+  };
+
+  it("a local model pauses while texts are taken in, and a remote one does not", async () => {
+    const pauses = { quietMs: 600_000, maxMs: 600_000 };
+    const here = run(pauses, local);
+    await here.read;
+    const elsewhere = run(pauses, hashedEmbedder());
+    await vi.waitFor(() => expect(elsewhere.store.lacking.size).toBe(0), WAIT);
+    expect(here.store.lacking.size).toBe(10);
+    await Promise.all([here.backfill.close(), elsewhere.backfill.close()]);
+  });
+
+  it.each([
+    ["no text has come for a while", { quietMs: 20, maxMs: 600_000 }],
+    ["texts come all the time", { quietMs: 600_000, maxMs: 20 }],
+  ])("a local model goes on when %s", async (_title, pauses) => {
+    const { store, backfill } = run(pauses, local);
+    await vi.waitFor(() => expect(store.lacking.size).toBe(0), WAIT);
+    await backfill.close();
+  });
+});
+
+describe("noticeTexts", () => {
   const CONTENT = "Boats lie in the harbour.";
-  const embedder = hashedEmbedder();
+  const texts = { title: "", description: "", url: null, content: CONTENT, settings: DEFAULT_SETTINGS };
   let store: Store;
   let made = 0;
   beforeAll(async () => {
@@ -249,66 +302,35 @@ describe("noticeMissingVectors", () => {
   });
   afterAll(() => store.close());
 
-  it.each<[title: string, tier: Tier, has: "nothing" | "vectors" | "sentences" | "earlier", wakes: number]>([
-    ["a chunk without a vector does not wake the backfill in fastest", "fastest", "nothing", 0],
-    ["a chunk without a vector wakes the backfill in moderate", "moderate", "nothing", 1],
-    ["a chunk with a vector does not wake the backfill in moderate", "moderate", "vectors", 0],
-    ["a chunk without a vector wakes the backfill in high_accuracy", "high_accuracy", "nothing", 1],
-    ["a chunk without sentence vectors wakes the backfill in high_accuracy", "high_accuracy", "vectors", 1],
-    ["a chunk with all vectors does not wake the backfill in high_accuracy", "high_accuracy", "sentences", 0],
-    [
-      "a vector of an earlier model wakes the backfill, however late it is committed",
-      "moderate",
-      "earlier",
-      1,
-    ],
-  ])("%s", async (_title, tier, has, wakes) => {
-    let woken = 0;
-    const noticing = noticeMissingVectors(
-      store,
-      () => woken++,
-      (fingerprint) => fingerprint === "earlier",
-    );
+  const create = async (tier: Tier, change?: object): Promise<{ texts: number; woken: number }> => {
+    const seen = { texts: 0, woken: 0 };
+    const noticing = noticeTexts(store, { noteText: () => seen.texts++, wake: () => seen.woken++ });
     const { id: accountId } = await store.records.ensureAccount("local");
     const id = (++made).toString().padStart(24, "0");
-    const texts = { title: "", description: "", url: null, content: CONTENT, settings: DEFAULT_SETTINGS };
-    const createdAt = "2026-01-01T00:00:00.000Z";
-    const vectors = await embedder.embed([CONTENT]);
     await noticing.records.createResource(
-      { accountId, id, ...texts, tier, ownerId: "docs", origin: "content", createdAt },
-      {
-        ...wordsOnly(CONTENT),
-        ...(has !== "nothing" && { vectors, fingerprint: has === "earlier" ? has : embedder.fingerprint }),
-        ...(has === "sentences" && { sentences: [vectors] }),
-      },
+      { accountId, id, ...texts, tier, ownerId: "docs", origin: "content", createdAt: NOW },
+      wordsOnly(CONTENT),
     );
-    expect(woken).toBe(wakes);
+    if (change === undefined) return seen;
+    seen.texts = 0;
+    seen.woken = 0;
+    await noticing.records.updateResource({ accountId, id, ...change, nowIso: NOW }, undefined);
+    return seen;
+  };
+
+  it.each<[Tier, number]>([
+    ["fastest", 0],
+    ["moderate", 1],
+    ["high_accuracy", 1],
+  ])("a text in %s is noted, and wakes the backfill %i times", async (tier, woken) => {
+    expect(await create(tier)).toEqual({ texts: 2, woken });
   });
 
   it.each<[string, Tier, object, number]>([
     ["a new title wakes the backfill, whose vectors it makes stale", "moderate", { title: "New" }, 1],
     ["a new title does not wake it in fastest", "fastest", { title: "New" }, 0],
     ["a new description does not wake it", "moderate", { description: "New" }, 0],
-  ])("%s", async (_title, tier, change, wakes) => {
-    let woken = 0;
-    const noticing = noticeMissingVectors(
-      store,
-      () => woken++,
-      () => false,
-    );
-    const { id: accountId } = await store.records.ensureAccount("local");
-    const id = (++made).toString().padStart(24, "0");
-    const texts = { title: "", description: "", url: null, content: CONTENT, settings: DEFAULT_SETTINGS };
-    const createdAt = "2026-01-01T00:00:00.000Z";
-    await store.records.createResource(
-      { accountId, id, ...texts, tier, ownerId: "docs", origin: "content", createdAt },
-      { ...wordsOnly(CONTENT), vectors: await embedder.embed([CONTENT]), fingerprint: embedder.fingerprint },
-    );
-    const updated = await noticing.records.updateResource(
-      { accountId, id, ...change, nowIso: "2026-01-02T00:00:00.000Z" },
-      undefined,
-    );
-    expect(updated?.id).toBe(id);
-    expect(woken).toBe(wakes);
+  ])("%s", async (_title, tier, change, woken) => {
+    expect((await create(tier, change)).woken).toBe(woken);
   });
 });

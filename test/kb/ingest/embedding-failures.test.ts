@@ -21,6 +21,7 @@ function openPicky(isBad: (text: string) => boolean) {
   const base = hashedEmbedder();
   const embedder = {
     ...base,
+    kind: "local" as const,
     embed: async (texts: readonly string[]) => {
       calls.push(texts);
       if (texts.some(isBad)) throw new Error("it crashed");
@@ -31,7 +32,7 @@ function openPicky(isBad: (text: string) => boolean) {
 }
 
 describe("chunks that a model may not embed", () => {
-  it("chunks are embedded four at a time, each with its ref", async () => {
+  it("a local model embeds four chunks at a time, each with its ref", async () => {
     const failures = openEmbeddingFailures();
     const { embedder, calls } = openPicky(() => false);
     const found = await failures.embed(embedder, chunks(10), never);
@@ -41,6 +42,12 @@ describe("chunks that a model may not embed", () => {
       chunks(10).map(({ ref, staleSince }) => [ref, staleSince]),
     );
     expect(chunks(10).some(({ ref }) => failures.isSuspected(ref))).toBe(false);
+  });
+
+  it("a remote model embeds 32 chunks at a time", async () => {
+    const { embedder, calls } = openPicky(() => false);
+    await openEmbeddingFailures().embed({ ...embedder, kind: "remote" }, chunks(40), never);
+    expect(calls.map((texts) => texts.length)).toEqual([32, 8]);
   });
 
   it("chunks are embedded for the account of each", async () => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { openExtractor } from "../../../src/kb/ingest/extract/extract.ts";
-import { CHUNKS_MAX, EMBEDDED_FIRST_MAX, openIngest } from "../../../src/kb/ingest/ingest.ts";
+import { CHUNKS_MAX, openIngest } from "../../../src/kb/ingest/ingest.ts";
 import type { Ingest, IngestParts } from "../../../src/kb/ingest/ingest.ts";
 import { openModel } from "../../../src/kb/ingest/model.ts";
 import type { Embedder } from "../../../src/kb/embed/embedder.ts";
@@ -18,7 +18,13 @@ function open(embedder?: Embedder, onStage: IngestParts["onStage"] = () => undef
     onReady: () => undefined,
     onProblem: () => undefined,
   });
-  const ingest = openIngest({ model, extractor: openExtractor(), busy: () => new Error("busy"), onStage });
+  const ingest = openIngest({
+    model,
+    extractor: openExtractor(),
+    busy: () => new Error("busy"),
+    stepMs: 50,
+    onStage,
+  });
   opened.push(ingest);
   return ingest;
 }
@@ -44,39 +50,38 @@ async function settlesAtOnce(work: Promise<unknown>): Promise<boolean> {
 describe("ingest", () => {
   it("ingest chunks short texts in place and long ones in the worker with the same result", async () => {
     const ingest = open();
-    const short = ingest.chunk(SHORT, DEFAULT_SETTINGS, "fastest");
+    const short = ingest.chunk(SHORT, DEFAULT_SETTINGS);
     expect(await settlesAtOnce(short)).toBe(true);
-    const long = ingest.chunk(LONG, DEFAULT_SETTINGS, "fastest");
+    const long = ingest.chunk(LONG, DEFAULT_SETTINGS);
     expect(await settlesAtOnce(long)).toBe(false);
-    const { spans, vectors } = await long;
-    expect(vectors).toBeUndefined();
+    const { spans } = await long;
     expect(spans[0]).toEqual((await short).spans[0]);
     expect(spans.at(-1)?.end).toBe(LONG.trimEnd().length);
   });
 
-  it("ingest embeds each chunk for moderate and none for fastest", async () => {
+  it("ingest splits without a call of a model that hangs, unless the strategy needs one", async () => {
+    let calls = 0;
     const embedder = hashedEmbedder();
-    const ingest = open(embedder);
-    const { spans, vectors, fingerprint } = await ingest.chunk(SHORT, DEFAULT_SETTINGS, "moderate");
-    expect(fingerprint).toBe(embedder.fingerprint);
-    expect(vectors).toEqual(await embedder.embed(spans.map(({ start, end }) => SHORT.slice(start, end))));
-    expect((await ingest.chunk(SHORT, DEFAULT_SETTINGS, "fastest")).vectors).toBeUndefined();
-  });
-
-  it("ingest leaves a text of many chunks to the backfill", async () => {
-    const ingest = open(hashedEmbedder());
-    const settings = { strategy: "recursive", chunkSize: 10, chunkOverlap: 0 } as const;
-    const chunk = (chunks: number) => ingest.chunk("x".repeat(10 * chunks), settings, "moderate");
-    expect((await chunk(EMBEDDED_FIRST_MAX)).vectors).toHaveLength(EMBEDDED_FIRST_MAX);
-    const { spans, vectors } = await chunk(EMBEDDED_FIRST_MAX + 1);
-    expect(spans).toHaveLength(EMBEDDED_FIRST_MAX + 1);
-    expect(vectors).toBeUndefined();
+    const ingest = open({
+      ...embedder,
+      embed: (_texts, signal) => {
+        calls += 1;
+        return new Promise((_, reject) =>
+          signal?.addEventListener("abort", () => reject(signal.reason as Error)),
+        );
+      },
+    });
+    expect((await ingest.chunk(SHORT, DEFAULT_SETTINGS)).spans.length).toBeGreaterThan(1);
+    expect(calls).toBe(0);
+    const semantic = { ...DEFAULT_SETTINGS, strategy: "semantic" } as const;
+    expect(await ingest.chunk(SHORT, semantic)).toMatchObject({ strategyUsed: "recursive" });
+    expect(calls).toBe(1);
   });
 
   it("ingest refuses work beyond its queue, and completes the rest", async () => {
     const ingest = open();
     const results = await Promise.allSettled(
-      Array.from({ length: 70 }, () => ingest.chunk(LONG, DEFAULT_SETTINGS, "fastest")),
+      Array.from({ length: 70 }, () => ingest.chunk(LONG, DEFAULT_SETTINGS)),
     );
     const refused = results.filter(({ status }) => status === "rejected");
     expect(refused).toEqual(
@@ -95,7 +100,7 @@ describe("ingest", () => {
 it("ingest reports the duration of each stage that succeeded", async () => {
   const stages: string[] = [];
   const seconds: number[] = [];
-  const ingest = open(hashedEmbedder(), (stage, duration) => {
+  const ingest = open(undefined, (stage, duration) => {
     stages.push(stage);
     seconds.push(duration);
   });
@@ -104,10 +109,9 @@ it("ingest reports the duration of each stage that succeeded", async () => {
   await expect(ingest.textOf(join(folder, "missing"), "text/plain")).rejects.toThrow("ENOENT");
   await writeFile(join(folder, "a"), SHORT);
   await ingest.textOf(join(folder, "a"), "text/plain");
-  await ingest.chunk(SHORT, DEFAULT_SETTINGS, "fastest");
-  await ingest.chunk(SHORT, DEFAULT_SETTINGS, "moderate");
+  await ingest.chunk(SHORT, DEFAULT_SETTINGS);
   await rm(folder, { recursive: true });
-  expect(stages).toEqual(["extract", "chunk", "chunk", "embed"]);
+  expect(stages).toEqual(["extract", "chunk"]);
   expect(Math.min(...seconds)).toBeGreaterThan(0);
   expect(seconds.reduce((sum, each) => sum + each)).toBeLessThan((performance.now() - startMs) / 1000);
 });
@@ -118,16 +122,16 @@ describe("settings that would make chunks without bound are refused", () => {
     ["tiny chunks", { strategy: "recursive", chunkSize: 1, chunkOverlap: 0 }],
   ] as const)("refuses too many chunks of a text: %s", async (_name, settings) => {
     const text = "x".repeat(CHUNKS_MAX + 2000);
-    await expect(open().chunk(text, settings, "fastest")).rejects.toMatchObject({ code: "too_many_chunks" });
-    const { spans } = await open().chunk(text.slice(0, 5000), settings, "fastest");
+    await expect(open().chunk(text, settings)).rejects.toMatchObject({ code: "too_many_chunks" });
+    const { spans } = await open().chunk(text.slice(0, 5000), settings);
     expect(spans.length).toBeGreaterThan(3000);
   });
 
   it("settings that would make few chunks of much text are refused", async () => {
     const settings = { strategy: "recursive", chunkSize: 4000, chunkOverlap: 3990 } as const;
-    const refused = open().chunk("abcdefghi ".repeat(90_000), settings, "fastest");
+    const refused = open().chunk("abcdefghi ".repeat(90_000), settings);
     await expect(refused).rejects.toMatchObject({ code: "too_many_chunks" });
-    const { spans } = await open().chunk("abcdefghi ".repeat(1000), settings, "fastest");
+    const { spans } = await open().chunk("abcdefghi ".repeat(1000), settings);
     expect(spans.length).toBeGreaterThan(500);
   });
 });

@@ -66,8 +66,8 @@ describe("the embedding model", () => {
   });
 });
 
-describe("documents and an embedding model that does not answer", () => {
-  const settings = DEFAULT_SETTINGS;
+describe("texts and an embedding model that does not answer", () => {
+  const semantic = { ...DEFAULT_SETTINGS, strategy: "semantic", chunkSize: 10, chunkOverlap: 0 } as const;
   const openHung = (fails: (signal?: AbortSignal) => Promise<never> | undefined) => {
     const real = hashedEmbedder();
     let asked = 0;
@@ -79,8 +79,10 @@ describe("documents and an embedding model that does not answer", () => {
       },
     }));
     const busy = (): Error => new Error("busy");
-    const ingest = openIngest({ model, extractor: openExtractor(), busy, embeddingMs: 50 });
-    return { model, ingest, asked: () => asked };
+    const ingest = openIngest({ model, extractor: openExtractor(), busy, stepMs: 50 });
+    const strategyUsed = async (): Promise<string> =>
+      (await ingest.chunk("Some more words than fit.", semantic)).strategyUsed ?? "semantic";
+    return { model, ingest, strategyUsed, asked: () => asked };
   };
   const aborted = (signal?: AbortSignal): Promise<never> =>
     new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason as Error)));
@@ -88,33 +90,26 @@ describe("documents and an embedding model that does not answer", () => {
   it.each([
     ["hangs", aborted],
     ["is not reached", () => Promise.reject(unreachable())],
-  ])(
-    "documents are stored without vectors if the model %s, which then has a cooldown",
-    async (_name, fails) => {
-      let works = false;
-      const { model, ingest, asked } = openHung((signal) => (works ? undefined : fails(signal)));
-      expect((await ingest.chunk("One.", settings, "moderate")).vectors).toBeUndefined();
-      expect((await ingest.chunk("Two.", settings, "moderate")).vectors).toBeUndefined();
-      const semantic = { ...settings, strategy: "semantic", chunkSize: 10, chunkOverlap: 0 } as const;
-      expect(await ingest.chunk("Some more words than fit.", semantic, "moderate")).toMatchObject({
-        strategyUsed: "recursive",
-        vectors: undefined,
-      });
-      expect(asked()).toBe(1);
-      works = true;
-      model.clock.ms += 30_000;
-      expect((await ingest.chunk("Three.", settings, "moderate")).vectors).toHaveLength(1);
-      await ingest.close();
-    },
-  );
-
-  it("a successful call ends the cooldown of the model for documents", async () => {
+  ])("texts are split without the model if it %s, which then has a cooldown", async (_name, fails) => {
     let works = false;
-    const { model, ingest } = openHung(() => (works ? undefined : Promise.reject(unreachable())));
-    await ingest.chunk("One.", settings, "moderate");
+    const { model, ingest, strategyUsed, asked } = openHung((signal) => (works ? undefined : fails(signal)));
+    expect([await strategyUsed(), await strategyUsed()]).toEqual(["recursive", "recursive"]);
+    expect(asked()).toBe(1);
+    works = true;
+    model.clock.ms += 30_000;
+    expect(await strategyUsed()).toBe("semantic");
+    await ingest.close();
+  });
+
+  it("a successful call ends the cooldown of the model", async () => {
+    let works = false;
+    const { model, ingest, strategyUsed } = openHung(() =>
+      works ? undefined : Promise.reject(unreachable()),
+    );
+    expect(await strategyUsed()).toBe("recursive");
     works = true;
     await (await model.get())?.embed(["A sentence of the backfill."]);
-    expect((await ingest.chunk("Two.", settings, "moderate")).vectors).toHaveLength(1);
+    expect(await strategyUsed()).toBe("semantic");
     await ingest.close();
   });
 });

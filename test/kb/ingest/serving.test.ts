@@ -1,7 +1,7 @@
 import { expect, it, vi } from "vitest";
 import type { FoundModel, Model, ModelEmbedder } from "../../../src/kb/ingest/model.ts";
 import { openServing } from "../../../src/kb/ingest/serving.ts";
-import type { ModelScope } from "../../../src/kb/store/search-index.ts";
+import type { Scope } from "../../../src/kb/store/search-index.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 
 const PLACE = { accountId: "local", resourceId: "one" };
@@ -73,20 +73,10 @@ it("a failed read of the serving models fails one request, and the next one read
   expect(reads).toBe(2);
 });
 
-it("vectors are of an earlier model if the current one has another fingerprint", async () => {
-  const store = { servingFingerprints: async () => ["old"], servingFingerprint: async () => "old" };
-  const model: Pick<Model, "get"> = { get: async () => hashedEmbedder("new") };
-  const serving = openServing(model, store, undefined, () => 0, WAITS);
-  expect(serving.isEarlier("old")).toBe(false);
-  await serving.embedderFor(PLACE);
-  expect(serving.isEarlier("old")).toBe(true);
-  expect(serving.isEarlier("new")).toBe(false);
-});
-
 it("opens two earlier models at most, and serves scopes of a third with the present one", async () => {
   const store = {
     servingFingerprints: async () => ["one", "two", "three"],
-    servingFingerprint: async (scope: ModelScope) => ("resourceId" in scope ? scope.resourceId : "new"),
+    servingFingerprint: async (scope: Scope) => ("resourceId" in scope ? scope.resourceId : "new"),
   };
   const model: Pick<Model, "get"> = { get: async () => hashedEmbedder("new") };
   const opened: string[] = [];

@@ -45,9 +45,9 @@ it("documents that wait for the embedder delay no other documents, not even of t
     }),
   });
   const waiting: string[] = [];
-  for (let at = 0; at < MANY; at += 1) {
-    waiting.push(await queue(service, service.key, { collection_details: "moderate", title: `${at}` }));
-  }
+  const settings = { strategy: "semantic", chunkSize: 20, chunkOverlap: 0 };
+  for (let at = 0; at < MANY; at += 1)
+    waiting.push(await queue(service, service.key, { settings, title: `${at}` }));
   const note = await queue(service, service.key, {});
   await vi.waitFor(async () => expect(await statusOf(service, service.key, note)).toBe("chunked"), WAIT);
   const states = await Promise.all(waiting.map((id) => statusOf(service, service.key, id)));

@@ -6,6 +6,7 @@ import { openChance } from "../../crash/chance.ts";
 import { openRunning, type Running } from "../service/running.ts";
 import { wordSetEmbedder } from "./word-sets.ts";
 import { World } from "./world.ts";
+import { lackingChunks } from "../store/embedded.ts";
 
 const PATIENCE = { timeout: 30_000, interval: 20 };
 const VECTOR_TIERS = ["moderate", "high_accuracy"] as const;
@@ -56,8 +57,6 @@ export async function runHistory(seed: number, { workers, steps, queries }: Amou
 
     const gate = Promise.withResolvers<void>();
     on = await restart("two", gate.promise);
-    await world.work(workers, steps, { retitles: false });
-    await noJobs(on);
     await world.compare("one", queries);
     gate.resolve();
     await world.work(workers, steps);
@@ -76,8 +75,10 @@ export async function runHistory(seed: number, { workers, steps, queries }: Amou
 async function settle(on: Running, fingerprint: string): Promise<void> {
   await noJobs(on);
   await vi.waitFor(async () => {
-    expect(await on.store.index.chunksWithoutVector(fingerprint, VECTOR_TIERS, 1)).toEqual([]);
-    expect(await on.store.index.chunksWithoutSentences(fingerprint, 1)).toEqual([]);
+    expect(await lackingChunks(on.store.index, fingerprint, { tiers: VECTOR_TIERS })).toEqual([]);
+    expect(
+      await lackingChunks(on.store.index, fingerprint, { tiers: ["high_accuracy"], lacks: "sentences" }),
+    ).toEqual([]);
     expect(await on.store.index.servingFingerprints()).toEqual([fingerprint]);
   }, PATIENCE);
 }

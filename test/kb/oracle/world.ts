@@ -55,17 +55,12 @@ export class World {
 
   /**
    * Lets `workers` clients work side by side, each doing `steps` things. With `isCut` their requests may come to nothing.
-   * Without `retitles` no title changes alone.
    */
-  async work(
-    workers: number,
-    steps: number,
-    options: { isCut?: boolean; retitles?: boolean } = {},
-  ): Promise<void> {
+  async work(workers: number, steps: number, options: { isCut?: boolean } = {}): Promise<void> {
     const work = async (chance: Chance): Promise<void> => {
       for (let step = 0; step < steps; step++) {
         try {
-          await this.#step(chance, options.retitles ?? true);
+          await this.#step(chance);
         } catch (error) {
           // The service stopped: this client sends nothing more.
           if (options.isCut === true && !(error instanceof assert.AssertionError)) return;
@@ -82,7 +77,7 @@ export class World {
     await compareSearches(this.#service(), (part) => this.#listed(part), salt, queries, this.#chance);
   }
 
-  async #step(chance: Chance, retitles: boolean): Promise<void> {
+  async #step(chance: Chance): Promise<void> {
     const part = chance.pick(PARTS);
     const free = this.#docs.filter(
       (doc) => doc.id !== undefined && doc.isThere === true && !doc.isBusy && isOf(doc, part),
@@ -93,7 +88,7 @@ export class World {
     const count = this.#docs.filter((doc) => doc.isThere !== false && isOf(doc, part)).length;
     if (some === undefined || (drawn < 0.5 && count < DOCUMENTS_MAX)) {
       if (count < DOCUMENTS_MAX) await this.#create(chance, part, false);
-    } else if (drawn < 0.65 && retitles) {
+    } else if (drawn < 0.65) {
       await this.#update(chance, some, { title: this.#title(chance) });
     } else if (drawn < 0.85) {
       await this.#update(chance, some, {

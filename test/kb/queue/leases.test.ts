@@ -13,6 +13,8 @@ const jobOf = (number: number): LeasedJob => ({
   number,
   token: 7,
   accountId: "a",
+  ownerId: "",
+  bodyBytes: 2,
   line: "",
   name: "",
   body: "{}",
@@ -28,7 +30,7 @@ it("renews held leases until they are dropped, with their working state, and han
     lease: async ({ number }) => (number === 4 ? undefined : jobOf(number)),
     renew: async ({ leases, isWorking }) => {
       renewed.push(...leases.map(({ number, token }) => `${number}/${token} ${isWorking}`));
-      return [];
+      return leases.map(({ number }) => number);
     },
     release: async (worker) => void released.push(worker),
   };

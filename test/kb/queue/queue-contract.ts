@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { LEASE_MS, type LeasedJob, type NewJob, type Queue } from "../../../src/kb/queue/queue.ts";
+import { OVERDUE_MS } from "../../../src/kb/store/sql/queue.ts";
 import type { Records } from "../../../src/kb/store/records.ts";
 
 const NOW = 1_000_000_000;
@@ -75,15 +76,22 @@ export function queueContract(
         number: expect.any(Number),
         token: 1,
         accountId,
+        ownerId: "",
         line: "a",
         name: "n",
         body: '{"a":1}',
+        bodyBytes: 7,
         createdMs: NOW,
         attempts: 0,
         crashes: 0,
       });
       expect([await one.complete(job), await one.complete(job)]).toEqual([true, false]);
-      expect(await one.figures("chat", undefined)).toEqual({ waiting: 0, dead: 0, oldestMs: null });
+      expect(await one.figures("chat", undefined)).toEqual({
+        waiting: 0,
+        dead: 0,
+        oldestMs: null,
+        overdue: 0,
+      });
     });
 
     it("refuses writes under an expired lease, and accepts them under the next one", async () => {
@@ -110,9 +118,10 @@ export function queueContract(
       expect(await names("chat", later + LEASE_MS)).toEqual(["a"]);
     });
 
-    it("ends a lease that lasts too long because the clock was set back", async () => {
+    it("ends a lease that began in the future when a worker starts, because the clock was set back", async () => {
       await put("a");
       await leased(one, "one", NOW + 2 * HOUR_MS);
+      await other.resume("other", NOW, false);
       expect(await names()).toEqual(["a"]);
     });
 
@@ -198,41 +207,46 @@ export function queueContract(
       expect(await other.lease({ ...request, worker: "other", isEarly: true })).toBeUndefined();
     });
 
-    it("returns the jobs after a number and the first of a line, with the time when they may be leased", async () => {
-      await put("a", { name: "1", ownerId: "owner", body: '{"é":1}' });
-      await put("a", { name: "2" });
-      await put("b", { queue: "webhook" });
-      await put("c");
-      const after = (number: number, nowMs = NOW, limit = 10) =>
-        other.after({ queue: "chat", number, limit, nowMs });
-      const first = (line: string, nowMs = NOW) => other.first({ queue: "chat", line, nowMs });
-      const [head, second, last] = await after(0);
-      if (head === undefined || second === undefined) throw new Error("three jobs were put");
-      expect(head).toEqual({
+    it("returns the entry of a document, with the time when it may be leased", async () => {
+      const entry = { queue: "ingest", name: "id", ownerId: "owner" } as const;
+      await put("owner's", { ...entry, body: '{"é":1}' });
+      const change = (nowMs = NOW) => other.change({ accountId, id: "id", nowMs });
+      const found = await change();
+      expect(found).toEqual({
         number: expect.any(Number),
         accountId,
         ownerId: "owner",
-        line: "a",
+        line: "owner's",
+        name: "id",
         crashes: 0,
         dueMs: 0,
         bodyBytes: 8,
       });
-      expect([second.line, last?.line]).toEqual(["a", "c"]);
-      expect(await after(head.number, NOW, 1)).toEqual([second]);
-      expect(await first("a")).toEqual(head);
-      expect(await first("b")).toBeUndefined();
-      const job = await leased();
-      expect(await first("a")).toMatchObject({ crashes: 0, dueMs: NOW + LEASE_MS });
+      expect(await other.change({ accountId: otherAccountId, id: "id", nowMs: NOW })).toBeUndefined();
+      const job = await leased(one, "one", NOW, "ingest");
+      expect(await change()).toMatchObject({ crashes: 0, dueMs: NOW + LEASE_MS });
       // The worker did not renew its lease.
-      expect(await first("a", NOW + LEASE_MS)).toMatchObject({ crashes: 1, dueMs: 0 });
-      await one.postpone(job, wait(NOW + 1000));
-      expect(await first("a")).toMatchObject({ number: head.number, crashes: 0, dueMs: NOW + 1000 });
+      expect(await change(NOW + LEASE_MS)).toMatchObject({ crashes: 1 });
+      await one.postpone(job, { ...wait(NOW + 1000), line: "elsewhere" });
+      expect(await change()).toMatchObject({ line: "elsewhere", crashes: 0, dueMs: NOW + 1000 });
+      await expect(put("owner's", entry)).rejects.toMatchObject({ code: "conflict" });
+    });
+
+    it("counts jobs that were due ten minutes ago and wait, but none that is leased or due later", async () => {
+      for (const line of ["leased", "later", "waiting"]) await put(line);
+      await leased();
+      await one.postpone(await leased(), wait(NOW + HOUR_MS));
+      const overdue = async (nowMs: number) => (await other.figures("chat", undefined, nowMs)).overdue;
+      expect(await overdue(NOW + OVERDUE_MS - 1)).toBe(0);
+      expect(await overdue(NOW + OVERDUE_MS)).toBe(1);
     });
 
     it("reports when the next postponed job is due, and ends waits that began in the future", async () => {
       await put("a");
       expect(await one.nextDueMs("chat", NOW)).toBeUndefined();
-      await one.postpone(await leased(), wait(NOW + HOUR_MS));
+      const job = await leased();
+      expect(await other.nextDueMs("chat", NOW)).toBe(NOW + LEASE_MS);
+      await one.postpone(job, wait(NOW + HOUR_MS));
       expect(await other.nextDueMs("chat", NOW)).toBe(NOW + HOUR_MS);
       await one.resume("one", NOW, true);
       expect(await names()).toEqual([]);
@@ -245,7 +259,12 @@ export function queueContract(
       const job = await leased(one, "one", NOW, "webhook");
       expect(await one.fail(job, "no answer")).toBe(true);
       expect(await names("webhook", NOW + HOUR_MS)).toEqual([]);
-      expect(await one.figures("webhook", accountId)).toEqual({ waiting: 0, dead: 1, oldestMs: null });
+      expect(await one.figures("webhook", accountId)).toEqual({
+        waiting: 0,
+        dead: 1,
+        oldestMs: null,
+        overdue: 0,
+      });
     });
 
     it("removes dead letters of one queue that were put before a time, a few at a time", async () => {
@@ -266,7 +285,12 @@ export function queueContract(
       await expect(put("c", full)).rejects.toMatchObject({ code: "queue_full", retryable: true });
       await put("c", { ...full, accountId: otherAccountId, nowMs: NOW + 1 });
       await put("c", { ...full, queue: "webhook" });
-      expect(await one.figures("chat", undefined)).toEqual({ waiting: 3, dead: 0, oldestMs: NOW });
+      expect(await one.figures("chat", undefined)).toEqual({
+        waiting: 3,
+        dead: 0,
+        oldestMs: NOW,
+        overdue: 0,
+      });
       expect(await one.figures("chat", otherAccountId)).toMatchObject({ waiting: 1, oldestMs: NOW + 1 });
     });
 

@@ -153,6 +153,9 @@ it("lets accounts take turns, those with fewer running jobs first", () => {
   const of = (account: string): WaitingJob => ({
     number: ++number,
     accountId: account,
+    ownerId: "",
+    name: "",
+    bodyBytes: 2,
     line: "",
     crashes: 0,
   });

@@ -9,12 +9,12 @@ const semantic = { ...recursive, strategy: "semantic" } as const;
 
 describe("a create is done in a moment", () => {
   it.each<[string, Partial<CreateBody>, boolean]>([
-    ["with a text in the tier without vectors", {}, true],
+    ["with a text", {}, true],
+    ["in a tier with vectors", { collection_details: "moderate" }, true],
     ["with settings that need no model", { settings: recursive }, true],
     ["with a text of a million characters", { content: "x".repeat(MILLION) }, true],
     ["not with a longer one", { content: "x".repeat(MILLION + 1) }, false],
     ["not with a link or a file", { content: undefined }, false],
-    ["not in a tier with vectors", { collection_details: "moderate" }, false],
     ["not with a strategy that needs a model", { settings: semantic }, false],
   ])("a create is done in its request: %s", (_name, change, expected) => {
     const body = { content: "text", collection_details: "fastest", ...change };
@@ -23,21 +23,15 @@ describe("a create is done in a moment", () => {
 });
 
 describe("an update is done in a moment", () => {
-  const fastest = { status: "ready", tier: "fastest", settings: recursive, content: "text" };
+  const ready = { status: "ready", settings: recursive, content: "text" };
   const long = "x".repeat(MILLION + 1);
   it.each<[string, object, UpdateBody, boolean]>([
-    [
-      "of the title alone, whatever the resource is",
-      { tier: "moderate", content: long },
-      { title: "b" },
-      true,
-    ],
-    ["of a text without vectors", {}, { content: "new" }, true],
+    ["of the title alone, whatever the resource is", { content: long }, { title: "b" }, true],
+    ["of a text", {}, { content: "new" }, true],
     ["of the settings", {}, { settings: { chunkSize: 500 } }, true],
     ["of a long text to a short one", { content: long }, { content: "new" }, true],
     ["not of a text to a long one", {}, { content: long }, false],
     ["not of the settings of a long text", { content: long }, { settings: { chunkSize: 500 } }, false],
-    ["not of a text with vectors", { tier: "moderate" }, { content: "new" }, false],
     ["not with an address", {}, { url: "https://example.org" }, false],
     ["not behind a change that still waits", { status: "queued" }, { title: "b" }, false],
     ["not of a text that a model splits", { settings: semantic }, { content: "new" }, false],
@@ -49,6 +43,6 @@ describe("an update is done in a moment", () => {
       true,
     ],
   ])("a change is done in its request: %s", (_name, before, body, expected) => {
-    expect(isQuickUpdate({ ...fastest, ...before } as unknown as Resource, body)).toBe(expected); // nothing else is read
+    expect(isQuickUpdate({ ...ready, ...before } as unknown as Resource, body)).toBe(expected); // nothing else is read
   });
 });

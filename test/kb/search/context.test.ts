@@ -41,10 +41,7 @@ async function fill(texts: readonly string[], chunkSize = 200, chunkOverlap = 40
       createdAt: "2026-01-02T03:04:05.678Z",
     };
     const spans = chunkRecursive(content, settings);
-    await store.records.createResource(
-      { ...at, ...named },
-      { spans, vectors: undefined, fingerprint: undefined },
-    );
+    await store.records.createResource({ ...at, ...named }, { spans });
     refs.push(...((await store.records.chunks({ accountId, id }))?.chunks ?? []).map(({ ref }) => ref));
   }
   const collection = (await store.records.collections(accountId)).find(({ tier }) => tier === "fastest");

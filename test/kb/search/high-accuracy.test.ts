@@ -9,6 +9,7 @@ import type { Scope } from "../../../src/kb/store/search-index.ts";
 import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 import { unit, wordsOnly } from "../store/store-fixture.ts";
+import { createEmbedded } from "../store/embedded.ts";
 
 /** Gives all texts but a sentence about the heron the same vector, so that chunk vectors carry no information. */
 const embedder: Embedder = {
@@ -49,7 +50,8 @@ describe("high_accuracy", () => {
   ): Promise<void> => {
     const { spans } = wordsOnly(content);
     const texts = spans.map(({ start, end }) => content.slice(start, end));
-    await store.records.createResource(
+    await createEmbedded(
+      store,
       {
         accountId: account.id,
         id: id.padStart(24, "0"),

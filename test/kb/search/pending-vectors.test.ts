@@ -8,6 +8,7 @@ import type { Scope } from "../../../src/kb/store/search-index.ts";
 import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 import { wordsOnly } from "../store/store-fixture.ts";
+import { createEmbedded } from "../store/embedded.ts";
 
 const embedder = hashedEmbedder("pending");
 const TIERS = ["fastest", "moderate", "high_accuracy"] as const;
@@ -36,7 +37,8 @@ describe("pending vectors", () => {
     const id = (10 ** 6 - ++made).toString(16).padStart(24, "0");
     const resource = { accountId: account.id, id, tier, ownerId, origin: "content" as const };
     const texts = { title: "Boat", description: "", url: null, content, settings: DEFAULT_SETTINGS };
-    await store.records.createResource(
+    await createEmbedded(
+      store,
       { ...resource, ...texts, createdAt: "2026-01-01T00:00:00.000Z" },
       { ...wordsOnly(content), vectors, fingerprint: vectors && by },
     );

@@ -77,7 +77,7 @@ function startsOf(
 }
 
 function chunkingOf({ content, settings }: Version): Chunking {
-  return { spans: chunkRecursive(content, settings), vectors: undefined, fingerprint: undefined };
+  return { spans: chunkRecursive(content, settings) };
 }
 
 /** Where the text from `start` to `end` stands, found by reading all text before it, character by character. */

@@ -8,6 +8,7 @@ import type { Reranker } from "../../../src/kb/search/reranker.ts";
 import type { Embedder } from "../../../src/kb/embed/embedder.ts";
 import { embedSentences } from "../../../src/kb/ingest/sentence-vectors.ts";
 import { unit, wordsOnly } from "../store/store-fixture.ts";
+import { createEmbedded } from "../store/embedded.ts";
 
 const TIERS = ["fastest", "moderate", "high_accuracy"] as const;
 /** Vocabulary of filler documents, which shares words with the questions. */
@@ -85,7 +86,8 @@ describe("scores", () => {
       title: "",
       description: "",
     };
-    await store.records.createResource(
+    await createEmbedded(
+      store,
       { ...resource, url: null, content, settings: DEFAULT_SETTINGS, createdAt: "2026-01-01T00:00:00.000Z" },
       {
         ...wordsOnly(content),

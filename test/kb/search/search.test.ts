@@ -7,6 +7,7 @@ import type { Account } from "../../../src/kb/store/accounts.ts";
 import type { Scope } from "../../../src/kb/store/search-index.ts";
 import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
 import { unit, wordsOnly } from "../store/store-fixture.ts";
+import { createEmbedded } from "../store/embedded.ts";
 
 const NOW = "2026-01-01T00:00:00.000Z";
 /** Axes of the embedder below: synonyms share an axis. */
@@ -59,7 +60,8 @@ describe("search", () => {
       content,
       settings: DEFAULT_SETTINGS,
     };
-    await store.records.createResource(
+    await createEmbedded(
+      store,
       {
         accountId: account.id,
         id: id.padStart(24, "0"),
@@ -195,7 +197,8 @@ describe("search", () => {
   it("a search finds a resource at every moment of its updates", async () => {
     const at = { accountId: account.id, id: "a".repeat(24) };
     const content = (version: number): string => `The ocelot of version ${version}.`;
-    await store.records.createResource(
+    await createEmbedded(
+      store,
       {
         ...at,
         tier: "fastest",

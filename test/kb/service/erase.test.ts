@@ -1,9 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { canaryWord, findCanaries } from "../../canaries.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { createBody, fileForm, openRunning } from "./running.ts";
 import type { Answered, Running } from "./running.ts";
+import { lackingChunks } from "../store/embedded.ts";
+import { WAIT } from "../../wait.ts";
 
 const ERASE = "/api/rag/erase/resources";
 let running: Running;
@@ -90,6 +92,14 @@ describe("an erasure of documents", () => {
     await running.send("PUT", `/api/rag/resource/${id}`, {
       body: { title: `About ${words.title} ${earlier.title}`, content: `Now ${words.text} ${earlier.text}.` },
     });
+    const all = { tiers: ["high_accuracy"] } as const;
+    const { fingerprint } = hashedEmbedder();
+    await vi.waitFor(async () => {
+      expect(await lackingChunks(running.store.index, fingerprint, all)).toEqual([]);
+      expect(await lackingChunks(running.store.index, fingerprint, { ...all, lacks: "sentences" })).toEqual(
+        [],
+      );
+    }, WAIT);
     const before = await search("kiwi walks");
     const { json, status } = await erase([id]);
     expect(status).toBe(200);

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { openRemoteEmbedder } from "../../../src/kb/embed/remote.ts";
-import { SENTENCES_FIRST_MAX } from "../../../src/kb/ingest/ingest.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 import { openModelService } from "../../fakes/model-service.ts";
 import type { ModelService } from "../../fakes/model-service.ts";
 import { createBody, openRunning } from "./running.ts";
 import type { Running, RunningOptions } from "./running.ts";
 import { WAIT } from "../../wait.ts";
+import { lackingChunks } from "../store/embedded.ts";
 
 const KEY = "sk-of-the-tests";
 let running: Running;
@@ -35,25 +35,24 @@ const find = async (query: string, docId: string): Promise<string[]> => {
 };
 const health = async () => (await running.send("GET", "/v1/health")).json;
 const lacking = async (): Promise<number> =>
-  (await running.store.index.chunksWithoutSentences(hashedEmbedder().fingerprint, 1000)).length;
+  (
+    await lackingChunks(running.store.index, hashedEmbedder().fingerprint, {
+      tiers: ["high_accuracy"],
+      lacks: "sentences",
+    })
+  ).length;
 
 describe("high_accuracy", () => {
-  it("high_accuracy stores sentence vectors before a document is answered, and searches them", async () => {
+  it("high_accuracy stores sentence vectors after a document is answered, and searches them", async () => {
     await open();
     const made = await create("The heron waits by the river. The otter swims under the ice.");
-    expect(await lacking()).toBe(0);
+    await vi.waitFor(async () => expect(await lacking()).toBe(0), WAIT);
     expect((await find("where does the heron wait", made._id))[0]).toContain("heron");
     const where = { collection_id: made.collectionId, owner_id: made.ownerId, query: "otter" };
     const { json } = await running.send("POST", "/rag/query", { body: where });
     expect(json.results).toHaveLength(1);
     expect(json.results[0].score).toBeGreaterThan(0);
     expect((await health()).tiers.high_accuracy).toMatch(/fused\), the best reranked by their sentences$/);
-  });
-
-  it("high_accuracy embeds the sentences of a large document in the background", async () => {
-    await open();
-    await create("Water runs down from the hills. ".repeat(32 * (SENTENCES_FIRST_MAX + 10)));
-    await vi.waitFor(async () => expect(await lacking()).toBe(0), WAIT);
   });
 
   it("high_accuracy searches words alone without a model, and says so", async () => {

@@ -11,13 +11,14 @@ import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 import { createBody, openRunning } from "./running.ts";
 import type { Running } from "./running.ts";
+import { lackingChunks } from "../store/embedded.ts";
 
 const PROGRAM = fileURLToPath(new URL("./killed-model.ts", import.meta.url));
 /** Together some eight steps of the background's work, of which each is one write. */
 const DOCUMENTS = 8;
 const PARAGRAPHS = 60;
 const KILLS = 3;
-/** When the model is asked for so many texts, the vectors of 128 are written: two steps, and the third is under way. */
+/** When the model is asked for so many texts, the vectors of 128 are written: four batches, and the fifth is under way. */
 const KILLED_AFTER_TEXTS = 140;
 const SETTINGS = { strategy: "recursive", chunkSize: 100, chunkOverlap: 0 };
 const PATIENCE = { timeout: 60_000, interval: 20 };
@@ -36,7 +37,7 @@ const embedder = (fingerprint: string, gate?: Promise<void>) => {
   };
 };
 
-/** Lets a process bring the new model in for two steps, and kills it in the third. */
+/** Lets a process bring the new model in for four batches, and kills it in the fifth. */
 async function bringInAndKill(stateDir: string): Promise<void> {
   const child = spawn(process.execPath, [PROGRAM, stateDir, String(KILLED_AFTER_TEXTS)], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -65,6 +66,10 @@ it("after kill -9 during a change of the embedding model the old one serves, no 
     ids.push(json.data._id);
     collectionId = json.data.collectionId;
   }
+  await vi.waitFor(
+    async () => expect(await lackingChunks(first.store.index, "one/64")).toEqual([]),
+    PATIENCE,
+  );
   const before = await chunksOf(first, ids);
   const place = {
     accountId: (await first.store.records.ensureAccount("local")).id,
@@ -79,7 +84,7 @@ it("after kill -9 during a change of the embedding model the old one serves, no 
     await bringInAndKill(stateDir);
     const store = await openSqliteStore({ path });
     expect(await store.index.servingFingerprint(place)).toBe("one/64");
-    const chunks = await store.index.chunksWithoutVector("two/64", ["moderate"], DOCUMENTS * PARAGRAPHS);
+    const chunks = await lackingChunks(store.index, "two/64", { tiers: ["moderate"] });
     lacking.push(chunks.length);
     await store.close();
   }
@@ -117,7 +122,7 @@ it("after kill -9 during a change of the embedding model the old one serves, no 
   );
   await expectAllFound();
   expect(await chunksOf(last, ids)).toEqual(before);
-  expect(await last.store.index.chunksWithoutVector("two/64", ["moderate"], 1)).toEqual([]);
+  expect(await lackingChunks(last.store.index, "two/64", { tiers: ["moderate"] })).toEqual([]);
   expect(last.log().split("searches use the new embedding model")).toHaveLength(2);
   await last.close();
   expect(checkStore(path)?.findings).toEqual([]);

@@ -4,11 +4,12 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Embedder } from "../../../src/kb/embed/embedder.ts";
 import { openRemoteEmbedder } from "../../../src/kb/embed/remote.ts";
-import { EMBEDDED_FIRST_MAX } from "../../../src/kb/ingest/ingest.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 import { openModelService } from "../../fakes/model-service.ts";
 import { createBody, openRunning } from "./running.ts";
 import type { Running, RunningOptions } from "./running.ts";
+import { WAIT } from "../../wait.ts";
+import { lackingChunks } from "../store/embedded.ts";
 
 let stateDir: string;
 let running: Running;
@@ -34,17 +35,42 @@ async function createModerate(content: string): Promise<string> {
 }
 
 const withoutVector = async (): Promise<number> =>
-  (await running.store.index.chunksWithoutVector(hashedEmbedder().fingerprint, ["moderate"], 1000)).length;
+  (await lackingChunks(running.store.index, hashedEmbedder().fingerprint, { tiers: ["moderate"] })).length;
 
 const health = async () => (await running.send("GET", "/v1/health")).json.embedder;
 
 describe("moderate", () => {
-  it("moderate stores a vector for each chunk before it answers", async () => {
+  it("moderate stores a vector for each chunk after it answers", async () => {
     await open(async () => hashedEmbedder());
     await createModerate("One two three. ".repeat(300));
-    expect(await withoutVector()).toBe(0);
+    await vi.waitFor(async () => expect(await withoutVector()).toBe(0), WAIT);
     expect((await health()).state).toBe("ready");
   });
+
+  it.each(["fastest", "moderate", "high_accuracy"])(
+    "a create and an update in %s answer before any vector while the model hangs, and words find them",
+    async (tier) => {
+      const model = { ...hashedEmbedder(), embed: () => new Promise<never>(() => undefined) };
+      const queries = hashedEmbedder();
+      await open(async () => ({ ...model, queries }));
+      const body = createBody({ collection_details: tier, content: "The heron waits. ".repeat(100) });
+      const created = await running.send("POST", "/api/rag/resource", { body });
+      expect(created.status).toBe(201);
+      const { _id: id } = created.json.data;
+      const status = async (): Promise<string> =>
+        (await running.send("GET", `/api/rag/resource/${id}`)).json.data.metadata.status;
+      expect(await status()).toBe("chunked");
+      const found = async (query: string): Promise<number> => {
+        const asked = await running.send("POST", "/rag/query", { body: { query, doc_id: id } });
+        return asked.json.results.length;
+      };
+      expect(await found("heron")).toBeGreaterThan(0);
+      const change = { content: "An otter swims. ".repeat(100) };
+      const updated = await running.send("PUT", `/api/rag/resource/${id}`, { body: change });
+      expect([updated.status, await status()]).toEqual([200, "chunked"]);
+      expect(await found("otter")).toBeGreaterThan(0);
+    },
+  );
 
   it("opens the model only when it is needed, not for fastest", async () => {
     const openEmbedder = vi.fn<() => Promise<Embedder>>(async () => hashedEmbedder());
@@ -54,6 +80,7 @@ describe("moderate", () => {
     expect((await health()).state).toBe("idle");
     await createModerate("Words.");
     await createModerate("More words.");
+    await vi.waitFor(async () => expect(await withoutVector()).toBe(0), WAIT);
     expect(openEmbedder).toHaveBeenCalledTimes(1);
   });
 
@@ -70,19 +97,16 @@ describe("moderate", () => {
     await open(async () => NONE);
     const id = await createModerate("The heron waits by the river.");
     expect(await withoutVector()).toBe(1);
-    expect(await health()).toMatchObject({ state: "unavailable", hint: "install one" });
+    await vi.waitFor(
+      async () => expect(await health()).toMatchObject({ state: "unavailable", hint: "install one" }),
+      WAIT,
+    );
     const query = { query: "heron", doc_id: id };
     expect((await running.send("POST", "/rag/query", { body: query })).json.results).toHaveLength(1);
     await running.close();
 
     await open(async () => hashedEmbedder());
-    await vi.waitFor(
-      () => expect(running.log()).toContain("embedded chunks that were stored without vectors"),
-      {
-        timeout: 10_000,
-      },
-    );
-    expect(await withoutVector()).toBe(0);
+    await vi.waitFor(async () => expect(await withoutVector()).toBe(0), WAIT);
   });
 
   it("stores a document on whose text the model fails, and says so until the model works again", async () => {
@@ -114,6 +138,7 @@ describe("moderate", () => {
     };
     await open(async () => ({ ...hashedEmbedder(), queries }));
     const doc_id = await createModerate("The heron waits.");
+    await vi.waitFor(async () => expect(await withoutVector()).toBe(0), WAIT);
     expect((await health()).state).toBe("ready");
     const answer = await running.send("POST", "/rag/query", { body: { query: "heron", doc_id } });
     expect(answer.json.results).toHaveLength(1);
@@ -161,11 +186,11 @@ describe("moderate", () => {
     const body = { query: "heron", doc_id: id };
     expect((await running.send("POST", "/rag/query", { body })).json.results).toHaveLength(5);
     await createModerate("A small one.");
-    expect(await withoutVector()).toBeGreaterThan(EMBEDDED_FIRST_MAX);
+    expect(await withoutVector()).toBeGreaterThan(64);
     release();
     await vi.waitFor(async () => expect(await withoutVector()).toBe(0), { timeout: 10_000 });
     // In small steps, so that what is created meanwhile waits for one of them only.
-    expect(Math.max(...embedded)).toBeLessThanOrEqual(8);
+    expect(Math.max(...embedded)).toBeLessThanOrEqual(32);
     const change = { content: "Another large heron. ".repeat(5000) };
     expect((await running.send("PUT", `/api/rag/resource/${id}`, { body: change })).status).toBe(200);
     await vi.waitFor(async () => expect(await withoutVector()).toBe(0), { timeout: 10_000 });

@@ -128,7 +128,7 @@ export function documentListContract(fixture: StoreFixture): void {
               ownerId: "carol",
               metadata: { path: `in/${title}` },
             });
-            const job = { body: "{}", nowMs: 1000, jobsMax: 5000 };
+            const job = { body: '{"update":{}}', nowMs: 1000, jobsMax: 5000 };
             await store.records.enqueueUpdate({ accountId: account.id, id, nowIso: LATER }, job);
           };
           const names = Array.from({ length: 1102 }, (_, at) => String(at).padStart(4, "0"));

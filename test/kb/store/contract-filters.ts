@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { metadataEntries } from "../../../src/kb/store/metadata.ts";
 import { type Filter, isDate, type MetadataScalar, type RangeBound } from "../../../src/wire/filter.ts";
 import { byVector, byWords, LATER, type StoreFixture, unit, wordsOnly } from "./store-fixture.ts";
+import { updateEmbedded } from "./embedded.ts";
 
 type Metadata = Readonly<Record<string, unknown>>;
 
@@ -122,7 +123,8 @@ export function filterContract(fixture: StoreFixture): void {
       expect((await fixture.store.records.resource(at))?.metadata).toEqual(metadata);
       const within = await scope();
       expect(await texts("moon", { ...within, filter: lang("de") })).toEqual(["moon words"]);
-      const changed = await fixture.store.records.updateResource(
+      const changed = await updateEmbedded(
+        fixture.store,
         { ...at, metadata: { lang: "en" }, nowIso: LATER },
         undefined,
       );

@@ -1,36 +1,35 @@
 import { describe, expect, it } from "vitest";
-import type { Chunking } from "../../../src/kb/store/chunks.ts";
 import { byVector, LATER, type StoreFixture, unit, wordsOnly } from "./store-fixture.ts";
+import { updateEmbedded, type Embedded, lackingChunks } from "./embedded.ts";
 
 const TIERS = ["moderate"] as const;
 
 /** The serving model, and the vectors that survive a change. */
 export function modelsContract(fixture: StoreFixture): void {
   const { create, scope, alone } = fixture;
-  const embedded = (content: string, fingerprint: string): Chunking => ({
+  const embedded = (content: string, fingerprint: string): Embedded => ({
     ...wordsOnly(content),
     vectors: wordsOnly(content).spans.map(({ start }) => unit([1, start])),
     fingerprint,
   });
   const moderate = { tier: "moderate" } as const;
   const rowsWithout = async (fingerprint: string): Promise<string[]> =>
-    (await fixture.store.index.chunksWithoutVector(fingerprint, TIERS, 10)).map(({ text }) => text);
+    (await lackingChunks(fixture.store.index, fingerprint, { tiers: TIERS })).map(({ text }) => text);
 
   describe("the serving model", () => {
     it("serves the first model that gave vectors, until another one has all of them", () =>
       alone(async () => {
         const one = await create("a\n\nb", moderate, embedded("a\n\nb", "m1"));
         const within = await scope("ann", "moderate");
-        const byTier = { accountId: fixture.account.id, tier: "moderate", ownerId: "ann" } as const;
         const byResource = { accountId: fixture.account.id, resourceId: one.id };
-        for (const served of [within, byTier, byResource])
+        for (const served of [within, byResource])
           expect(await fixture.store.index.servingFingerprint(served)).toBe("m1");
         expect(await fixture.store.index.servingFingerprint({ ...within, ownerId: "bob" })).toBeUndefined();
         expect(
           await fixture.store.index.servingFingerprint({ ...byResource, accountId: "f".repeat(24) }),
         ).toBeUndefined();
 
-        const lacking = await fixture.store.index.chunksWithoutVector("m2", TIERS, 10);
+        const lacking = await lackingChunks(fixture.store.index, "m2", { tiers: TIERS });
         const [first, second] = lacking.map(({ ref }) => ref);
         await fixture.store.index.putVectors("m2", [{ ref: first ?? 0, vector: unit([1, 0]) }]);
         expect(await fixture.store.index.serveComplete("m2", TIERS, [])).toBe(0);
@@ -45,34 +44,29 @@ export function modelsContract(fixture: StoreFixture): void {
         expect(await rowsWithout("m2")).toEqual(["b"]);
       }));
 
-    it("lists chunks without a vector across several steps, in order, and continues after a ref", () =>
+    it("switches only when the last of many chunks has a vector or is excepted", () =>
       alone(async () => {
         const text = Array.from({ length: 1500 }, (_, at) => `chunk ${at}`).join("\n\n");
         await create(text, moderate, embedded(text, "m1"));
         await create("last", { ...moderate, ownerId: "bob" }, embedded("last", "m1"));
-        const { store } = fixture;
-        const all = await store.index.chunksWithoutVector("m2", TIERS, 2000);
+        const { index } = fixture.store;
+        const all = await lackingChunks(index, "m2", { tiers: TIERS });
         expect(all.map((chunk) => chunk.text)).toEqual([...text.split("\n\n"), "last"]);
-        const some = await store.index.chunksWithoutVector("m2", TIERS, 1200);
-        expect(some).toEqual(all.slice(0, 1200));
-        expect(await store.index.chunksWithoutVector("m2", TIERS, 2000, some.at(-1)?.ref)).toEqual(
-          all.slice(1200),
-        );
         const vector = unit([1, 0]);
-        const given = all.filter((_, at) => at !== 1400).map(({ ref }) => ({ ref, vector }));
-        await store.index.putVectors("m2", given);
-        expect((await store.index.chunksWithoutVector("m2", TIERS, 9)).map((chunk) => chunk.text)).toEqual([
-          "chunk 1400",
-        ]);
-        expect(await store.index.serveComplete("m2", TIERS, [])).toBe(1);
-        expect(await store.index.serveComplete("m2", TIERS, [all[1400]?.ref ?? 0])).toBe(1);
+        await index.putVectors(
+          "m2",
+          all.filter((_, at) => at !== 1400).map(({ ref }) => ({ ref, vector })),
+        );
+        expect(await rowsWithout("m2")).toEqual(["chunk 1400"]);
+        expect(await index.serveComplete("m2", TIERS, [])).toBe(1);
+        expect(await index.serveComplete("m2", TIERS, [all[1400]?.ref ?? 0])).toBe(1);
       }));
 
     it("switches the serving model of each owner separately", () =>
       alone(async () => {
         await create("a", moderate, embedded("a", "m1"));
         await create("b", { ...moderate, ownerId: "bob" }, embedded("b", "m1"));
-        const [ann] = await fixture.store.index.chunksWithoutVector("m2", TIERS, 10);
+        const [ann] = await lackingChunks(fixture.store.index, "m2", { tiers: TIERS });
         await fixture.store.index.putVectors("m2", [{ ref: ann?.ref ?? 0, vector: unit([1, 0]) }]);
         expect(await fixture.store.index.serveComplete("m2", TIERS, [])).toBe(1);
         expect(await fixture.store.index.servingFingerprint(await scope("ann", "moderate"))).toBe("m2");
@@ -85,12 +79,9 @@ export function modelsContract(fixture: StoreFixture): void {
       alone(async () => {
         const { id } = await create("a\n\nb", moderate, embedded("a\n\nb", "m1"));
         const at = { accountId: fixture.account.id, id };
-        expect(await fixture.store.index.embeddedChunks(at, "m1")).toEqual([
-          { headings: [], text: "a" },
-          { headings: [], text: "b" },
-        ]);
         const spans = wordsOnly("new\n\nb").spans;
-        await fixture.store.records.updateResource(
+        await updateEmbedded(
+          fixture.store,
           { ...at, content: "new\n\nb", nowIso: LATER },
           { spans, vectors: [unit([0, 1]), undefined], fingerprint: "m1" },
         );
@@ -114,17 +105,16 @@ export function modelsContract(fixture: StoreFixture): void {
         const { id } = await create("a\n\nb", moderate, embedded("a\n\nb", "m1"));
         const at = { accountId: fixture.account.id, id };
         await fixture.store.records.updateResource({ ...at, title: "Two", nowIso: LATER }, undefined);
-        const stale = await fixture.store.index.chunksWithoutVector("m1", TIERS, 10);
+        const stale = await lackingChunks(fixture.store.index, "m1", { tiers: TIERS });
         expect(stale.map(({ title, text }) => [title, text])).toEqual([
           ["Two", "a"],
           ["Two", "b"],
         ]);
-        expect(await fixture.store.index.embeddedChunks(at, "m1")).toEqual([]);
         // Retitled again while these were made: they belong to a title that is gone.
         await fixture.store.records.updateResource({ ...at, title: "Three", nowIso: LATER }, undefined);
         const put = stale.map(({ ref, staleSince }) => ({ ref, staleSince, vector: unit([1, 1]) }));
         await fixture.store.index.putVectors("m1", put);
-        const again = await fixture.store.index.chunksWithoutVector("m1", TIERS, 10);
+        const again = await lackingChunks(fixture.store.index, "m1", { tiers: TIERS });
         expect(again.map(({ title }) => title)).toEqual(["Three", "Three"]);
         await fixture.store.index.putVectors(
           "m1",
@@ -139,17 +129,16 @@ export function modelsContract(fixture: StoreFixture): void {
       alone(async () => {
         const { id } = await create("a\n\nb", moderate);
         const at = { accountId: fixture.account.id, id };
-        const read = await fixture.store.index.chunksWithoutVector("m1", TIERS, 10);
+        const read = await lackingChunks(fixture.store.index, "m1", { tiers: TIERS });
         await fixture.store.records.updateResource({ ...at, title: "Two", nowIso: LATER }, undefined);
         const vector = unit([1, 1]);
         await fixture.store.index.putVectors(
           "m1",
           read.map(({ ref, staleSince }) => ({ ref, staleSince, vector })),
         );
-        expect(await fixture.store.index.embeddedChunks(at, "m1")).toEqual([]);
         const query = { scope: await scope("ann", "moderate"), vector, fingerprint: "m1", limit: 5 };
         expect(await byVector(fixture.store, query)).toEqual([]);
-        const again = await fixture.store.index.chunksWithoutVector("m1", TIERS, 10);
+        const again = await lackingChunks(fixture.store.index, "m1", { tiers: TIERS });
         expect(again.map(({ title, text }) => [title, text])).toEqual([
           ["Two", "a"],
           ["Two", "b"],
@@ -159,14 +148,14 @@ export function modelsContract(fixture: StoreFixture): void {
           again.map(({ ref, staleSince }) => ({ ref, staleSince, vector })),
         );
         expect(await rowsWithout("m1")).toEqual([]);
-        expect(await fixture.store.index.embeddedChunks(at, "m1")).toHaveLength(2);
+        expect(await byVector(fixture.store, query)).toHaveLength(2);
       }));
 
     it("accepts first vectors if something other than the title changed while they were made", () =>
       alone(async () => {
         const { id } = await create("a", moderate);
         const at = { accountId: fixture.account.id, id };
-        const read = await fixture.store.index.chunksWithoutVector("m1", TIERS, 10);
+        const read = await lackingChunks(fixture.store.index, "m1", { tiers: TIERS });
         await fixture.store.records.updateResource({ ...at, description: "other", nowIso: LATER }, undefined);
         await fixture.store.index.putVectors(
           "m1",
@@ -181,7 +170,7 @@ export function modelsContract(fixture: StoreFixture): void {
         const { id } = await create("b", moderate, embedded("b", "m1"));
         const at = { accountId: fixture.account.id, id };
         await fixture.store.records.updateResource({ ...at, title: "Two", nowIso: LATER }, undefined);
-        const [first, second] = await fixture.store.index.chunksWithoutVector("m2", TIERS, 10);
+        const [first, second] = await lackingChunks(fixture.store.index, "m2", { tiers: TIERS });
         await fixture.store.index.putVectors("m2", [{ ref: first?.ref ?? 0, vector: unit([1, 0]) }]);
         expect(await fixture.store.index.serveComplete("m2", TIERS, [])).toBe(0);
         const { ref, staleSince } = second ?? { ref: 0 };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Pending } from "../../../src/wire/search.ts";
-import type { Chunking } from "../../../src/kb/store/chunks.ts";
 import { PENDING_CHUNKS_MAX, type Scope } from "../../../src/kb/store/search-index.ts";
+import { updateEmbedded, type Embedded, lackingChunks } from "./embedded.ts";
 import { NOW, type StoreFixture, unit, wordsOnly } from "./store-fixture.ts";
 
 const MODERATE = { tier: "moderate" } as const;
@@ -9,7 +9,7 @@ const MODERATE = { tier: "moderate" } as const;
 /** The documents of a scope that wait. */
 export function pendingContract(fixture: StoreFixture): void {
   const { create, resource, scope, newId } = fixture;
-  const embedded = (content: string): Chunking => ({
+  const embedded = (content: string): Embedded => ({
     ...wordsOnly(content),
     vectors: wordsOnly(content).spans.map(() => unit([1, 0])),
     fingerprint: "m1",
@@ -18,11 +18,11 @@ export function pendingContract(fixture: StoreFixture): void {
     fixture.store.index.pending({ scope: within, fingerprint });
   const embeds = async (within: Scope): Promise<number> => (await read(within)).embed;
   const enqueue = async (ownerId = "ann") => {
-    const job = { body: "{}", nowMs: Date.parse(NOW), jobsMax: 100 };
+    const job = { body: '{"update":{}}', nowMs: Date.parse(NOW), jobsMax: 100 };
     return fixture.store.records.enqueueCreate(resource("", { ownerId }), job);
   };
   const embed = async (starts: string, limit = Infinity): Promise<void> => {
-    const lacking = await fixture.store.index.chunksWithoutVector("m1", ["moderate"], 50_000);
+    const lacking = await lackingChunks(fixture.store.index, "m1", { tiers: ["moderate"] });
     const ours = lacking.filter((each) => each.text.startsWith(starts)).slice(0, limit);
     const vectors = ours.map(({ ref }) => ({ ref, vector: unit([0, 1]) }));
     await fixture.store.index.putVectors("m1", vectors);
@@ -36,8 +36,7 @@ export function pendingContract(fixture: StoreFixture): void {
       await enqueue("bob");
       const { queue, records } = fixture.store;
       const accountId = fixture.account.id;
-      const line = `${accountId}/${failed.id}`;
-      const first = await queue.first({ queue: "ingest", line, nowMs: Date.parse(NOW) });
+      const first = await queue.change({ accountId, id: failed.id, nowMs: Date.parse(NOW) });
       const leased =
         first && (await queue.lease({ number: first.number, worker: "w", nowMs: Date.parse(NOW) }));
       if (leased === undefined) throw new Error("there is no job");
@@ -78,7 +77,7 @@ export function pendingContract(fixture: StoreFixture): void {
       const at = { accountId: fixture.account.id, id: one.id, nowIso: NOW };
       await fixture.store.records.updateResource({ ...at, content: "c" }, wordsOnly("c"));
       expect(await embeds(within)).toBe(1);
-      await fixture.store.records.updateResource({ ...at, content: "d" }, embedded("d"));
+      await updateEmbedded(fixture.store, { ...at, content: "d" }, embedded("d"));
       expect(await embeds(within)).toBe(0);
       await fixture.store.records.updateResource({ ...at, content: "e" }, wordsOnly("e"));
       expect(await embeds(within)).toBe(1);

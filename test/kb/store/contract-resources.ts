@@ -165,7 +165,7 @@ export function resourceContract(fixture: StoreFixture): void {
     it("returns content and chunks of any text with any spans", async () => {
       await fc.assert(
         fc.asyncProperty(textWithSpans(), async ({ text, spans }) => {
-          const { id } = await create(text, {}, { spans, vectors: undefined, fingerprint: undefined });
+          const { id } = await create(text, {}, { spans });
           const at = { accountId: fixture.account.id, id };
           expect((await fixture.store.records.resource(at))?.content).toBe(text);
           const chunks = await fixture.chunks(at);

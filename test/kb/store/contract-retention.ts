@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LeasedJob } from "../../../src/kb/queue/queue.ts";
+import { ingestLine, type LeasedJob } from "../../../src/kb/queue/queue.ts";
 import { receiverOf, stateOf } from "../../../src/kb/store/webhooks.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
 import type { Chunking } from "../../../src/kb/store/chunks.ts";
@@ -207,11 +207,7 @@ export function retentionContract(fixture: StoreFixture): void {
 
   describe("the queue of documents", () => {
     const NOW_MS = 1000;
-    const lineOf = (id: string): string => `${fixture.account.id}/${id}`;
-    const first = (store: Store, id: string) =>
-      store.queue.first({ queue: "ingest", line: lineOf(id), nowMs: NOW_MS });
-    const after = (store: Store, number: number, limit = 10) =>
-      store.queue.after({ queue: "ingest", number, limit, nowMs: NOW_MS });
+    const first = (store: Store, id: string) => store.queue.change({ ...at(id), nowMs: NOW_MS });
     const lease = async (store: Store, id: string): Promise<LeasedJob> => {
       const number = (await first(store, id))?.number ?? 0;
       const leased = await store.queue.lease({ number, worker: "w", nowMs: NOW_MS });
@@ -219,39 +215,82 @@ export function retentionContract(fixture: StoreFixture): void {
       return leased;
     };
 
-    it("leases the jobs of a resource in order, with account, owner and body", () =>
+    it("has one entry for each document, into which newer changes are merged", () =>
       alone(async (store) => {
         const one = await create("one");
         const two = await create("two");
-        const put = (id: string, body: object) =>
-          store.records.enqueueUpdate({ ...at(id), nowIso: LATER }, job(body));
-        expect(await put(one.id, { n: 1 })).toMatchObject({ status: "queued", revision: 2, version: 1 });
-        await put(one.id, { n: 2 });
-        await put(two.id, { n: 3 });
-        const queued = await after(store, 0);
-        expect(queued.map(({ line }) => line)).toEqual([one.id, one.id, two.id].map(lineOf));
-        expect(queued[0]).toMatchObject({
+        const put = (id: string, update: object, fileToken?: string) =>
+          store.records.enqueueUpdate({ ...at(id), nowIso: LATER }, job({ update }, { fileToken }));
+        const bodyOf = async (id: string): Promise<unknown> => JSON.parse((await lease(store, id)).body);
+        expect(await put(one.id, { title: "New" }, "old")).toMatchObject({
+          status: "queued",
+          revision: 2,
+          version: 1,
+        });
+        const queued = await first(store, one.id);
+        expect(queued).toEqual({
+          number: expect.any(Number),
           accountId: fixture.account.id,
           ownerId: one.ownerId,
+          line: ingestLine(fixture.account.id, one.ownerId),
+          name: one.id,
           // Due at any clock time: the clock may be set back before the job starts.
           dueMs: 0,
-          bodyBytes: 7,
+          bodyBytes: 26,
           crashes: 0,
         });
-        expect(await first(store, one.id)).toEqual(queued[0]);
-        expect(await lease(store, one.id)).toMatchObject({ name: one.id, body: '{"n":1}', attempts: 0 });
+        await put(one.id, { content: "words", locations: [] });
+        await put(two.id, { content: "other words" });
+        await put(one.id, { url: "http://example.com/", settings: { chunkSize: 600 } }, "new");
+        await put(one.id, { settings: { chunkOverlap: 500 } });
+        expect(await first(store, one.id)).toMatchObject({ number: queued?.number });
+        const titled = { title: "New", settings: { chunkOverlap: 500 } };
+        expect(await bodyOf(one.id)).toEqual({
+          update: {
+            title: "New",
+            url: "http://example.com/",
+            settings: { chunkSize: 600, chunkOverlap: 500 },
+          },
+          apart: titled,
+        });
+        const refused = put(one.id, { settings: { chunkOverlap: 600 } });
+        await expect(refused).rejects.toMatchObject({ code: "invalid_field" });
+        expect(await bodyOf(two.id)).toEqual({ update: { content: "other words" } });
         expect(await store.queue.figures("ingest", fixture.account.id)).toMatchObject({
-          waiting: 3,
+          waiting: 2,
           oldestMs: 1000,
         });
-        expect(await after(store, queued[0]?.number ?? 0, 1)).toEqual([queued[1]]);
-        expect(await after(store, queued[2]?.number ?? 0)).toEqual([]);
+      }));
+
+    it("a newer change of a document ends the lease of the one that runs, and is due at once", () =>
+      alone(async (store) => {
+        const { id } = await create("old words");
+        const put = (content: string) =>
+          store.records.enqueueUpdate({ ...at(id), nowIso: LATER }, job({ update: { content } }));
+        await put("one");
+        const running = await lease(store, id);
+        await store.queue.postpone(running, { dueMs: NOW_MS + 1000, nowMs: NOW_MS, counts: true });
+        const again = await store.queue.lease({
+          number: running.number,
+          worker: "w",
+          nowMs: NOW_MS,
+          isEarly: true,
+        });
+        expect(again).toMatchObject({ attempts: 1 });
+        await put("two");
+        const change = { ...at(id), content: "one", nowIso: LATER };
+        const overtaken = store.records.updateResource(change, wordsOnly("one"), { job: again ?? running });
+        await expect(overtaken).rejects.toMatchObject({ code: "lease_lost" });
+        expect(await store.queue.complete(again ?? running)).toBe(false);
+        const next = await lease(store, id);
+        expect(next).toMatchObject({ attempts: 0, body: '{"update":{"content":"two"}}' });
+        expect(next.number).toBe(running.number);
       }));
 
     it("ends a job in the transaction of its write or of its failure", () =>
       alone(async (store) => {
         const { id } = await create("old words");
-        const put = () => store.records.enqueueUpdate({ ...at(id), nowIso: LATER }, job({}));
+        const put = () => store.records.enqueueUpdate({ ...at(id), nowIso: LATER }, job({ update: {} }));
         const fail = async () =>
           store.records.failJob(
             await lease(store, id),
@@ -259,9 +298,10 @@ export function retentionContract(fixture: StoreFixture): void {
             LATER,
           );
         await put();
+        const overtaken = await lease(store, id);
         await put();
-        await fail();
-        // Another job waits, so the state stays `queued`.
+        await store.records.failJob(overtaken, { code: "internal", message: "it is old" }, LATER);
+        // A newer change waits, so the state stays `queued`.
         expect(await store.records.resource(at(id))).toMatchObject({ status: "queued", statusMessage: null });
         expect(await store.records.failedResources(undefined)).toBe(0);
         await fail();
@@ -288,13 +328,13 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(await store.records.resource(at(id))).toMatchObject({ status: "chunked", version: 2 });
         await put();
         await store.records.deleteResource({ ...at(id), nowIso: LATER });
-        expect(await after(store, 0)).toEqual([]);
+        expect(await first(store, id)).toBeUndefined();
       }));
 
     it("writes nothing for a job whose lease was lost", () =>
       alone(async (store) => {
         const { id } = await create("old words");
-        await store.records.enqueueUpdate({ ...at(id), nowIso: LATER }, job({}));
+        await store.records.enqueueUpdate({ ...at(id), nowIso: LATER }, job({ update: {} }));
         const lost = await lease(store, id);
         const held = await lease(store, id);
         const change = { ...at(id), content: "new words", nowIso: LATER };
@@ -326,13 +366,13 @@ export function retentionContract(fixture: StoreFixture): void {
         const put = (accountId: string, more: object) =>
           store.records.enqueueCreate(resource("", { accountId }), job({}, more));
         const own = fixture.account.id;
+        const { id } = await create("words");
         for (let number = 0; number < 2; number += 1) await put(own, {});
         for (const bounds of [{ jobsMax: 3 }, { charsMax: 6 }]) {
           await expect(put(own, bounds)).rejects.toMatchObject({ code: "queue_full", retryable: true });
         }
         // Updates count like creates.
-        const [job1] = await after(store, 0, 1);
-        const update = { ...at(job1?.line.split("/")[1] ?? ""), nowIso: LATER };
+        const update = { ...at(id), nowIso: LATER };
         await expect(store.records.enqueueUpdate(update, job({}, { jobsMax: 3 }))).rejects.toMatchObject({
           code: "queue_full",
         });

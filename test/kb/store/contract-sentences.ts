@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Chunking } from "../../../src/kb/store/chunks.ts";
 import { LATER, unit, wordsOnly, type StoreFixture } from "./store-fixture.ts";
+import { updateEmbedded, type Embedded, lackingChunks } from "./embedded.ts";
 
 /** Vectors of sentences. */
 export function sentencesContract(fixture: StoreFixture): void {
@@ -13,7 +13,7 @@ export function sentencesContract(fixture: StoreFixture): void {
   describe("vectors of sentences", () => {
     /** Two paragraphs; the sentence vectors of the first point east and north, that of the second between them. */
     const TEXT = "First paragraph.\n\nSecond paragraph.";
-    const withSentences = (text = TEXT, fingerprint = "m1"): Chunking => {
+    const withSentences = (text = TEXT, fingerprint = "m1"): Embedded => {
       const { spans } = wordsOnly(text);
       const sentences = [[EAST, NORTH], [BETWEEN]].slice(0, spans.length);
       return { spans, vectors: spans.map(() => BETWEEN), fingerprint, sentences };
@@ -22,8 +22,13 @@ export function sentencesContract(fixture: StoreFixture): void {
       (await chunks({ accountId: fixture.account.id, id })).map(({ ref }) => ref);
     const matches = async (refs: readonly number[], fingerprint = "m1", vector = NORTH) =>
       fixture.store.index.sentenceMatches({ scope: await scope("ann", tier), vector, fingerprint, refs });
-    const missing = async (fingerprint = "m1", after = 0, limit = 100): Promise<number[]> =>
-      (await fixture.store.index.chunksWithoutSentences(fingerprint, limit, after)).map(({ ref }) => ref);
+    const missing = async (fingerprint = "m1"): Promise<number[]> =>
+      (
+        await lackingChunks(fixture.store.index, fingerprint, {
+          tiers: ["high_accuracy"],
+          lacks: "sentences",
+        })
+      ).map(({ ref }) => ref);
 
     it("scores the best sentence of each given chunk", async () => {
       const { id } = await create(TEXT, { tier }, withSentences());
@@ -63,7 +68,8 @@ export function sentencesContract(fixture: StoreFixture): void {
       const { id } = await create(TEXT, { tier }, withSentences());
       const before = await rowsOf(id);
       const at = { accountId: fixture.account.id, id };
-      await fixture.store.records.updateResource(
+      await updateEmbedded(
+        fixture.store,
         { ...at, content: "Another paragraph.", nowIso: LATER },
         withSentences("Another paragraph."),
       );
@@ -74,7 +80,7 @@ export function sentencesContract(fixture: StoreFixture): void {
       expect(await matches(after)).toEqual([]);
     });
 
-    it("lists chunks of the tier without sentence vectors, in order and in pages", () =>
+    it("lists chunks of the tier without sentence vectors, in order", () =>
       alone(async () => {
         await create(TEXT, { tier: "moderate" }, { ...withSentences(), sentences: undefined });
         await create(TEXT, { tier: "fastest" });
@@ -84,14 +90,9 @@ export function sentencesContract(fixture: StoreFixture): void {
         const [first = 0, second = 0] = await rowsOf(bare.id);
         const others = await rowsOf(elsewhere.id);
         expect(await missing()).toEqual([first, second, ...others]);
-        expect(await missing("m1", 0, 1)).toEqual([first]);
-        expect(await missing("m1", first)).toEqual([second, ...others]);
-        expect(await missing("m1", second)).toEqual(others);
         expect(await missing("m2")).toEqual([...(await rowsOf(whole.id)), first, second, ...others]);
         await fixture.store.index.putSentences("m1", [{ ref: first, vectors: [] }]);
-        expect(await missing("m1", 0, 1)).toEqual([second]);
-        const [page] = await fixture.store.index.chunksWithoutSentences("m1", 1);
-        expect(page?.text).toBe("Second paragraph.");
+        expect(await missing()).toEqual([second, ...others]);
       }));
   });
 }

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import type { Chunking } from "../../../src/kb/store/chunks.ts";
 import { byVector, byWords, dot, LATER, type StoreFixture, unit, wordsOnly } from "./store-fixture.ts";
+import { updateEmbedded, type Embedded, lackingChunks } from "./embedded.ts";
 
 /** Search by vector. */
 export function vectorsContract(fixture: StoreFixture): void {
-  const { create, collection, scope, texts, alone } = fixture;
+  const { create, scope, alone } = fixture;
 
   describe("search by vector", () => {
-    const withVectors = (content: string, vectors: Float32Array[], fingerprint = "m1"): Chunking => ({
+    const withVectors = (content: string, vectors: Float32Array[], fingerprint = "m1"): Embedded => ({
       ...wordsOnly(content),
       vectors,
       fingerprint,
@@ -131,27 +131,18 @@ export function vectorsContract(fixture: StoreFixture): void {
       expect(await byVector(fixture.store, { ...query, fingerprint: "m1" })).toHaveLength(1);
     });
 
-    it("refuses vectors that do not match the spans, and writes nothing", async () => {
-      await expect(create("a\n\nb", {}, withVectors("a\n\nb", [unit([1, 0])]))).rejects.toMatchObject({
-        code: "internal",
-      });
-      expect(await collection()).toMatchObject({ resources: 0, chunks: 0 });
-      expect(await texts("a")).toEqual([]);
-    });
-
     it("lists chunks that lack a vector, and accepts their vectors later", () =>
       alone(async () => {
         await create("a\n\nb", { tier: "moderate" });
         await create("c", { tier: "fastest" });
-        const lacking = await fixture.store.index.chunksWithoutVector("m1", ["moderate"], 10);
+        const lacking = await lackingChunks(fixture.store.index, "m1", { tiers: ["moderate"] });
         expect(lacking.map(({ text }) => text)).toEqual(["a", "b"]);
-        expect(await fixture.store.index.chunksWithoutVector("m1", ["moderate"], 1)).toHaveLength(1);
         await fixture.store.index.putVectors("m1", [
           ...lacking.map(({ ref }, at) => ({ ref, vector: unit([1, at]) })),
           { ref: 12345, vector: unit([1, 0]) },
         ]);
-        expect(await fixture.store.index.chunksWithoutVector("m1", ["moderate"], 10)).toEqual([]);
-        expect(await fixture.store.index.chunksWithoutVector("m2", ["moderate"], 10)).toHaveLength(2);
+        expect(await lackingChunks(fixture.store.index, "m1", { tiers: ["moderate"] })).toEqual([]);
+        expect(await lackingChunks(fixture.store.index, "m2", { tiers: ["moderate"] })).toHaveLength(2);
         const query = {
           scope: await scope("ann", "moderate"),
           vector: unit([1, 0]),
@@ -183,7 +174,7 @@ export function vectorsContract(fixture: StoreFixture): void {
       };
       expect(await near()).toEqual(["a", "b"]);
       const change = { accountId: fixture.account.id, id: one.id, content: "n", nowIso: LATER };
-      await fixture.store.records.updateResource(change, withVectors("n", [unit([0, 1])]));
+      await updateEmbedded(fixture.store, change, withVectors("n", [unit([0, 1])]));
       expect(await near()).toEqual(["b", "n"]);
       await fixture.store.records.deleteResource({
         accountId: fixture.account.id,

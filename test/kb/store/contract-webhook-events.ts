@@ -14,7 +14,7 @@ const Step = fc.record({
 });
 type Step = typeof Step extends fc.Arbitrary<infer T> ? T : never;
 const DUE_MS = Date.parse(LATER);
-const JOB = { body: "{}", fileToken: null, nowMs: 0, jobsMax: 100, charsMax: 1000 };
+const JOB = { body: '{"update":{}}', fileToken: null, nowMs: 0, jobsMax: 100, charsMax: 1000 };
 
 let accounts = 0;
 

@@ -187,7 +187,7 @@ export function wordsContract(fixture: StoreFixture): void {
     it("finds a chunk by its headings and the title of its resource", async () => {
       const content = "Body text.";
       const spans = [{ start: 0, end: content.length, headings: ["Install", "On Debian"] }];
-      await create(content, { title: "Handbook" }, { spans, vectors: undefined, fingerprint: undefined });
+      await create(content, { title: "Handbook" }, { spans });
       const queries = ["debian", "install", "handbook"];
       expect(await Promise.all(queries.map((query) => texts(query)))).toEqual(queries.map(() => [content]));
     });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach } from "vitest";
 import type { Span } from "../../../src/kb/ingest/chunk/span.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
 import type { Account } from "../../../src/kb/store/accounts.ts";
-import type { Chunk, Chunking } from "../../../src/kb/store/chunks.ts";
+import type { Chunk } from "../../../src/kb/store/chunks.ts";
 import type {
   CollectionRecord,
   NewResource,
@@ -19,6 +19,7 @@ import type {
   VectorHit,
 } from "../../../src/kb/store/search-index.ts";
 import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
+import { createEmbedded, type Embedded } from "./embedded.ts";
 
 export const NOW = "2026-01-02T03:04:05.678Z";
 export const LATER = "2026-01-03T03:04:05.678Z";
@@ -31,7 +32,7 @@ export interface StoreFixture {
   newId(this: void): string;
   resource(this: void, content: string, fields?: Partial<NewResource>): NewResource;
   /** Creates a resource, by default of owner `ann` in `fastest`, with a chunk per paragraph. */
-  create(this: void, content: string, fields?: Partial<NewResource>, chunking?: Chunking): Promise<Resource>;
+  create(this: void, content: string, fields?: Partial<NewResource>, chunking?: Embedded): Promise<Resource>;
   collection(this: void, tier?: Tier): Promise<CollectionRecord>;
   scope(this: void, ownerId?: string, tier?: Tier): Promise<Scope>;
   /** Chunks found by words, by default in `scope()`. */
@@ -105,7 +106,7 @@ export function openFixture(open: () => Promise<Store>): StoreFixture {
     newId,
     resource,
     create: (content, fields = {}, chunking = wordsOnly(content)) =>
-      store.records.createResource(resource(content, fields), chunking),
+      createEmbedded(store, resource(content, fields), chunking),
     collection,
     scope,
     find,
@@ -126,12 +127,12 @@ export function openFixture(open: () => Promise<Store>): StoreFixture {
 }
 
 /** One chunk per paragraph, without vectors. */
-export function wordsOnly(text: string): Chunking {
+export function wordsOnly(text: string): Embedded {
   const spans: Span[] = [];
   for (const match of text.matchAll(/\S(?:.|\n(?!\n))*/g)) {
     spans.push({ start: match.index, end: match.index + match[0].trimEnd().length, headings: [] });
   }
-  return { spans, vectors: undefined, fingerprint: undefined };
+  return { spans };
 }
 
 /** Scales a vector to length 1. */

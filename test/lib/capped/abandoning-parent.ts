@@ -4,7 +4,7 @@ import type { OddRequest } from "./odd-child.ts";
 /** Prints its child's pid and runs until it is ended. With `spin` it exits while its child is in a busy loop, with `spin killed` by SIGKILL. */
 const pool = openCappedPool<OddRequest, string, "broken">(
   { module: new URL("odd-child.ts", import.meta.url), failure: (code) => new Error(code) },
-  { processes: 1, memoryMb: 256, timeoutMs: 20_000, idleMs: 3_600_000 },
+  { processes: 1, memoryMb: 256, cpuMs: 20_000, idleMs: 3_600_000 },
 );
 const [pid] = await pool.ask({ deed: "stay" });
 process.stdout.write(`${pid}\n`);

@@ -21,7 +21,7 @@ function open(
   cpuMs?: number,
 ): CappedPool<OddRequest, string> {
   const failure = (code: string): Error => new Error(code);
-  const bounds = { processes: 1, memoryMb: 256, timeoutMs: 20_000, idleMs: 5000, ...more };
+  const bounds = { processes: 1, memoryMb: 256, cpuMs: 20_000, idleMs: 5000, ...more };
   pool = openCappedPool<OddRequest, string, "broken">({ module, failure, cpuMs: () => cpuMs }, bounds);
   return pool;
 }
@@ -45,6 +45,11 @@ async function hasEnded(pid: number): Promise<boolean> {
   const ended = !isAlive(pid);
   if (!ended) process.kill(pid, "SIGKILL");
   return ended;
+}
+
+/** The priorities of all threads of a process. */
+function prioritiesOf(pid = ""): ReadonlySet<number> {
+  return new Set(readdirSync(`/proc/${pid}/task`).map((thread) => getPriority(Number(thread))));
 }
 
 describe("a process that works on requests", () => {
@@ -119,10 +124,17 @@ describe("a process that works on requests", () => {
   it.runIf(process.platform === "linux")("all threads of a child have a lower priority", async () => {
     const [pid] = await open().ask({ deed: "stay" });
     const threads = readdirSync(`/proc/${pid}/task`);
-    const priorities = threads.map((thread) => getPriority(Number(thread)));
     expect(threads.length).toBeGreaterThan(1);
-    expect(new Set(priorities)).toEqual(new Set([Math.min(19, getPriority() + 10)]));
+    expect(prioritiesOf(pid)).toEqual(new Set([Math.min(19, getPriority() + 10)]));
   });
+
+  it.runIf(process.platform === "linux")(
+    "a child whose client waits has this process's priority",
+    async () => {
+      const [pid] = await open().ask({ deed: "stay" }, { lane: "client" });
+      expect(prioritiesOf(pid)).toEqual(new Set([getPriority()]));
+    },
+  );
 });
 
 describe("processes that several accounts share", () => {
@@ -138,6 +150,19 @@ describe("processes that several accounts share", () => {
       ask("quiet", "quiet"),
     ]);
     expect(ended.indexOf("quiet")).toBeLessThan(2);
+  });
+
+  it("a tenant with requests one after another has its share of the time, not every other turn", async () => {
+    const opened = open();
+    const ended: string[] = [];
+    const ask = async (account: string, deed: OddRequest["deed"]): Promise<void> => {
+      await opened.ask({ deed }, { tenant: [account] });
+      ended.push(account);
+    };
+    const long = Promise.all(["spin on", "spin on"].map(() => ask("long", "spin on")));
+    for (let page = 1; page <= 3; page++) await ask("short", "answer");
+    await long;
+    expect(ended).toEqual(["long", "short", "short", "short", "long"]);
   });
 
   it("a pool starts a guest process for an idle tenant", async () => {
@@ -158,6 +183,33 @@ describe("processes that several accounts share", () => {
     await expect(opened.ask({ deed: "spin" })).rejects.toThrow("time");
     // Idle time does not count.
     expect(await opened.ask({ deed: "answer" })).toEqual(["answer"]);
+  });
+
+  it.runIf(process.platform === "linux")(
+    "a request that gets no processor time fails because the machine is busy",
+    async () => {
+      await expect(open(MODULE, { wallMs: 500 }).ask({ deed: "hang" })).rejects.toThrow("busy");
+    },
+  );
+
+  it.runIf(process.platform === "linux")("reports the processor time that a request used", async () => {
+    let totalMs = 0;
+    const onUsed = (usedMs: number): void => void (totalMs += usedMs);
+    await expect(open(MODULE, {}, 300).ask({ deed: "spin" }, { onUsed })).rejects.toThrow("time");
+    expect(totalMs).toBeGreaterThanOrEqual(300);
+  });
+
+  it("a request of a waiting client overtakes a full backlog", async () => {
+    const opened = open();
+    const stop = new AbortController();
+    const ask = { tenant: ["one"], signal: stop.signal };
+    const backlog = Promise.allSettled([
+      opened.ask({ deed: "hang" }, ask),
+      opened.ask({ deed: "answer" }, ask),
+    ]);
+    expect(await opened.ask({ deed: "answer" }, { tenant: ["one"], lane: "client" })).toEqual(["answer"]);
+    stop.abort(new Error("enough"));
+    expect(await backlog).toMatchObject([{ status: "rejected" }, { status: "rejected" }]);
   });
 
   it.runIf(process.platform === "linux")("a child can raise the processor time of its request", async () => {

@@ -125,7 +125,12 @@ async function change(
   const metadataRefused = (path: string, message: string): void => void refusals.push(`${path}: ${message}`);
   const capabilities = { metadataRefused, takesLocations: () => false };
   const context = shop.context({ remote, unanswered, capabilities });
-  const source = { ...shop.source, isStale: () => stale, mayRecreate: () => remakes };
+  const source = {
+    ...shop.source,
+    isStale: () => stale,
+    isOutdated: () => stale,
+    mayRecreate: () => remakes,
+  };
   await sendChange(context, source, departure);
 }
 const readInPart = (): number => {

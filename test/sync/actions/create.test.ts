@@ -114,6 +114,7 @@ async function create(world: World): Promise<void> {
   const source: ActionSource = {
     ...shop.source,
     isStale: world.isStale ?? (() => false),
+    isOutdated: world.isStale ?? (() => false),
     settle: async () => await Promise.resolve(world.settle ?? "absent"),
     doubt: () => void (doubted += 1),
     deleteLater: (deletion) => void deletions.push(deletion),

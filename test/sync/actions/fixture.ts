@@ -45,6 +45,7 @@ export function openWorkshop(): Workshop {
     rules: openRules(sourceAt(folder)),
     rulesKey: () => 7,
     isStale: () => false,
+    isOutdated: () => false,
     isPaused: () => workshop.paused,
     checkAgain: (path, atMs) => void checks.push(atMs === undefined ? path : `${path} at ${atMs}`),
     checkTorn: (path) => void checks.push(`${path} torn`),

@@ -44,8 +44,15 @@ describe("events", () => {
     expect(agenda.states.take(nowMs)).toMatchObject({ all: true });
   });
 
-  it("an event of a path with a job has it checked after the job", () => {
+  it("an event of a path whose job waits ends the job, and has the path checked soon", () => {
     begin();
+    agenda.hint("a.md");
+    expect([agenda.states.hasJob("a.md"), dueIn()]).toEqual([false, SETTLE_MS]);
+  });
+
+  it("an event of a path that is being sent has it checked after the job", () => {
+    begin();
+    agenda.states.send("a.md");
     agenda.hint("a.md");
     expect([isOutdated(), dueIn()]).toEqual([true, undefined]);
     agenda.end(entry);
@@ -63,10 +70,12 @@ describe("paths that are checked again", () => {
 
   it("leaves a path to its job when it is due soon, and marks it when it is due later", () => {
     begin();
+    agenda.states.send("a.md");
     agenda.checkAgain("a.md", nowMs + SETTLE_MS + 1);
     expect([isOutdated(), dueIn()]).toEqual([false, SETTLE_MS + 1]);
     agenda.end(entry);
     begin();
+    agenda.states.send("a.md");
     expect(agenda.states.take(nowMs + SETTLE_MS + 1)?.paths).toEqual(["a.md"]);
     agenda.checkAgain("a.md");
     expect([isOutdated(), dueIn()]).toEqual([true, undefined]);
@@ -116,6 +125,7 @@ describe("checks that a person requests", () => {
 
   it("outdates the job of the path that a person asks about", () => {
     begin();
+    agenda.states.send("a.md");
     agenda.ask("b.md");
     expect(isOutdated()).toBe(false);
     agenda.ask("a.md");

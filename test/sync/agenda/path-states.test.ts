@@ -57,7 +57,7 @@ const TRANSITIONS: Record<PathState, Partial<Record<keyof typeof EVENTS, PathSta
   missing: { event: "settling", soon: "settling", ask: "settling", decide: "at rest", queue: "queued" },
   settling: { take: "checking", queue: "queued" },
   checking: { endPass: "at rest", queue: "queued" },
-  queued: { send: "sending", end: "at rest" },
+  queued: { event: "settling", soon: "settling", ask: "settling", send: "sending", end: "at rest" },
   sending: { queue: "queued", end: "at rest" },
 };
 
@@ -192,7 +192,7 @@ describe("files found during a pause", () => {
   it("files found during a pause include those that are held back, which count by themselves otherwise", () => {
     const states = openPathStates(SETTLE_MS);
     for (let times = 0; times < 8; times += 1) states.torn("a", 0);
-    expect(states.rested(at("a"), 1000, false)).toBe(false);
+    expect(states.rested(at("a"), 1000)).toBe(false);
     expect(states.counts(() => "agreed", false)).toEqual({ agreed: 1, trouble: 0, nothing: 0 });
     expect(states.counts(() => "agreed", true)).toEqual({ agreed: 0, trouble: 0, nothing: 0 });
     states.queue([candidate("a")], 1000);

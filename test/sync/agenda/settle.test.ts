@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { openPathStates } from "../../../src/sync/agenda/path-states.ts";
 import { EMPTY_MS } from "../../../src/sync/agenda/settle.ts";
-import { CEILING_MS } from "../../../src/sync/plan/timing.ts";
+import { CEILING_MS, UNREST_MS_MAX } from "../../../src/sync/plan/timing.ts";
 
 const entry = (
   mtimeMs: number,
@@ -27,31 +27,31 @@ const heldBackOf = (states: ReturnType<typeof openPathStates>): string[] => {
 describe("files that settle", () => {
   it("waits for a file that is rewritten, though an earlier one of its name was unrested and disappeared", () => {
     const states = openPathStates(1000);
-    expect(states.rested(entry(1_000_000), 1_000_100, false)).toBe(false);
+    expect(states.rested(entry(1_000_000), 1_000_100)).toBe(false);
     // It vanishes without another event. A day later there is another one.
     const laterMs = 1_000_000 + 86_400_000;
-    expect(states.rested(entry(laterMs, 2), laterMs + 100, false)).toBe(false);
-    expect(states.rested(entry(laterMs + 300, 3), laterMs + 400, false)).toBe(false);
-    expect(states.rested(entry(laterMs + 300, 3), laterMs + 1300, false)).toBe(true);
+    expect(states.rested(entry(laterMs, 2), laterMs + 100)).toBe(false);
+    expect(states.rested(entry(laterMs + 300, 3), laterMs + 400)).toBe(false);
+    expect(states.rested(entry(laterMs + 300, 3), laterMs + 1300)).toBe(true);
   });
 
   it("waits longer for an empty file, because a program that rewrites a file empties it first", () => {
     const states = openPathStates(100);
-    expect(states.rested(entry(1000, 0), 1100, false)).toBe(false);
+    expect(states.rested(entry(1000, 0), 1100)).toBe(false);
     expect(states.nextDueMs()).toBe(1000 + EMPTY_MS);
-    expect(states.rested(entry(1000, 0), 1000 + EMPTY_MS, false)).toBe(true);
-    expect(states.rested(entry(3000, 1), 3100, false)).toBe(true);
+    expect(states.rested(entry(1000, 0), 1000 + EMPTY_MS)).toBe(true);
+    expect(states.rested(entry(3000, 1), 3100)).toBe(true);
     // A settle time of zero requires no rest.
-    expect(openPathStates(0).rested(entry(1000, 0), 1000, false)).toBe(true);
+    expect(openPathStates(0).rested(entry(1000, 0), 1000)).toBe(true);
   });
 
   it("judges a file's age by the system's clock after a jump forward of it was corrected", () => {
     const states = openPathStates(100);
     // The monotonic clock is never set back: it stays a day ahead.
     const aheadMs = 86_400_000;
-    expect(states.rested(entry(1000), 1050 + aheadMs, false, 1050)).toBe(false);
+    expect(states.rested(entry(1000), 1050 + aheadMs, 1050)).toBe(false);
     expect(states.nextDueMs()).toBe(1100 + aheadMs);
-    expect(states.rested(entry(1000), 1100 + aheadMs, false, 1100)).toBe(true);
+    expect(states.rested(entry(1000), 1100 + aheadMs, 1100)).toBe(true);
   });
 
   it("reads a path that is torn repeatedly less often", () => {
@@ -60,7 +60,7 @@ describe("files that settle", () => {
     for (let nowMs = 0; nowMs < 10 * CEILING_MS; nowMs += 200) {
       states.event("a", nowMs);
       const due = states.take(nowMs + 150);
-      if (due === undefined || !states.rested(entry(nowMs), nowMs + 150, due.forced.has("a"))) continue;
+      if (due === undefined || !states.rested(entry(nowMs), nowMs + 150)) continue;
       read += 1;
       states.torn("a", nowMs + 150);
     }
@@ -68,51 +68,45 @@ describe("files that settle", () => {
     expect(read).toBeGreaterThanOrEqual(9);
   });
 
-  it("reads a path that is repeatedly found unrested less often, down to once a minute", () => {
+  it("reads a path that is rewritten without a rest every ten seconds", () => {
     const states = openPathStates(100);
     let read = 0;
     for (let nowMs = 0; nowMs < 10 * CEILING_MS; nowMs += 200) {
       states.event("a", nowMs);
       const due = states.take(nowMs + 150);
       if (due === undefined) continue;
-      if (states.rested(entry(nowMs + 149), nowMs + 150, due.forced.has("a"))) read += 1;
+      if (states.rested(entry(nowMs + 149), nowMs + 150)) read += 1;
     }
-    expect(read).toBeLessThan(12);
-    expect(read).toBeGreaterThanOrEqual(9);
+    expect(read).toBeLessThanOrEqual((10 * CEILING_MS) / UNREST_MS_MAX);
+    expect(read).toBeGreaterThanOrEqual(50);
   });
 
-  it("lists a path as held back from when it is found written to continually until it is read or gone", () => {
+  it("lists a path as held back from when it is torn continually until it is read or gone", () => {
     const states = openPathStates(100);
-    for (let nowMs = 0; nowMs < 8; nowMs += 1) expect(states.rested(entry(nowMs), nowMs, false)).toBe(false);
+    for (let nowMs = 0; nowMs < 8; nowMs += 1) states.torn("a", nowMs);
     expect(heldBackOf(states)).toEqual([]);
-    expect(states.rested(entry(0), 1000, false)).toBe(false);
+    expect(states.rested(entry(0), 1000)).toBe(false);
     expect(heldBackOf(states)).toEqual(["a"]);
     states.event("a", 1000);
     expect(states.take(1100)?.paths).toEqual(["a"]);
     expect(heldBackOf(states)).toEqual(["a"]);
-    expect(states.rested(entry(0), 1100, false)).toBe(false);
+    expect(states.rested(entry(0), 1100)).toBe(false);
     expect(states.take(CEILING_MS)?.paths).toEqual(["a"]);
-    expect(states.rested(entry(0), CEILING_MS, false)).toBe(true);
+    expect(states.rested(entry(0), CEILING_MS)).toBe(true);
     expect(heldBackOf(states)).toEqual([]);
 
     for (let nowMs = 0; nowMs < 8; nowMs += 1) states.torn("a", 2 * CEILING_MS);
-    expect(states.rested(entry(0), 2 * CEILING_MS, false)).toBe(false);
+    expect(states.rested(entry(0), 2 * CEILING_MS)).toBe(false);
     // It was checked and is gone: nothing marks it again.
     states.take(3 * CEILING_MS);
     states.take(3 * CEILING_MS);
     expect(heldBackOf(states)).toEqual([]);
   });
 
-  it("counts how often a file was written, not how often it was checked before it rested", () => {
-    const states = openPathStates(100);
-    for (let nowMs = 0; nowMs < 100; nowMs += 5) expect(states.rested(entry(0), nowMs, false)).toBe(false);
-    expect(states.rested(entry(0), 100, false)).toBe(true);
-  });
-
   it("checks a path at once though it is written to continually, because it may be gone", () => {
     const states = openPathStates(100);
     for (let times = 0; times < 20; times += 1) states.torn("a", times);
-    expect(states.rested(entry(0), 1000, false)).toBe(false);
+    expect(states.rested(entry(0), 1000)).toBe(false);
     states.event("a", 1000);
     expect(states.take(1100)?.paths).toEqual(["a"]);
   });
@@ -122,7 +116,7 @@ describe("files that settle", () => {
     for (let nowMs = 0; nowMs < 3 * CEILING_MS; nowMs += 2000) {
       states.event("a", nowMs);
       expect(states.take(nowMs + 100)?.paths).toEqual(["a"]);
-      expect(states.rested(entry(nowMs), nowMs + 100, false)).toBe(true);
+      expect(states.rested(entry(nowMs), nowMs + 100)).toBe(true);
     }
   });
 
@@ -143,7 +137,7 @@ describe("files that settle", () => {
         }
         const due = states.take(nowMs);
         // A file that was read without a rest is not checked again.
-        if (due !== undefined && states.rested(entry(mtimeMs, sizeBytes), nowMs, due.forced.has("a"))) {
+        if (due !== undefined && states.rested(entry(mtimeMs, sizeBytes), nowMs)) {
           readAtMs.push(nowMs - beginMs);
         }
       }
@@ -188,8 +182,7 @@ describe("files that settle", () => {
             nextMs += leastMs + (((seed + 1) * appends * 3701) % (mostMs - leastMs));
           }
           const due = states.take(nowMs);
-          if (due === undefined || !states.rested(entry(mtimeMs, appends), nowMs, due.forced.has("a")))
-            continue;
+          if (due === undefined || !states.rested(entry(mtimeMs, appends), nowMs)) continue;
           if (readBytes === appends) continue;
           readAtMs.push(nowMs - beginMs);
           readBytes = appends;
@@ -221,7 +214,7 @@ describe("files that settle", () => {
         }
         const mtimeMs = mtimes.get(sizeBytes) ?? 0;
         const due = states.take(nowMs);
-        if (due !== undefined && states.rested(entry(mtimeMs, sizeBytes), nowMs, due.forced.has("a"))) {
+        if (due !== undefined && states.rested(entry(mtimeMs, sizeBytes), nowMs)) {
           readMs.push(nowMs);
           states.end(entry(mtimeMs), nowMs);
         }
@@ -237,7 +230,7 @@ describe("files that settle", () => {
     for (let nowMs = 1_000_000; nowMs < 1_000_000 + 5 * CEILING_MS; nowMs += 20_000) {
       states.event("a", nowMs);
       expect(states.take(nowMs + 100)?.paths).toEqual(["a"]);
-      expect(states.rested(entry(nowMs, nowMs), nowMs + 100, false)).toBe(true);
+      expect(states.rested(entry(nowMs, nowMs), nowMs + 100)).toBe(true);
     }
   });
 
@@ -255,8 +248,7 @@ describe("files that settle", () => {
         states.event("a", nowMs);
       }
       const due = states.take(nowMs);
-      if (due === undefined || !states.rested(entry(mtimeMs, sizeBytes), nowMs, due.forced.has("a")))
-        continue;
+      if (due === undefined || !states.rested(entry(mtimeMs, sizeBytes), nowMs)) continue;
       const isAgain = readBytes.at(-1) === sizeBytes;
       readBytes.push(sizeBytes);
       states.end(entry(mtimeMs), nowMs);
@@ -270,47 +262,45 @@ describe("files that settle", () => {
 
   it("releases old files at once, and fresh ones after a second check", () => {
     const states = openPathStates(100);
-    expect(states.rested(entry(0), 1000, false)).toBe(true);
-    expect(states.rested(entry(950), 1000, false)).toBe(false);
+    expect(states.rested(entry(0), 1000)).toBe(true);
+    expect(states.rested(entry(950), 1000)).toBe(false);
     expect(states.nextDueMs()).toBe(1050);
     expect(states.take(1050)?.paths).toEqual(["a"]);
-    expect(states.rested(entry(950), 1050, false)).toBe(true);
+    expect(states.rested(entry(950), 1050)).toBe(true);
   });
 
   it("does not trust a modification time in the future, and does not wait for it", () => {
     const states = openPathStates(100);
-    expect(states.rested(entry(9_000_000), 1000, false)).toBe(false);
-    expect(states.rested(entry(9_000_000), 1050, false)).toBe(false);
-    expect(states.rested(entry(9_000_000), 1100, false)).toBe(true);
+    expect(states.rested(entry(9_000_000), 1000)).toBe(false);
+    expect(states.rested(entry(9_000_000), 1050)).toBe(false);
+    expect(states.rested(entry(9_000_000), 1100)).toBe(true);
   });
 
   it("remembers a file that is written to continually although thousands of others come and rest", () => {
     const states = openPathStates(100);
-    for (let nowMs = 1000; nowMs < 1008; nowMs += 1)
-      expect(states.rested(entry(nowMs), nowMs, false)).toBe(false);
+    for (let nowMs = 1000; nowMs < 1008; nowMs += 1) states.torn("a", nowMs);
     const ofAnother = (path: string, mtimeMs: number) => ({ ...entry(mtimeMs), path });
     for (let at = 0; at < 3000; at += 1) {
-      expect(states.rested(ofAnother(`new${at}`, 20_000), 20_050, false)).toBe(false);
-      expect(states.rested(ofAnother(`old${at}`, 20_000), 20_100, false)).toBe(true);
+      expect(states.rested(ofAnother(`new${at}`, 20_000), 20_050)).toBe(false);
+      expect(states.rested(ofAnother(`old${at}`, 20_000), 20_100)).toBe(true);
     }
     // It has rested, and is still held back until the minute is over.
-    expect(states.rested(entry(20_000), 30_000, false)).toBe(false);
+    expect(states.rested(entry(20_000), 30_000)).toBe(false);
     expect(heldBackOf(states)).toEqual(["a"]);
-    expect(states.rested(entry(20_000), 1000 + CEILING_MS - 1, false)).toBe(false);
-    expect(states.rested(entry(20_000), 1000 + CEILING_MS, false)).toBe(true);
+    expect(states.rested(entry(20_000), 1000 + CEILING_MS - 1)).toBe(false);
+    expect(states.rested(entry(20_000), 1000 + CEILING_MS)).toBe(true);
   });
 
   it("remembers a file that grows continually although thousands of others are read", () => {
     const states = openPathStates(0);
-    const grow = (sizeBytes: number, nowMs: number): boolean =>
-      states.rested(entry(nowMs, sizeBytes), nowMs, false);
+    const grow = (sizeBytes: number, nowMs: number): boolean => states.rested(entry(nowMs, sizeBytes), nowMs);
     expect([1, 2, 3].map((size) => grow(size, 1_000_000 + 1000 * size))).toEqual([true, true, true]);
     for (let at = 0; at < 3000; at += 1)
-      expect(states.rested({ ...entry(1_004_000), path: `other${at}` }, 1_004_000, false)).toBe(true);
+      expect(states.rested({ ...entry(1_004_000), path: `other${at}` }, 1_004_000)).toBe(true);
     expect(grow(4, 1_004_000)).toBe(false);
     // It is released when it has rested for four seconds and twice the longest gap so far.
-    expect(states.rested(entry(1_004_000, 4), 1_009_999, false)).toBe(false);
-    expect(states.rested(entry(1_004_000, 4), 1_010_000, false)).toBe(true);
+    expect(states.rested(entry(1_004_000, 4), 1_009_999)).toBe(false);
+    expect(states.rested(entry(1_004_000, 4), 1_010_000)).toBe(true);
   });
 
   it.each([
@@ -322,7 +312,7 @@ describe("files that settle", () => {
     const states = openPathStates(0);
     const found = sizes.map((size, at) => {
       const nowMs = 1_000_000 + 1000 * at;
-      return states.rested(entry(nowMs, size), nowMs, false);
+      return states.rested(entry(nowMs, size), nowMs);
     });
     expect(found).toEqual([...sizes.slice(1).map(() => true), isRead]);
   });

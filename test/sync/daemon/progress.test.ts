@@ -65,7 +65,7 @@ describe("a file is counted once", () => {
     world.service.fault = ({ operation }) =>
       operation === "create" ? { kind: "wait", until: setTimeout(SLOW_MS) } : undefined;
     const counts: unknown[] = [];
-    for (let crashAt = 11; crashAt < 18; crashAt += 1) {
+    for (let crashAt = 11; crashAt < 26; crashAt += 1) {
       const stateDir = join(world.stateDir, String(crashAt));
       let commits = 0;
       const daemon = world.daemon({

@@ -77,9 +77,8 @@ const entryAt = (path: string): ScanEntry => {
   const { size, mtimeMs, ctimeMs, ino } = lstatSync(join(root, path));
   return { path, sizeBytes: size, mtimeMs, ctimeMs, ino };
 };
-const plan = (paths: readonly string[]): Promise<PassPlan> =>
-  passes.plan({ all: false, paths, forced: new Set() });
-const planAll = (): Promise<PassPlan> => passes.plan({ all: true, paths: [], forced: new Set() });
+const plan = (paths: readonly string[]): Promise<PassPlan> => passes.plan({ all: false, paths });
+const planAll = (): Promise<PassPlan> => passes.plan({ all: true, paths: [] });
 
 /** Ends the job of a candidate: the service has acknowledged the file as it was seen. */
 const acknowledge = ({ entry, known }: Candidate): void => {

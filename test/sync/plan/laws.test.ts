@@ -18,7 +18,7 @@ import type { CandidateResource, OpenCreate } from "../../../src/sync/plan/creat
 import { type Settlement, startSettling } from "../../../src/sync/plan/settlement.ts";
 import { findSourceMoves, type LostSource, type NewSource } from "../../../src/sync/plan/source-moves.ts";
 import { openChecks } from "../../../src/sync/agenda/checks.ts";
-import { CEILING_MS } from "../../../src/sync/plan/timing.ts";
+import { VERSION_GAP_MS } from "../../../src/sync/plan/timing.ts";
 import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
 
 /** Laws of the pure functions. Each title says what would break without it. */
@@ -752,7 +752,7 @@ describe("laws of checks", () => {
     { minLength: 1, maxLength: 60 },
   );
 
-  it("a marked path is returned once, when it has rested or after the ceiling, and never forgotten", () => {
+  it("a marked path is returned once, when it has rested or after two seconds, and never forgotten", () => {
     fc.assert(
       fc.property(events, (list) => {
         const checks = openChecks(SETTLE_MS, () => undefined);
@@ -763,7 +763,7 @@ describe("laws of checks", () => {
             const mark = open.get(path);
             expect(mark).toBeDefined();
             const rested = nowMs - (mark?.lastMs ?? 0) >= SETTLE_MS;
-            expect(rested || nowMs - (mark?.firstMs ?? 0) >= CEILING_MS).toBe(true);
+            expect(rested || nowMs - (mark?.firstMs ?? 0) >= VERSION_GAP_MS).toBe(true);
             open.delete(path);
           }
         };
@@ -785,16 +785,16 @@ describe("laws of checks", () => {
     );
   });
 
-  it("a file that is written to without a pause is still returned once per ceiling time", () => {
+  it("a file that is written to without a pause is still looked at every two seconds", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: SETTLE_MS - 1 }), (everyMs) => {
         const checks = openChecks(SETTLE_MS, () => undefined);
         const given: number[] = [];
-        for (let nowMs = 0; nowMs <= 2 * CEILING_MS + 4 * SETTLE_MS; nowMs += everyMs) {
+        for (let nowMs = 0; nowMs <= 5 * VERSION_GAP_MS + 4 * SETTLE_MS; nowMs += everyMs) {
           if ((checks.take(nowMs)?.paths.length ?? 0) > 0) given.push(nowMs);
           checks.settle("a", nowMs);
         }
-        expect(given).toHaveLength(2);
+        expect(given.length === 4 || given.length === 5).toBe(true);
       }),
       { numRuns: 20 },
     );

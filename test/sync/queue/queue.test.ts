@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { openQueue, type WorkQueue } from "../../../src/sync/queue/queue.ts";
 import type { Send } from "../../../src/sync/queue/lines.ts";
+import { type JobKind, RECENT_MAX } from "../../../src/sync/queue/order.ts";
 import { until } from "../daemon/harness.ts";
 
 interface Stage {
@@ -17,14 +18,19 @@ interface Stage {
 }
 
 /** A queue of numbers: each is a job of `bytesOf` bytes, and runs until it is released. */
-function stage(width: number, bytesOf: (job: number) => number = () => 1, reserve = 0): Stage {
+function stage(
+  width: number,
+  bytesOf: (job: number) => number = () => 1,
+  { reserve = 0, kindOf = () => "text" }: { reserve?: number; kindOf?: (job: number) => JobKind } = {},
+): Stage {
   const started: number[] = [];
   const underWay = new Map<number, () => void>();
   const dropped: number[] = [];
   const errors: unknown[] = [];
   const batches: number[] = [];
   let most = 0;
-  const sendOf = (job: number): Send => ({
+  const sendOf = (job: number): Send<number> => ({
+    job,
     bytes: bytesOf(job),
     run: async () => {
       started.push(job);
@@ -40,7 +46,7 @@ function stage(width: number, bytesOf: (job: number) => number = () => 1, reserv
   const queue = openQueue<number>({
     width,
     reserve,
-    lineOf: (job) => ({ owner: ownerOf(job), kind: "any", isReserved: ownerOf(job) === 1 }),
+    lineOf: (job) => ({ owner: ownerOf(job), kind: kindOf(job) }),
     bytesOf,
     prepare: async (jobs) => {
       batches.push(jobs.length);
@@ -72,7 +78,7 @@ async function runUntilBegun(world: Stage, count: number): Promise<void> {
   }
 }
 
-it("runs as many jobs at once as the width allows, in order of arrival", async () => {
+it("runs as many jobs at once as the width allows, equal ones in order of arrival", async () => {
   const world = stage(3);
   world.queue.push(range(300));
   await until(() => world.underWay.size === 3);
@@ -84,22 +90,22 @@ it("runs as many jobs at once as the width allows, in order of arrival", async (
 it("follows a width that changes", async () => {
   const world = stage(8);
   world.queue.push(range(200));
-  await until(() => world.underWay.size === 8);
+  await until(() => world.underWay.size === 6);
   world.queue.setWidth(2);
-  world.release(8);
+  world.release(6);
   await until(() => world.underWay.size === 2);
   const before = world.started.length;
   world.release(1);
   await until(() => world.started.length === before + 1);
   expect(world.underWay.size).toBe(2);
-  world.queue.setWidth(5);
-  await until(() => world.underWay.size === 5);
+  world.queue.setWidth(3);
+  await until(() => world.underWay.size === 3);
   await runUntilBegun(world, 200);
 });
 
-it("starts reserved jobs in the reserve while others take all of the width, and no others there", async () => {
-  const world = stage(4, undefined, 2);
-  world.queue.push(range(100));
+it("starts deletes in the reserve while files take all of the width, and no files there", async () => {
+  const world = stage(4, undefined, { reserve: 2, kindOf: (job) => (job < OWNER ? "text" : "delete") });
+  world.queue.push(range(100), { recent: true });
   await until(() => world.underWay.size === 4);
   world.queue.push(range(10).map((job) => OWNER + job));
   await until(() => world.underWay.size === 6);
@@ -122,13 +128,59 @@ it("never stops when the width shrinks as jobs end", async () => {
   expect(world.started.toSorted((a, b) => a - b)).toEqual(range(400));
 });
 
-it("runs jobs pushed as last after all others", async () => {
-  const world = stage(1);
-  world.queue.push([100], { last: true });
+it("runs deletes of the backlog after the files that arrived before them", async () => {
+  const world = stage(1, undefined, { kindOf: (job) => (job < 300 ? "text" : "delete") });
+  world.queue.push([300]);
   world.queue.push(range(300));
-  world.queue.push([101], { last: true });
+  world.queue.push([301]);
   await runUntilBegun(world, 302);
-  expect(world.started).toEqual([...range(300), 100, 101]);
+  expect(world.started).toEqual(range(302));
+});
+
+it("runs a recent change next, in slots that the backlog leaves to it, and before the delete that arrived with it", async () => {
+  const world = stage(16, undefined, { kindOf: (job) => (job === 3 * OWNER ? "delete" : "text") });
+  world.queue.push(range(10_000));
+  await runUntilBegun(world, 500);
+  await until(() => world.underWay.size === 14);
+  world.queue.push([OWNER], { recent: true });
+  await until(() => world.underWay.has(OWNER));
+  world.queue.push([2 * OWNER, 3 * OWNER], { recent: true });
+  await until(() => world.underWay.has(2 * OWNER));
+  expect(world.started.slice(-2)).toEqual([OWNER, 2 * OWNER]);
+  world.release(1);
+  await until(() => world.underWay.has(3 * OWNER));
+  expect(world.started.at(-1)).toBe(3 * OWNER);
+  const stopping = world.queue.stop();
+  world.release(Infinity);
+  await stopping;
+});
+
+it("runs small files of the backlog first, and the last of thousands of recent changes before them", async () => {
+  const world = stage(1, (job) => 5000 - job);
+  world.queue.push([0]);
+  await until(() => world.underWay.has(0));
+  world.queue.push(range(1000).slice(1));
+  for (let job = 1000; job < 3000; job += 10)
+    world.queue.push(
+      range(10).map((index) => job + index),
+      { recent: true },
+    );
+  await runUntilBegun(world, 3000);
+  const ofRecent = world.started.slice(1, 1 + RECENT_MAX);
+  expect(ofRecent).toEqual(range(3000).slice(3000 - RECENT_MAX));
+  expect(world.started.slice(1 + RECENT_MAX, 1 + RECENT_MAX + 999)).toEqual(
+    range(1000).slice(1).toReversed(),
+  );
+});
+
+it("withdraws a prepared job that is not in flight, and no other", async () => {
+  const world = stage(1);
+  world.queue.push([1, 2, 3]);
+  await until(() => world.underWay.has(1));
+  expect(world.queue.withdraw((job) => job <= 2)).toEqual([2]);
+  expect(world.dropped).toEqual([2]);
+  await runUntilBegun(world, 2);
+  expect(world.started).toEqual([1, 3]);
 });
 
 it("prepares a few jobs ahead and no more, however many wait", async () => {
@@ -173,7 +225,8 @@ it("drops jobs that have not started when it stops, and waits for those that hav
   world.release(Infinity);
   await stopping;
   expect(world.started).toEqual([0, 1]);
-  expect(world.dropped).toEqual(range(100).slice(2));
+  expect(world.dropped).not.toEqual([]);
+  expect(world.dropped).toEqual(range(2 + world.dropped.length).slice(2));
   world.queue.push([7]);
   expect(world.started).toEqual([0, 1]);
 });
@@ -191,11 +244,12 @@ it("sends as many other jobs as there are waits, and no more", async () => {
   const started: number[] = [];
   const queue: WorkQueue<number> = openQueue<number>({
     width: 2,
-    lineOf: () => ({ owner: 0, kind: "any" }),
+    lineOf: () => ({ owner: 0, kind: "text" }),
     bytesOf: () => 1,
     prepare: async (jobs) => {
       await Promise.resolve();
       return jobs.map((job) => ({
+        job,
         bytes: 1,
         run: async (yieldSlot) => {
           started.push(job);
@@ -224,17 +278,17 @@ it("sends as many other jobs as there are waits, and no more", async () => {
   expect(started).toEqual(range(7));
 });
 
-it("lets two hundred jobs of a line wait at once, and waits for all of them when it stops", async () => {
+it("lets two hundred jobs of a line wait at once, and recent ones beside them, and waits for all of them when it stops", async () => {
   const end = Promise.withResolvers<void>();
   let started = 0;
   const queue: WorkQueue<number> = openQueue<number>({
     width: 2,
-    lineOf: () => ({ owner: 0, kind: "any" }),
+    lineOf: () => ({ owner: 0, kind: "text" }),
     bytesOf: () => 1,
     prepare: async (jobs) => {
       await Promise.resolve();
-      const run: Send["run"] = (yieldSlot) => yieldSlot(() => ((started += 1), end.promise));
-      return jobs.map(() => ({ bytes: 1, run, drop: () => undefined }));
+      const run: Send<number>["run"] = (yieldSlot) => yieldSlot(() => ((started += 1), end.promise));
+      return jobs.map((job) => ({ job, bytes: 1, run, drop: () => undefined }));
     },
     onError: (error) => {
       throw error;
@@ -242,14 +296,16 @@ it("lets two hundred jobs of a line wait at once, and waits for all of them when
   });
   queue.push(range(1100));
   await until(() => started === 200);
+  queue.push([2000], { recent: true });
+  await until(() => started === 201);
   let stopped = false;
   const stopping = queue.stop().then(() => (stopped = true));
   queue.setWidth(2);
   await new Promise(setImmediate);
-  expect([started, stopped]).toEqual([200, false]);
+  expect([started, stopped]).toEqual([201, false]);
   end.resolve();
   await stopping;
-  expect(started).toBe(200);
+  expect(started).toBe(201);
 });
 
 it("sends the jobs of one owner although another's fill the queue and never end", async () => {
@@ -272,12 +328,12 @@ it("shares the width between owners, and gives all of it to a single one with wo
   const world = stage(10);
   world.queue.push(range(3000));
   await runUntilBegun(world, 1000);
-  await until(() => world.underWay.size === 10);
+  await until(() => world.underWay.size === 8);
   world.queue.push(range(3000).map((job) => OWNER + job));
   const ofSecond = (): number => [...world.underWay.keys()].filter((job) => job >= OWNER).length;
   await until(() => {
-    if (ofSecond() < 5) world.release(1);
-    return world.underWay.size === 10 && ofSecond() === 5;
+    if (ofSecond() < 4) world.release(1);
+    return world.underWay.size === 8 && ofSecond() === 4;
   });
   await runUntilBegun(world, 6000);
 });
@@ -295,10 +351,10 @@ it("prepares small jobs although another owner's jobs hold all bytes", async () 
   await stopping;
 });
 
-it("runs jobs pushed as last before other owners' jobs have ended", async () => {
-  const world = stage(4);
+it("runs deletes before other owners' files have ended", async () => {
+  const world = stage(4, undefined, { kindOf: (job) => (job < OWNER ? "text" : "delete") });
   world.queue.push(range(10_000));
-  world.queue.push([OWNER], { last: true });
+  world.queue.push([OWNER]);
   await until(() => {
     world.release(1);
     return world.started.includes(OWNER);
@@ -325,19 +381,19 @@ it.each([
   const underWay = new Set<() => void>();
   const queue = openQueue<number>({
     width: 64,
-    lineOf: () => ({ owner: 0, kind: "any" }),
+    lineOf: () => ({ owner: 0, kind: "text" }),
     bytesOf: () => 1,
     elapsedMs: () => clockMs,
     prepare: async (jobs) => {
       await Promise.resolve();
-      const run: Send["run"] = async (yieldSlot) => {
+      const run: Send<number>["run"] = async (yieldSlot) => {
         const { promise, resolve } = Promise.withResolvers<void>();
         underWay.add(resolve);
         await promise;
         underWay.delete(resolve);
         if (yieldsSlot) await yieldSlot(() => Promise.resolve());
       };
-      return jobs.map(() => ({ bytes: 1, run, drop: () => undefined }));
+      return jobs.map((job) => ({ job, bytes: 1, run, drop: () => undefined }));
     },
     onError: (error) => {
       throw error;

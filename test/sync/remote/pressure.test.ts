@@ -148,7 +148,8 @@ describe("stopping", () => {
     const gate = Promise.withResolvers<void>();
     world.service.fault = ({ operation }) =>
       operation === "create" ? { kind: "wait", until: gate.promise } : undefined;
-    const daemon = world.daemon({ settings: { concurrency: 4 } });
+    // One slot is left to recent changes.
+    const daemon = world.daemon({ settings: { concurrency: 5 } });
     const stop = new AbortController();
     const ended = daemon.run({ signal: stop.signal });
     await until(() => world.service.count("create") === 4);

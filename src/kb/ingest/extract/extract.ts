@@ -1,3 +1,4 @@
+import type { Lane } from "../../../lib/capped/pool.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
 import { joinLocated, locatedAt, type LocatedText } from "../../../lib/markup/located-text.ts";
 import type { UserMetadata } from "../../../wire/metadata.ts";
@@ -25,6 +26,8 @@ export interface ExtractableFile {
 export interface Requester {
   /** Account and owner. The time of child processes is shared equally among tenants. Default: none. */
   readonly tenant?: readonly string[] | undefined;
+  /** Whether a client waits for the document. Default: `backlog`. */
+  readonly lane?: Lane | undefined;
   /** Wraps the waits of the document. Default: plain wait. */
   readonly whileWaiting?: WhileWaiting | undefined;
 }
@@ -58,8 +61,8 @@ export interface ExtractorOptions {
   readonly processes?: number;
   /** Memory for one PDF in addition to Node's own. Default 512 MB. */
   readonly memoryMb?: number;
-  /** Timeout of one PDF. Its CPU time is limited by its size (`pdfCpuMs`). Default 60 s. */
-  readonly timeoutMs?: number;
+  /** Processor time of one PDF, however large (`pdfCpuMs`). Default 5 min. */
+  readonly cpuMs?: number;
   /** How long an idle process waits for the next PDF. Default 10 s. */
   readonly idleMs?: number;
   /** Options of text recognition. */
@@ -72,8 +75,8 @@ export interface Extractor {
    * Rejects with `unsupported_media_type` (text that is none), `text_too_large`; for PDFs `encrypted_pdf`, `damaged_pdf`,
    * `pdf_without_text`, `too_many_pages`; for images `image_too_large`, `damaged_image`, `image_without_text`,
    * `too_many_pages`; for HTML `page_without_text`, `page_unreadable`; for PDFs and images `extraction_memory`,
-   * `extraction_timeout`, `extraction_crashed` (the child process ends over the file); with `extraction_failed`, which is
-   * retryable, where the file cannot be opened or no child process started, and with the signal's reason.
+   * `extraction_timeout`, `extraction_crashed` (the child process ends over the file). Retryable are `extraction_failed` (the file
+   * cannot be opened or no child process started) and `extractor_busy`. Rejects also with the signal's reason.
    */
   extractText(file: ExtractableFile, signal?: AbortSignal): Promise<Extraction>;
   /** Recognises text in images, with its position; see `Ocr`. */
@@ -101,7 +104,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
     memoryMb: options.memoryMb ?? 512,
     // No account waits for the documents of another to finish.
     guests: 1,
-    timeoutMs: options.timeoutMs ?? 60_000,
+    cpuMs: options.cpuMs ?? 300_000,
     idleMs: options.idleMs ?? 10_000,
   });
 
@@ -164,11 +167,11 @@ function shareReads() {
 
 /** Reads the text layer of a PDF, and recognises the text of pages without one. */
 async function extractPdf(
-  { path, requester: { tenant, whileWaiting = justWait } = {} }: ExtractableFile,
+  { path, requester: { tenant, lane, whileWaiting = justWait } = {} }: ExtractableFile,
   { pool, ocr, charsMax }: Readers,
   signal: AbortSignal | undefined,
 ): Promise<Extraction> {
-  const ask = { signal, tenant };
+  const ask = { signal, tenant, lane };
   const pdf = await whileWaiting(() => pool.extract({ path, charsMax }, ask), 0);
   const texts = [...pdf.texts];
   const fileMetadata = { ...(pdf.author !== undefined && { author: pdf.author }), pages: texts.length };
@@ -207,7 +210,7 @@ async function extractPdf(
 }
 
 async function extractImage(
-  { path, mediaType, requester: { tenant, whileWaiting = justWait } = {} }: ExtractableFile,
+  { path, mediaType, requester: { tenant, lane, whileWaiting = justWait } = {} }: ExtractableFile,
   { ocr, charsMax }: Readers,
   signal: AbortSignal | undefined,
 ): Promise<Extraction> {
@@ -218,7 +221,7 @@ async function extractImage(
       hint: "recognising text (OCR) is switched off here (kb.ocr.pagesMax is 0); send the text as content",
     });
   }
-  const read = await whileWaiting(() => ocr.readImage(path, mediaType, { signal, tenant }), 0);
+  const read = await whileWaiting(() => ocr.readImage(path, mediaType, { signal, tenant, lane }), 0);
   const count = read.pages.length + read.unread.length;
   const texts = Array.from({ length: count }, () => "");
   for (const page of read.pages) if (holdsText(page.lines)) texts[page.page - 1] = ocrText(page);
@@ -237,11 +240,11 @@ async function extractImage(
 }
 
 async function extractPage(
-  { path, requester: { tenant, whileWaiting = justWait } = {} }: ExtractableFile,
+  { path, requester: { tenant, lane, whileWaiting = justWait } = {} }: ExtractableFile,
   { webPages, charsMax }: Readers,
 ): Promise<Extraction> {
   const page = { path, encoding: undefined, url: "" };
-  const text = await whileWaiting(() => webPages.read(page, tenant), 0);
+  const text = await whileWaiting(() => webPages.read(page, { tenant, lane }), 0);
   if (text !== "") return bounded({ text }, charsMax, path);
   throw new KbsyncError("there is no text in the page", {
     code: "page_without_text",

@@ -1,4 +1,3 @@
-import { constants, setPriority } from "node:os";
 import type { Sharp } from "sharp";
 import type { Worker } from "tesseract.js";
 import { answerRequests, CappedRefusal, isOutOfMemory } from "../../../lib/capped/child.ts";
@@ -46,9 +45,6 @@ const LETTER_PX_MIN = 5;
 const READ_CPU_MS = 120_000;
 /** Text of this quality is upright. */
 const UPRIGHT_QUALITY = 0.6;
-
-// Reading a picture may take long, and must not slow down searches.
-setPriority(constants.priority.PRIORITY_LOW);
 
 let recogniser: Promise<Worker> | undefined;
 

@@ -3,26 +3,19 @@ import type { CappedEnd, CappedLimits } from "../../../lib/capped/process.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
 import type { OcrRequest } from "./ocr-child.ts";
 import type { OcrFailure } from "./ocr-picture.ts";
-import { timeWords } from "./pdf-error.ts";
 
 const SAVE_AGAIN = "open it and save it again";
 const HINTS = {
   memory: "make the picture smaller",
   time: "split the document, make the picture smaller, or print it to a new PDF",
   fall: SAVE_AGAIN,
-  unable: undefined,
 };
 
 /** Returns the error for a failed text recognition. Its message contains no path. */
 export function ocrError(
   code: OcrFailure | CappedEnd,
-  {
-    path: subject,
-    bytes,
-    pixelsMax,
-    pagesMax,
-  }: Pick<OcrRequest, "path" | "bytes" | "pixelsMax" | "pagesMax">,
-  limits: CappedLimits,
+  { path: subject, pixelsMax, pagesMax }: Pick<OcrRequest, "path" | "pixelsMax" | "pagesMax">,
+  limits: Pick<CappedLimits, "memoryMb">,
   detail: string,
 ): KbsyncError {
   const facts = { subject, cause: new Error(detail) };
@@ -49,11 +42,8 @@ export function ocrError(
     case "memory":
     case "time":
     case "fall":
-    case "unable": {
-      const messages = endWords("recognising text", limits);
-      if (bytes !== undefined)
-        messages.time = `recognising text takes longer than a page of a PDF of its size may (${timeWords(bytes, limits)})`;
-      return endFailure(code, messages, { ...facts, hint: HINTS[code] });
-    }
+    case "busy":
+    case "unable":
+      return endFailure(code, endWords("recognising text", limits, detail), facts, HINTS);
   }
 }

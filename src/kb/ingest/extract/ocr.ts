@@ -31,16 +31,12 @@ export interface OcrOptions {
    * actually uses 600 MB, the largest picture 1 GB.
    */
   readonly memoryMb?: number;
-  /** Timeout of one page. Default 180 s, ten times what a page takes on an idle machine. */
-  readonly timeoutMs?: number;
-  /**
-   * Time for one document: no page starts after it. Waits for other documents' pages do not count. Default 30 min.
-   */
-  readonly documentMs?: number;
+  /** Processor time of one page. Default 180 s, ten times what a page takes. */
+  readonly cpuMs?: number;
+  /** Processor time of one document: no page starts after it. Default 30 min. */
+  readonly documentCpuMs?: number;
   /** How long an idle process waits for the next picture. Default 30 s; a start takes a second. */
   readonly idleMs?: number;
-  /** A monotonic clock for `documentMs`. Default: that of the timers. */
-  readonly elapsedMs?: () => number;
 }
 
 /** The recognised pages of a document. */
@@ -58,7 +54,7 @@ export interface UnreadPage {
 
 /**
  * Failed pages after which a document ends: each may use the whole time of a page, and usually all fail for one reason. The failed
- * pages of a PDF together may take no longer than one page.
+ * pages of a PDF together may take no more processor time than one page.
  */
 const FAILURES_MAX = 3;
 
@@ -72,7 +68,7 @@ const PAGE_FAILURES: ReadonlySet<string> = new Set([
 ]);
 
 /** Options of reading a document. */
-export type ReadOptions = Pick<AskOptions, "signal" | "tenant">;
+export type ReadOptions = Pick<AskOptions, "signal" | "tenant" | "lane">;
 
 /** Recognises text in pictures. */
 export interface Ocr {
@@ -99,9 +95,8 @@ export interface Ocr {
 export function openOcr(options: OcrOptions = {}): Ocr {
   const pagesMax = options.pagesMax ?? 100;
   const pixelsMax = options.pixelsMax ?? 64_000_000;
-  const documentMs = options.documentMs ?? 30 * 60_000;
-  const limits = { memoryMb: options.memoryMb ?? 3584, timeoutMs: options.timeoutMs ?? 180_000 };
-  const elapsedMs = options.elapsedMs ?? (() => performance.now());
+  const documentCpuMs = options.documentCpuMs ?? 30 * 60_000;
+  const limits = { memoryMb: options.memoryMb ?? 3584, cpuMs: options.cpuMs ?? 180_000 };
   const data = dataAt(options.languages ?? ["eng"], options.dataDir);
   const pool = openCappedPool<OcrRequest, OcrPart, OcrFailure>(
     {
@@ -114,6 +109,8 @@ export function openOcr(options: OcrOptions = {}): Ocr {
     {
       ...limits,
       processes: options.processes ?? 1,
+      // No account waits for the pages of another to finish.
+      guests: 1,
       idleMs: options.idleMs ?? 30_000,
       busyCode: "extractor_busy",
     },
@@ -128,29 +125,29 @@ export function openOcr(options: OcrOptions = {}): Ocr {
   ): Promise<ReadPages> => {
     const read: OcrPage[] = [];
     const unread: UnreadPage[] = [];
-    let workedMs = 0;
-    let failedMs = 0;
-    const failedMsMax = request.bytes === undefined ? Infinity : pdfCpuMs(request.bytes);
+    let cpuMs = 0;
+    let failedCpuMs = 0;
+    const failedCpuMsMax = request.bytes === undefined ? Infinity : pdfCpuMs(request.bytes);
     for (const [at, page] of pages.entries()) {
-      const isBound = at >= pagesMax || (at > 0 && workedMs > documentMs);
-      if (isBound || unread.length >= FAILURES_MAX || failedMs >= failedMsMax) {
+      const isBound = at >= pagesMax || (at > 0 && cpuMs > documentCpuMs);
+      if (isBound || unread.length >= FAILURES_MAX || failedCpuMs >= failedCpuMsMax) {
         const why = isBound ? "bound" : "failures";
         unread.push(...pages.slice(at).map((left) => ({ page: left, why }) as const));
         break;
       }
-      let turnMs = elapsedMs();
+      let pageCpuMs = 0;
       try {
         const parts = await pool.ask(
           { ...request, page },
-          { ...given, onTurn: () => (turnMs = elapsedMs()) },
+          { ...given, onUsed: (usedMs) => (pageCpuMs += usedMs) },
         );
         read.push(...parts.filter((part) => "page" in part));
       } catch (error) {
         if (!(error instanceof KbsyncError && PAGE_FAILURES.has(error.code))) throw error;
         unread.push({ page, why: error });
-        failedMs += elapsedMs() - turnMs;
+        failedCpuMs += pageCpuMs;
       }
-      workedMs += elapsedMs() - turnMs;
+      cpuMs += pageCpuMs;
     }
     return { pages: read, unread };
   };

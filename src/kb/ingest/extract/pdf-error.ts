@@ -1,12 +1,11 @@
 import { endFailure, endWords } from "../../../lib/capped/end-failure.ts";
 import type { CappedEnd, CappedLimits } from "../../../lib/capped/process.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
-import { pdfCpuMs } from "./pdf-budget.ts";
 import type { PdfFailure, PdfRequest } from "./pdf-child.ts";
 
 const PRINT_AGAIN = "open it and print it to a new PDF";
 const SPLIT = "split the document, or print it to a new PDF";
-const HINTS = { memory: SPLIT, time: SPLIT, fall: PRINT_AGAIN, unable: undefined };
+const HINTS = { memory: SPLIT, time: SPLIT, fall: PRINT_AGAIN };
 
 /**
  * Returns the error for a failed PDF. `detail`, usually a message of PDF.js, becomes its cause. The error's own message contains no
@@ -14,8 +13,8 @@ const HINTS = { memory: SPLIT, time: SPLIT, fall: PRINT_AGAIN, unable: undefined
  */
 export function pdfError(
   code: PdfFailure | CappedEnd,
-  { path: subject, bytes, charsMax }: PdfRequest,
-  limits: CappedLimits,
+  { path: subject, charsMax }: PdfRequest,
+  limits: Pick<CappedLimits, "memoryMb">,
   detail: string,
 ): KbsyncError {
   const facts = { subject, cause: new Error(detail) };
@@ -36,15 +35,8 @@ export function pdfError(
     case "memory":
     case "time":
     case "fall":
-    case "unable": {
-      const time = `reading the PDF takes longer than a file of its size may (${timeWords(bytes, limits)})`;
-      const words = { ...endWords("reading the PDF", limits), time };
-      return endFailure(code, words, { ...facts, hint: HINTS[code] });
-    }
+    case "busy":
+    case "unable":
+      return endFailure(code, endWords("reading the PDF", limits, detail), facts, HINTS);
   }
-}
-
-/** Describes the time limits of a PDF of the given size. */
-export function timeWords(bytes: number, { timeoutMs }: Pick<CappedLimits, "timeoutMs">): string {
-  return `${Math.round(pdfCpuMs(bytes) / 1000)} s of processor time, ${timeoutMs / 1000} s in all`;
 }

@@ -1,4 +1,4 @@
-import { endFailure, endWords } from "../../../lib/capped/end-failure.ts";
+import { endFailure, endWords, isTemporary } from "../../../lib/capped/end-failure.ts";
 import { type AskOptions, openCappedPool } from "../../../lib/capped/pool.ts";
 import type { CappedEnd } from "../../../lib/capped/process.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
@@ -12,7 +12,7 @@ const LIMITS = {
   /** The largest upload, decoded, in the copies that a parser makes. */
   memoryMb: 512,
   /** A megabyte takes about 50 ms. */
-  timeoutMs: 20_000,
+  cpuMs: 20_000,
   idleMs: 10_000,
 };
 
@@ -21,7 +21,7 @@ export interface MailReader {
   /** Rejects with `mail_unreadable`, `extraction_failed`, `extractor_busy`, or the signal's reason. */
   read(
     mail: MailRequest,
-    options: Pick<AskOptions, "tenant" | "signal">,
+    options: AskOptions,
   ): Promise<Pick<Mail, "markdown" | "alternative" | "attachments">>;
   /** Terminates the child process. A mail in flight fails. */
   close(): void;
@@ -49,9 +49,9 @@ export function openMailReader(): MailReader {
 
 function mailError(code: MailFailure | CappedEnd, { path: subject }: MailRequest, detail: string): Error {
   const facts = { subject, cause: new Error(detail) };
-  if (code === "unable") return endFailure(code, endWords("reading the e-mail", LIMITS), facts);
+  if (isTemporary(code)) return endFailure(code, endWords("reading the e-mail", LIMITS, detail), facts);
   const words = {
-    ...endWords("reading it", LIMITS),
+    ...endWords("reading it", LIMITS, detail),
     deep: "its parts are nested too deeply",
     damaged: "it is damaged",
   }[code];

@@ -1,6 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
-import { endFailure, endWords } from "../../../lib/capped/end-failure.ts";
-import { openCappedPool } from "../../../lib/capped/pool.ts";
+import { endFailure, endWords, isTemporary } from "../../../lib/capped/end-failure.ts";
+import { type AskOptions, openCappedPool } from "../../../lib/capped/pool.ts";
 import type { CappedEnd } from "../../../lib/capped/process.ts";
 import { KbsyncError, messageOf } from "../../../lib/failure.ts";
 import { entryUrl } from "../../../lib/package.ts";
@@ -20,14 +20,17 @@ const LIMITS = {
   /** The tree of a page takes about ten times its bytes. */
   memoryMb: 512,
   /** A megabyte takes about 30 ms. */
-  timeoutMs: 20_000,
+  cpuMs: 20_000,
   idleMs: 10_000,
 };
 
 /** Turns pages of HTML into text. Large ones are read in a child process with capped memory and time. */
 export interface PageReader {
-  /** Returns the Markdown of the readable part; empty if there is none. Rejects with `page_unreadable` or `extraction_failed`. */
-  read(page: PageRequest, tenant?: readonly string[]): Promise<string>;
+  /**
+   * Returns the Markdown of the readable part; empty if there is none. Rejects with `page_unreadable`, `extraction_failed` or
+   * `extractor_busy`.
+   */
+  read(page: PageRequest, options?: Pick<AskOptions, "tenant" | "lane">): Promise<string>;
   /** Terminates the child process. A page in flight fails. */
   close(): void;
 }
@@ -36,12 +39,12 @@ export interface PageReader {
 export function openPageReader(): PageReader {
   const pool = openCappedPool<PageRequest, string, PageFailure>(
     { module: entryUrl("kb/ingest/page/page-child"), failure: pageError },
-    { ...LIMITS, busyCode: "extractor_busy" },
+    { ...LIMITS, guests: 1, busyCode: "extractor_busy" },
   );
   return {
-    read: async (page, tenant) => {
+    read: async (page, options) => {
       const { size } = await stat(page.path);
-      if (size > INLINE_BYTES_MAX) return (await pool.ask(page, { tenant })).join("");
+      if (size > INLINE_BYTES_MAX) return (await pool.ask(page, options)).join("");
       try {
         return pageText(await readFile(page.path), page.encoding, page.url);
       } catch (error) {
@@ -54,9 +57,9 @@ export function openPageReader(): PageReader {
 
 function pageError(code: PageFailure | CappedEnd, { url: subject }: PageRequest, detail: string): Error {
   const facts = { subject, cause: new Error(detail) };
-  if (code === "unable") return endFailure(code, endWords("reading the page", LIMITS), facts);
+  if (isTemporary(code)) return endFailure(code, endWords("reading the page", LIMITS, detail), facts);
   const words = {
-    ...endWords("reading it", LIMITS),
+    ...endWords("reading it", LIMITS, detail),
     deep: "its elements are nested too deeply",
     broken: "it could not be read",
   }[code];

@@ -113,7 +113,6 @@ const MODES: Readonly<Record<Kind, Mode>> = {
 };
 
 function modeOf(port: keyof Ports, name: string, kind: Kind): Mode {
-  if (port === "queue" && name === ("after" satisfies keyof typeof METHODS.queue)) return "latest";
   // It scans much, and then switches the scopes that it found.
   if (port === "index" && name === ("serveComplete" satisfies keyof typeof METHODS.index)) return "write";
   return MODES[kind];

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { UserMetadata } from "../../../wire/metadata.ts";
 import { locationsWithin, type StoredLocation } from "../locations.ts";
 import type { Chunk, TextVersion, VersionChunks } from "../chunks.ts";
-import type { FoundChunk } from "../search-index.ts";
+import type { ChunkContext, FoundChunk } from "../search-index.ts";
 import { readChunk } from "./parts.ts";
 import type { ResourceRow } from "./records.ts";
 
@@ -99,4 +99,17 @@ export function chunkId(resourceId: string, version: number, index: number): str
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
   return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
+
+/** A chunk that lacks vectors, as the database has it. */
+export interface LackingRow extends Omit<ChunkContext, "headings" | "staleSince"> {
+  readonly headings: string;
+  readonly staleSince: number | null;
+}
+
+/** Returns a chunk with what its vector is made of. */
+export function contextOf({ staleSince, ...row }: LackingRow): ChunkContext {
+  const { headings, text } = readChunk(row.headings, row.text);
+  const context = { ...row, headings, text };
+  return staleSince === null ? context : { ...context, staleSince };
 }

@@ -51,7 +51,7 @@ export const SELECT_RESOURCE = `
 
 /** Converts a row to a resource with the given content. */
 export function resourceOf(row: ResourceRow, content: string): Resource {
-  const settings = JSON.parse(row.settings) as Settings; // written by this store from a Settings
+  const settings = settingsOf(row);
   return {
     id: row.id,
     accountId: row.account_id,
@@ -87,4 +87,9 @@ export function metadataOf(row: Pick<ResourceRow, "metadata" | "file_metadata">)
     ...(JSON.parse(row.file_metadata) as UserMetadata),
     ...(JSON.parse(row.metadata) as UserMetadata),
   };
+}
+
+/** Reads the settings of a row. */
+export function settingsOf({ settings }: Pick<ResourceRow, "settings">): Settings {
+  return JSON.parse(settings) as Settings; // written by this store from a Settings
 }

@@ -10,7 +10,7 @@ import { prepareSessionReads } from "./accounts/sessions.ts";
 import { prepareChatReads } from "./chat/chat-reads.ts";
 import { openForReading, type Connection } from "./database/connection.ts";
 import { storeFailure } from "./database/failures.ts";
-import { prepareQueueReads } from "./queue/queue-reads.ts";
+import { prepareQueueReads } from "./queue/queue.ts";
 import { prepareWebhookReads } from "./queue/webhook-reads.ts";
 import type { ReaderMethods } from "./reader-worker.ts";
 import { prepareFileReads } from "./resources/files.ts";

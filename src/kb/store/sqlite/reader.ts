@@ -1,12 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 import type { WaitingJob } from "../../queue/queue.ts";
 import { deriveMethods, type Inside, type MethodsOf } from "../methods.ts";
-import type { ChunkContext, Scope } from "../search-index.ts";
+import type { Scope } from "../search-index.ts";
 import { prepareAccountReads } from "./accounts/accounts.ts";
 import { prepareChatReads } from "./chat/chat-reads.ts";
 import { openForReading, type Connection } from "./database/connection.ts";
 import { storeFailure } from "./database/failures.ts";
-import { prepareQueueReads } from "./queue/queue-reads.ts";
+import { prepareQueueReads } from "./queue/queue.ts";
 import { prepareWebhookReads } from "./queue/webhook-reads.ts";
 import { prepareLookups } from "./resources/lookups.ts";
 import { prepareErasureReads } from "./resources/erasures.ts";
@@ -62,7 +62,6 @@ export function openReader(path: string): Reader {
     };
 
   const searches = prepareSearches(db, read, scopes, lookups, sentences);
-  const lackingVector = read(serving.lackingVector);
   const completeScope = read(serving.completeScope);
   const duePart = read(queue.duePart);
   const pending = read(preparePending(db, scopes));
@@ -111,15 +110,6 @@ export function openReader(path: string): Reader {
         });
         return found.result();
       },
-      chunksWithoutVector: async (fingerprint, tiers, limit, from = -1) => {
-        const found: ChunkContext[] = [];
-        await scan(from, (afterRow) => {
-          const step = lackingVector({ fingerprint, tiers, limit: limit - found.length, afterRow });
-          found.push(...step.chunks);
-          return step.checkedTo;
-        });
-        return found;
-      },
     },
     completeScopes: async (query) => {
       const found: CompleteScope[] = [];
@@ -156,7 +146,9 @@ function readsOf(
     },
     queue,
     index: {
-      embeddedChunks: serving.embeddedChunks,
+      embeddingScopes: serving.embeddingScopes,
+      documentsLacking: serving.documentsLacking,
+      chunksLacking: serving.chunksLacking,
       foundChunks: (scope, refs) => {
         const target = scopes.find(scope);
         return target === undefined ? [] : lookups.foundChunks(target.range, refs);
@@ -165,8 +157,6 @@ function readsOf(
         const target = scopes.find(scope);
         return target === undefined ? [] : sentences.matches(target.range, fingerprint, vector, refs);
       },
-      chunksWithoutSentences: (fingerprint, limit, after = -1) =>
-        sentences.missing(fingerprint, after, limit),
     },
   };
 }

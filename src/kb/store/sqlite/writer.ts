@@ -14,7 +14,7 @@ import { prepareFileWrites } from "./resources/files.ts";
 import { prepareServingWrites, type ServingWrites } from "./vectors/serving.ts";
 import { prepareVectorWrites } from "./vectors/vector-writes.ts";
 import { prepareCodeWrites } from "./vectors/code-writes.ts";
-import { prepareQueueWrites } from "./queue/queue-writes.ts";
+import { prepareQueueWrites } from "./queue/queue.ts";
 import { prepareWebhookWrites } from "./queue/webhook-writes.ts";
 import { prepareErasures } from "./resources/erasures.ts";
 import { prepareResourceWrites } from "./resources/writes.ts";

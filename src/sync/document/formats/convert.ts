@@ -1,5 +1,5 @@
 import { endWords } from "../../../lib/capped/end-failure.ts";
-import { openCappedPool } from "../../../lib/capped/pool.ts";
+import { type AskOptions, openCappedPool } from "../../../lib/capped/pool.ts";
 import type { CappedEnd } from "../../../lib/capped/process.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
 import { entryUrl } from "../../../lib/package.ts";
@@ -13,7 +13,7 @@ const LIMITS = {
   /** In addition to what Node needs: a workbook of a million cells takes 300 MB. */
   memoryMb: 512,
   /** Reading takes milliseconds to seconds. A document that takes longer is probably crafted. */
-  timeoutMs: 60_000,
+  cpuMs: 60_000,
   idleMs: 10_000,
 };
 
@@ -22,7 +22,7 @@ const LIMITS = {
  * with the first document, end after ten idle seconds, and never keep the program running.
  */
 const pool = openCappedPool<ConversionRequest, Conversion, ConversionFailure>(
-  { module: entryUrl("sync/document/formats/convert-child"), failure: failureOf },
+  { module: entryUrl("sync/document/formats/convert-child"), failure: conversionError },
   LIMITS,
 );
 
@@ -32,28 +32,26 @@ const pool = openCappedPool<ConversionRequest, Conversion, ConversionFailure>(
  */
 export async function convertDocument(
   request: ConversionRequest,
-  signal: AbortSignal | undefined,
+  options: Pick<AskOptions, "signal" | "onUsed">,
 ): Promise<Conversion> {
-  const [conversion] = await askTwice(request, signal);
-  if (conversion === undefined) throw failureOf("unable", request, "no answer came");
+  const [conversion] = await askTwice(request, options);
+  if (conversion === undefined) throw conversionError("unable", request, "no answer came");
   return conversion;
 }
 
 /** Reads a mail again without its attachments if they exceed the memory or the time for one document. */
-async function askTwice(
-  request: ConversionRequest,
-  signal: AbortSignal | undefined,
-): Promise<readonly Conversion[]> {
+async function askTwice(request: ConversionRequest, options: AskOptions): Promise<readonly Conversion[]> {
   try {
-    return await pool.ask(request, { signal });
+    return await pool.ask(request, options);
   } catch (error) {
     const isRefused = error instanceof KbsyncError && error.code === "refused";
     if (!isRefused || request.container !== "mail") throw error;
-    return await pool.ask({ ...request, withAttachments: false }, { signal });
+    return await pool.ask({ ...request, withAttachments: false }, options);
   }
 }
 
-function failureOf(
+/** Returns the error for a failed conversion. */
+export function conversionError(
   code: ConversionFailure | CappedEnd,
   request: ConversionRequest,
   detail: string,
@@ -69,9 +67,10 @@ function failureOf(
       return refused(
         "its text cannot be read: it is damaged, or not quite of the format that it seems to be",
       );
+    case "busy":
     case "unable":
-      return new KbsyncError("the process that reads documents cannot work now", {
-        code: "READER_UNABLE",
+      return new KbsyncError(endWords("reading its text", LIMITS, detail)[code], {
+        code: code === "busy" ? "READER_BUSY" : "READER_UNABLE",
         subject: request.path,
         retryable: true,
         cause: new Error(detail),
@@ -79,6 +78,6 @@ function failureOf(
     case "memory":
     case "time":
     case "fall":
-      return refused(endWords("reading its text", LIMITS)[code]);
+      return refused(endWords("reading its text", LIMITS, detail)[code]);
   }
 }

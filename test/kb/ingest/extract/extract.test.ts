@@ -251,8 +251,8 @@ describe("hostile PDFs", () => {
     expect(process.memoryUsage.rss() - before).toBeLessThan(64 * 1024 * 1024);
   });
 
-  it("gives up a hostile PDF at the time limit and ends its process", async () => {
-    const refused = extractPdf(slowPdf(), open({ timeoutMs: 300 }));
+  it.runIf(linux)("gives up a hostile PDF at the time limit and ends its process", async () => {
+    const refused = extractPdf(slowPdf(), open({ cpuMs: 300 }));
     await expect(refused).rejects.toMatchObject({ code: "extraction_timeout" });
     await untilProcesses(0);
   });

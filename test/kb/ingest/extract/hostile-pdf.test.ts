@@ -23,7 +23,8 @@ let files = 0;
 async function extract(pdf: Buffer, account: string, signal?: AbortSignal): Promise<Extraction> {
   const path = join(folder, `${(files += 1)}.pdf`);
   await writeFile(path, pdf);
-  const requester = { tenant: [account, "owner"] };
+  // At this priority, a busy machine takes seconds for it and not minutes.
+  const requester = { tenant: [account, "owner"], lane: "client" } as const;
   return await extractor.extractText({ path, mediaType: "application/pdf", requester }, signal);
 }
 

@@ -3,7 +3,7 @@ import { ocrError } from "../../../../src/kb/ingest/extract/ocr-error.ts";
 import type { OcrFailure } from "../../../../src/kb/ingest/extract/ocr-picture.ts";
 
 const REQUEST = { path: "/uploads/a.png", pixelsMax: 40_000_000, pagesMax: 200 };
-const LIMITS = { memoryMb: 512, timeoutMs: 60_000 };
+const LIMITS = { memoryMb: 512 };
 
 it.each<[code: OcrFailure, detail: string, message: string]>([
   [
@@ -38,20 +38,20 @@ it.each<[Parameters<typeof ocrError>[0], string, string, string | undefined]>([
   [
     "time",
     "extraction_timeout",
-    "recognising text takes longer than the limit of 60 s",
+    "recognising text detail",
     "split the document, make the picture smaller, or print it to a new PDF",
+  ],
+  [
+    "busy",
+    "extractor_busy",
+    "recognising text detail: this machine is too busy",
+    "try again when it has less to do",
   ],
   ["fall", "extraction_crashed", "the process recognising text crashed, twice", AGAIN],
   ["unable", "extraction_failed", "recognising text is not possible at present", undefined],
 ])("the failure of a recognition says what a person can do: %s", (end, code, message, hint) => {
   const error = ocrError(end, REQUEST, LIMITS, "detail");
-  expect(error).toMatchObject({ code, message, retryable: end === "unable", cause: { message: "detail" } });
+  const retryable = end === "busy" || end === "unable";
+  expect(error).toMatchObject({ code, message, retryable, cause: { message: "detail" } });
   expect(error.hint).toBe(hint);
-});
-
-it("the time limit of a page of a PDF follows from the size of the PDF", () => {
-  const error = ocrError("time", { ...REQUEST, bytes: 2 * 1024 * 1024 }, LIMITS, "");
-  expect(error.message).toBe(
-    "recognising text takes longer than a page of a PDF of its size may (30 s of processor time, 60 s in all)",
-  );
 });

@@ -3,7 +3,7 @@ import { pdfCpuMs, pdfPagesMax } from "../../../../src/kb/ingest/extract/pdf-bud
 import { pdfError } from "../../../../src/kb/ingest/extract/pdf-error.ts";
 
 const MB = 1024 * 1024;
-const LIMITS = { memoryMb: 512, timeoutMs: 60_000 };
+const LIMITS = { memoryMb: 512 };
 const REQUEST = { path: "/uploads/a.pdf", bytes: 2 * MB, charsMax: 1000 };
 const PRINT_AGAIN = "open it and print it to a new PDF";
 const SPLIT = "split the document, or print it to a new PDF";
@@ -52,19 +52,28 @@ describe("the failure of a PDF", () => {
     [
       "time",
       "extraction_timeout",
-      "reading the PDF takes longer than a file of its size may (30 s of processor time, 60 s in all)",
+      "reading the PDF used 30 s of processor time without finishing",
       SPLIT,
+      "used 30 s of processor time without finishing",
+    ],
+    [
+      "busy",
+      "extractor_busy",
+      "reading the PDF got 6 s of processor time in 600 s: this machine is too busy",
+      "try again when it has less to do",
+      "got 6 s of processor time in 600 s",
     ],
     ["fall", "extraction_crashed", "the process reading the PDF crashed, twice", PRINT_AGAIN],
     ["unable", "extraction_failed", "reading the PDF is not possible at present", undefined],
-  ] as const)("says what a person can do, without words of a library: %s", (end, code, message, hint) => {
-    const error = pdfError(end, REQUEST, LIMITS, "9 pages");
+  ] as const)("says what a person can do, without words of a library: %s", (...facts) => {
+    const [end, code, message, hint, detail = "9 pages"] = facts;
+    const error = pdfError(end, REQUEST, LIMITS, detail);
     expect(error).toMatchObject({
       code,
       message,
       subject: REQUEST.path,
-      retryable: end === "unable",
-      cause: { message: "9 pages" },
+      retryable: end === "busy" || end === "unable",
+      cause: { message: detail },
     });
     expect(error.hint).toBe(hint);
   });

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresStore } from "../../../../src/kb/store/postgres/open.ts";
-import type { Chunking } from "../../../../src/kb/store/chunks.ts";
 import type { NewResource } from "../../../../src/kb/store/resources.ts";
 import type { Scope } from "../../../../src/kb/store/search-index.ts";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
@@ -10,6 +9,7 @@ import type { Filter } from "../../../../src/wire/filter.ts";
 import { DEFAULT_SETTINGS } from "../../../../src/wire/primitives.ts";
 import { LATER, NOW, unit } from "../store-fixture.ts";
 import { isSkipped, newDatabase } from "./databases.ts";
+import { createEmbedded, updateEmbedded, type Embedded, lackingChunks } from "../embedded.ts";
 
 const STEPS = 60;
 const DIMENSIONS = 16;
@@ -75,15 +75,13 @@ describe.skipIf(isSkipped())("the stores in SQLite and in PostgreSQL", () => {
       random() < 0.3 ? `${pick(IN_OTHER_LANGUAGES)} ${words(2)}` : words(3 + Math.floor(random() * 30));
     const content = (): string => Array.from({ length: 1 + Math.floor(random() * 6) }, paragraph).join("\n");
     const vector = (): Float32Array => unit(Array.from({ length: DIMENSIONS }, () => random() - 0.5));
-    const chunked = (text: string, hasVectors: boolean): Chunking => {
+    const chunked = (text: string, hasVectors: boolean): Embedded => {
       const spans = [...text.matchAll(/[^\n]+/g)].map(({ 0: line, index }) => ({
         start: index,
         end: index + line.length,
         headings: [],
       }));
-      return hasVectors
-        ? { spans, vectors: spans.map(vector), fingerprint: "m1" }
-        : { spans, vectors: undefined, fingerprint: undefined };
+      return hasVectors ? { spans, vectors: spans.map(vector), fingerprint: "m1" } : { spans };
     };
     const ids: string[] = [];
 
@@ -106,7 +104,7 @@ describe.skipIf(isSkipped())("the stores in SQLite and in PostgreSQL", () => {
           metadata: { ...metadata, path: `a/${step}.md` },
         };
         for (const { store, accountId } of sides)
-          await store.records.createResource({ ...RESOURCE, ...fields, accountId }, chunking);
+          await createEmbedded(store, { ...RESOURCE, ...fields, accountId }, chunking);
         ids.push(id);
         return;
       }
@@ -115,8 +113,7 @@ describe.skipIf(isSkipped())("the stores in SQLite and in PostgreSQL", () => {
       const chunking = kind < 0.75 ? chunked(text, true) : undefined;
       const changed = chunking === undefined ? { title: words(2) } : { content: text };
       for (const { store, accountId } of sides) {
-        if (kind < 0.85)
-          await store.records.updateResource({ accountId, id, ...changed, nowIso: LATER }, chunking);
+        if (kind < 0.85) await updateEmbedded(store, { accountId, id, ...changed, nowIso: LATER }, chunking);
         else await store.records.deleteResource({ accountId, id, nowIso: LATER });
       }
       if (kind >= 0.85) ids.splice(ids.indexOf(id), 1);
@@ -151,7 +148,7 @@ describe.skipIf(isSkipped())("the stores in SQLite and in PostgreSQL", () => {
             terms: await index.matchedTerms({ scope, query, refs }),
             around: await index.surroundings({ scope, refs: first, chunksMax: 2, charsMax: 80 }),
             pending: await index.pending({ scope, fingerprint: "m1" }),
-            lacking: await index.chunksWithoutVector("m1", ["moderate"], 7),
+            lacking: await lackingChunks(index, "m1", { tiers: ["moderate"] }),
           };
           return comparable(found, side);
         }),

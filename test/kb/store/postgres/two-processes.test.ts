@@ -4,7 +4,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { LOCAL_ACCOUNT } from "../../../../src/kb/keys/keys.ts";
-import type { LeasedJob } from "../../../../src/kb/queue/queue.ts";
 import { openPostgresStore } from "../../../../src/kb/store/postgres/open.ts";
 import type { ResourceJob } from "../../../../src/kb/store/resources.ts";
 import { ROUTES } from "../../../../src/wire/routes.ts";
@@ -82,55 +81,6 @@ describe.skipIf(isSkipped())("the program on PostgreSQL", () => {
         async () => expect((await store.records.resource(at))?.content).toBe("changed"),
         WAIT_MS,
       );
-      expect(performance.now() - startMs).toBeLessThan(SOON_MS);
-    } finally {
-      await store.close();
-    }
-  });
-
-  it("ends the wait of a request when another process ends the job before it", async () => {
-    const running = await Promise.all([start(0), start(1)]);
-    const store = await openPostgresStore(database);
-    try {
-      const { id: accountId } = await store.records.ensureAccount(LOCAL_ACCOUNT);
-      const made = await Promise.all(
-        Array.from({ length: 6 }, async (_, at) => running[at % 2]?.ask("POST", ROUTES.resource, NOTE)),
-      );
-      const ids = made.map((answer) => Resource.parse(answer?.body).data._id);
-      // This process has a job of each, so that later changes wait in both services.
-      const leases: LeasedJob[] = [];
-      for (const id of ids) {
-        const nowIso = new Date().toISOString();
-        await store.records.enqueueUpdate({ accountId, id, nowIso }, updateTo("first"));
-        const job = await store.queue.first({
-          queue: "ingest",
-          line: `${accountId}/${id}`,
-          nowMs: Date.now(),
-        });
-        const lease = { number: job?.number ?? 0, worker: "test", nowMs: Date.now() };
-        leases.push(...[await store.queue.lease(lease)].filter((one) => one !== undefined));
-      }
-      expect(leases).toHaveLength(ids.length);
-      const prefer = { prefer: "respond-async, wait=40" };
-      let answered = 0;
-      const updates = ids.map(async (id, at) => {
-        const path = `${ROUTES.resource}/${id}`;
-        const answer = await running[at % 2]?.ask("PUT", path, { content: `text ${at}` }, prefer);
-        answered += 1;
-        return answer?.status;
-      });
-      await vi.waitFor(
-        async () => expect((await store.queue.figures("ingest", undefined)).waiting).toBe(12),
-        WAIT_MS,
-      );
-      await sleep(3000);
-      expect(answered).toBe(0);
-      const startMs = performance.now();
-      for (const job of leases) {
-        await store.queue.complete(job);
-        store.notices?.announce("ended", job.line);
-      }
-      expect(await Promise.all(updates)).toEqual(ids.map(() => 200));
       expect(performance.now() - startMs).toBeLessThan(SOON_MS);
     } finally {
       await store.close();

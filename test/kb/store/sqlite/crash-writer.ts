@@ -1,7 +1,7 @@
 import { pathToFileURL } from "node:url";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
-import type { Chunking } from "../../../../src/kb/store/chunks.ts";
 import { DEFAULT_SETTINGS } from "../../../../src/wire/primitives.ts";
+import { createEmbedded, updateEmbedded, type Embedded } from "../embedded.ts";
 
 // The process that crash.test.ts kills. It creates, updates and deletes resources concurrently until it is killed, and
 // prints `begin N` before and `done N VERSION|gone` after each write.
@@ -40,13 +40,13 @@ async function write(path: string, round: number): Promise<void> {
         createdAt: NOW,
         metadata: { step, parity: step % 2 === 0 },
       } as const;
-      await store.records.createResource(created, chunkingOf(content));
+      await createEmbedded(store, created, chunkingOf(content));
       say(`done ${resource} 1`);
       if (step % 3 === 1) {
         say(`begin ${resource}`);
         const newer = contentOf(resource, 2);
         const change = { ...at, content: newer, metadata: { step, newer: [1, 2] }, nowIso: NOW };
-        await store.records.updateResource(change, chunkingOf(newer));
+        await updateEmbedded(store, change, chunkingOf(newer));
         say(`done ${resource} 2`);
       }
       if (step % 5 === 4) {
@@ -59,7 +59,7 @@ async function write(path: string, round: number): Promise<void> {
   await Promise.all(Array.from({ length: LANES }, (_, number) => lane(number)));
 }
 
-function chunkingOf(content: string): Chunking {
+function chunkingOf(content: string): Embedded {
   let start = 0;
   const spans = content.split("\n\n").map((paragraph) => {
     const span = { start, end: start + paragraph.length, headings: [] };

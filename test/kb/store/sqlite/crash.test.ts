@@ -102,7 +102,6 @@ function problemsIn(path: string): unknown[] {
       WHERE is_deleted = 1 OR row NOT BETWEEN first_row AND first_row + chunks - 1`,
     `SELECT id FROM resource WHERE chunks <> (SELECT count(*) FROM chunk WHERE chunk.resource = resource.number)`,
     "SELECT row FROM vector WHERE row NOT IN (SELECT row FROM chunk)",
-    "SELECT row FROM chunk WHERE row NOT IN (SELECT row FROM vector)",
     "SELECT * FROM metadata_value WHERE resource NOT IN (SELECT number FROM resource WHERE is_deleted = 0)",
     `SELECT id FROM resource
         LEFT JOIN (SELECT resource, count(*) AS found FROM metadata_value GROUP BY resource) AS value

@@ -2,7 +2,7 @@ import type { KeyRecord, SessionRecord } from "../../accounts.ts";
 import { changedKey, keyOf, type KeyRow } from "../../rows/keys.ts";
 import type { Records } from "../../records.ts";
 import type { Transaction } from "../database/connections.ts";
-import type { Parameters } from "../database/statement.ts";
+import type { Parameters } from "../../sql/steps.ts";
 
 /** Maximum stored sessions, of which each takes a valid key to open. */
 const SESSIONS_MAX = 1000;

@@ -1,7 +1,8 @@
 import { Pool, types, type CustomTypesConfig, type PoolClient, type QueryResult } from "pg";
 import { CommitUnknown } from "../../commit-unknown.ts";
 import { isConnectionLoss, wasNotSent } from "./failures.ts";
-import { numbered, type Parameters } from "./statement.ts";
+import type { Parameters } from "../../sql/steps.ts";
+import { numbered } from "./statement.ts";
 
 /** Longest wait for a new connection. */
 const CONNECT_MS = 5000;

@@ -39,10 +39,10 @@ export interface Script {
  * account. Times are ISO texts, and JSON is text, because the code of both stores reads them the same way.
  */
 export const SCHEMA: Schema = {
-  baseline: 5,
+  baseline: 6,
   scripts: [
     {
-      minimum: 5,
+      minimum: 6,
       sql: `
   CREATE TABLE account (
     id ${TEXT} PRIMARY KEY,
@@ -104,7 +104,6 @@ export const SCHEMA: Schema = {
     crashes integer NOT NULL DEFAULT 0,
     worker ${TEXT},
     token bigint NOT NULL DEFAULT 0,
-    leased_until_ms bigint NOT NULL DEFAULT 0,
     is_working boolean NOT NULL DEFAULT false,
     problem ${TEXT},
     file_token ${TEXT},
@@ -114,7 +113,7 @@ export const SCHEMA: Schema = {
   CREATE INDEX job_of_line ON job (queue, line, number) WHERE NOT is_dead;
   CREATE INDEX job_due_in_line ON job (queue, line, due_ms, number) WHERE NOT is_dead;
   CREATE INDEX job_of_account ON job (queue, account_id, created_ms) INCLUDE (chars) WHERE NOT is_dead;
-  CREATE INDEX job_in_order ON job (queue, number) WHERE NOT is_dead;
+  CREATE UNIQUE INDEX job_of_document ON job (account_id, name) WHERE queue = 'ingest';
   CREATE INDEX job_due ON job (queue, due_ms) WHERE NOT is_dead;
   CREATE INDEX job_dead ON job (queue, account_id, number) WHERE is_dead;
   CREATE INDEX job_of_file ON job (file_token) WHERE file_token IS NOT NULL;

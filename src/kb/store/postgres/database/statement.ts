@@ -1,6 +1,3 @@
-/** The values of a statement's parameters, by name. */
-export type Parameters = Readonly<Record<string, unknown>>;
-
 /** A statement with numbered parameters, as the protocol has them. */
 interface Numbered {
   readonly text: string;

@@ -11,7 +11,6 @@ import {
 } from "../../rows/webhooks.ts";
 import { ownLine, type DeliveryBody, type DeliveryTarget, type NewDelivery } from "../../webhooks.ts";
 import type { Transaction } from "../database/connections.ts";
-import { lockPuts } from "./queue.ts";
 
 /** Queues an event for every enabled endpoint of the account that subscribes to the type. */
 export async function publish(
@@ -74,14 +73,11 @@ async function write(
   const isOwn = typeof to !== "string";
   const line = isOwn ? ownLine(accountId, to.url) : to;
   const [from, until] = isOwn ? [`${accountId} `, `${accountId}!`] : [to, to];
-  const [found] = await Promise.all([
-    tx.get<{ jobs: number }>(
-      `SELECT count(*) AS jobs FROM (
-        SELECT 1 FROM job WHERE queue = 'webhook' AND NOT is_dead AND line BETWEEN @from AND @until LIMIT ${WAITING_MAX}) AS waiting`,
-      { from, until },
-    ),
-    lockPuts(tx, "webhook"),
-  ]);
+  const found = await tx.get<{ jobs: number }>(
+    `SELECT count(*) AS jobs FROM (
+      SELECT 1 FROM job WHERE queue = 'webhook' AND NOT is_dead AND line BETWEEN @from AND @until LIMIT ${WAITING_MAX}) AS waiting`,
+    { from, until },
+  );
   const room = WAITING_MAX - (found?.jobs ?? 0);
   // 0 is due at any clock time: the clock may be set back before the first attempt.
   await tx.run(

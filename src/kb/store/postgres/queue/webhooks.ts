@@ -10,7 +10,7 @@ import {
   type WebhookRecords,
 } from "../../webhooks.ts";
 import type { Transaction } from "../database/connections.ts";
-import type { Parameters } from "../database/statement.ts";
+import type { Parameters } from "../../sql/steps.ts";
 import { addDelivery, trimDead } from "./deliveries.ts";
 import { queueOn } from "./queue.ts";
 

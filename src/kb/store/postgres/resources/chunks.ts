@@ -1,4 +1,3 @@
-import { KbsyncError } from "../../../../lib/failure.ts";
 import type { Chunking } from "../../chunks.ts";
 import { indexedText, joinHeadings, joinText, namesOf, type Part } from "../../rows/parts.ts";
 import type { ResourceRow } from "../../rows/records.ts";
@@ -11,7 +10,6 @@ import {
   removeVectors,
   reuseVectors,
   rowsOf,
-  writeVectors,
 } from "../vectors/vector-writes.ts";
 import { addWords, encodeWords, removeWords, type EncodedWords } from "../words/word-writes.ts";
 
@@ -26,15 +24,8 @@ export interface NewChunks {
   readonly chunking: Chunking;
 }
 
-/** Encodes the chunks of a version. Pure. Throws `internal` unless there are vectors of all chunks, with their fingerprint, or none. */
+/** Encodes the chunks of a version. Pure. */
 export function encodeChunks(names: Names, parts: readonly Part[], chunking: Chunking): NewChunks {
-  const { spans, vectors, fingerprint } = chunking;
-  if (vectors !== undefined && (fingerprint === undefined || vectors.length !== spans.length)) {
-    throw new KbsyncError(`a chunking of ${spans.length} spans has ${vectors.length} vectors`, {
-      code: "internal",
-      hint: "Expected one vector per span, and their fingerprint.",
-    });
-  }
   const headings = parts.map((_, at) => joinHeadings(chunking.spans[at] ?? { headings: [] }));
   const texts = parts.map(({ text }, at) => indexedText(namesOf(names), headings[at] ?? "", text));
   return { parts, headings, words: encodeWords(texts), chunking };
@@ -80,7 +71,6 @@ export async function writeChunks(
       },
     ),
     addWords(tx, accountId, filled),
-    writeVectors(tx, accountId, filled),
   ]);
 }
 

@@ -1,17 +1,18 @@
 import assert from "node:assert/strict";
 import { KbsyncError } from "../../../../lib/failure.ts";
 import type { NewJob } from "../../../queue/queue.ts";
-import { jobKey } from "../../../queue/waits.ts";
 import type { Chunking } from "../../chunks.ts";
 import type { RequestNote } from "../../request-note.ts";
 import type { NewResource, Resource, ResourceJob } from "../../resources.ts";
 import { changeFacts } from "../../rows/webhooks.ts";
+import { ingestJob } from "../../rows/job-body.ts";
 import { splitText } from "../../rows/parts.ts";
 import { resourceOf } from "../../rows/records.ts";
 import { newColumns } from "../../rows/resource-columns.ts";
 import type { Transaction } from "../database/connections.ts";
+import { runSteps } from "../database/steps.ts";
 import { publishAll } from "../queue/deliveries.ts";
-import { putFirst, refusals } from "../queue/queue.ts";
+import { QUEUE } from "../queue/queue.ts";
 import { addMetadata } from "../scopes/metadata.ts";
 import { changeScopes, openScopes, type OpenScope, type ScopeChange } from "../scopes/scopes.ts";
 import { encodeChunks, writeChunks, type NewChunks, type PlacedChunks } from "./chunks.ts";
@@ -41,12 +42,9 @@ interface NewParts {
 /** Encodes a new resource. Pure. Throws `internal`, as `encodeChunks`. */
 export function newDocument(resource: NewResource, { chunking, job, request }: NewParts): NewDocument {
   const columns = newColumns(resource, chunking);
-  const { accountId, id, ownerId } = resource;
-  const line = jobKey({ accountId, id });
   const whole = { resource, columns, request };
   if (chunking === undefined) {
-    const put = job && { ...job, queue: "ingest" as const, accountId, ownerId, line, name: id };
-    return { ...whole, head: "", chunks: undefined, job: put };
+    return { ...whole, head: "", chunks: undefined, job: job && ingestJob(resource, job) };
   }
   const { head, chunks: parts } = splitText(resource.content, chunking.spans);
   return { ...whole, head, chunks: encodeChunks(columns, parts, chunking), job: undefined };
@@ -95,10 +93,7 @@ async function refuseFull(
   );
   const refused = new Map<NewDocument, KbsyncError>();
   if (queued.length === 0) return refused;
-  const failures = await refusals(
-    tx,
-    queued.map(({ job }) => job),
-  );
+  const failures = await runSteps(tx, QUEUE.refusals(queued.map(({ job }) => job)));
   for (const [at, { document }] of queued.entries()) {
     const failure = failures[at];
     if (failure !== undefined) refused.set(document, failure);
@@ -232,5 +227,5 @@ async function writeAll(tx: Transaction, accountId: string, written: readonly Pl
     noteResources(tx, accountId, notes),
   ]);
   if (events.length > 0) await publishAll(tx, "resource.chunked", accountId, events);
-  if (jobs.length > 0) await putFirst(tx, "ingest", jobs);
+  await runSteps(tx, QUEUE.insert(jobs));
 }

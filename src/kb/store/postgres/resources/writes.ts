@@ -1,18 +1,18 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
-import { jobKey } from "../../../queue/waits.ts";
 import { linkAddress } from "../../links.ts";
 import type { Chunking } from "../../chunks.ts";
 import type { Expected, Resource, ResourceChange, ResourceKey, ResourceStatus } from "../../resources.ts";
 import { splitText } from "../../rows/parts.ts";
 import { changeFacts, removalFacts } from "../../rows/webhooks.ts";
-import { resourceOf, type ResourceRow } from "../../rows/records.ts";
+import { ingestJob } from "../../rows/job-body.ts";
+import { resourceOf, settingsOf, type ResourceRow } from "../../rows/records.ts";
 import { changedColumns, type TextColumns } from "../../rows/resource-columns.ts";
 import type { Records } from "../../records.ts";
-import type { ResourceJob } from "../../resources.ts";
 import { forgetLink } from "../accounts/links.ts";
 import type { Transaction } from "../database/connections.ts";
+import { runSteps } from "../database/steps.ts";
 import { publish } from "../queue/deliveries.ts";
-import { queueOn } from "../queue/queue.ts";
+import { QUEUE } from "../queue/queue.ts";
 import { addMetadata, removeMetadata } from "../scopes/metadata.ts";
 import { changeScope } from "../scopes/scopes.ts";
 import { createOne, newDocument } from "./creates.ts";
@@ -42,7 +42,7 @@ export function resourceWritesOn(
       const before = await readLocked(tx, change);
       if (before === undefined) return undefined;
       const job = sameTransaction?.job;
-      if (job !== undefined && !(await queueOn(tx).complete(job)))
+      if (job !== undefined && !(await runSteps(tx, QUEUE.complete(job))))
         throw new KbsyncError("the lease of the job has ended", { code: "lease_lost", subject: change.id });
       const { written, text } = await update(tx, before, change, chunking);
       const after = resourceOf(written, text);
@@ -58,19 +58,17 @@ export function resourceWritesOn(
       await markStatus(tx, before, "queued", at.nowIso);
       const after = resourceOf(await readWritten(tx, at), "");
       if (sameTransaction?.request !== undefined) await noteResource(tx, after, sameTransaction.request);
-      await putJob(tx, at, before.owner_id, job);
+      const put = ingestJob({ ...at, ownerId: before.owner_id }, job);
+      await runSteps(tx, QUEUE.putChange(put, settingsOf(before)));
       return after;
     },
     async failJob(job, { code, message }, nowIso) {
-      const at = await tx.get<ResourceKey>(
-        `SELECT account_id AS "accountId", name AS id FROM job WHERE number = @number AND queue = 'ingest'`,
-        { number: job.number },
-      );
+      const at = await runSteps(tx, QUEUE.documentOf(job));
       const before = at === undefined ? undefined : await readLocked(tx, at);
-      if (at === undefined || before === undefined || !(await queueOn(tx).complete(job))) return;
+      if (at === undefined || before === undefined || !(await runSteps(tx, QUEUE.complete(job)))) return;
       await markStatus(tx, before, await statusOf(tx, at, message), nowIso, { code, message });
       const change = changeFacts(await readWritten(tx, at), nowIso);
-      // The event reports the failure of this job, even if others wait.
+      // The event reports the failure of this job, even if a newer change waits.
       const failed = { ...resourceOf(before, ""), status: "error", statusMessage: message } as const;
       await publish(tx, "resource.error", failed, change);
     },
@@ -104,9 +102,7 @@ export async function removeResource(
       removed: before.chunks,
       refilters: true,
     }),
-    tx.run("DELETE FROM job WHERE queue = 'ingest' AND NOT is_dead AND line = @line", {
-      line: jobKey(at),
-    }),
+    runSteps(tx, QUEUE.removeChange(at.accountId, at.id)),
     removeMetadata(tx, before),
     releaseFile(tx, before, null, nowIso),
     markDeleted(tx, before, nowIso),
@@ -179,26 +175,12 @@ async function forgetLinkOf(
   if (next === null || linkAddress(next) !== linkAddress(url)) await forgetLink(tx, accountId, url);
 }
 
-async function putJob(tx: Transaction, at: ResourceKey, ownerId: string, job: ResourceJob): Promise<void> {
-  const { accountId, id } = at;
-  await queueOn(tx).put({
-    ...job,
-    queue: "ingest",
-    accountId,
-    ownerId,
-    line: jobKey({ accountId, id }),
-    name: id,
-  });
-}
-
-/** Returns the state of a resource: `queued` while jobs wait, else by the message of its last failure. */
-async function statusOf(tx: Transaction, at: ResourceKey, message: string | null): Promise<ResourceStatus> {
-  const waiting = await tx.get(
-    "SELECT 1 FROM job WHERE queue = 'ingest' AND NOT is_dead AND line = @line LIMIT 1",
-    {
-      line: jobKey(at),
-    },
-  );
-  if (waiting !== undefined) return "queued";
+/** Returns the state of a resource: `queued` while a change waits, else by the message of its last failure. */
+async function statusOf(
+  tx: Transaction,
+  { accountId, id }: ResourceKey,
+  message: string | null,
+): Promise<ResourceStatus> {
+  if (await runSteps(tx, QUEUE.hasChange(accountId, id))) return "queued";
   return message === null ? "chunked" : "error";
 }

@@ -1,27 +1,31 @@
 import type { Tier } from "../../../../wire/primitives.ts";
-import { rowsOfScope, scopeOfRow } from "../../../index/rows.ts";
-import { readChunk } from "../../rows/parts.ts";
-import type { ChunkContext, ChunkText, Index } from "../../search-index.ts";
+import { rowOf, rowsOfScope } from "../../../index/rows.ts";
+import { contextOf, type LackingRow } from "../../rows/chunks.ts";
+import { EXAMINED_CHUNKS, type Index, type LackingDocument } from "../../search-index.ts";
 import type { Transaction } from "../database/connections.ts";
 import { findModel } from "./nearest.ts";
 
-/** Scopes that one statement looks through for chunks without a vector. */
-const SCOPES_AT_ONCE = 64;
 /** No model has this number, so all its vectors are missing. */
 const UNKNOWN = -1;
 
 const OF_COLLECTION = "JOIN collection ON collection.id = collection_id";
 const HAS_VECTOR = `EXISTS (SELECT 1 FROM chunk_vector WHERE chunk_vector.account_id = chunk.account_id AND chunk_vector.row = chunk.row
   AND chunk_vector.model = @model)`;
-const IS_STALE = `EXISTS (SELECT 1 FROM stale_vector AS stale WHERE stale.account_id = chunk.account_id AND stale.row = chunk.row)`;
+/** Conditions of a chunk that lacks vectors of `@model`. */
+const LACKS = {
+  vectors: `(NOT ${HAS_VECTOR}
+    OR EXISTS (SELECT 1 FROM stale_vector AS stale WHERE stale.account_id = chunk.account_id AND stale.row = chunk.row))`,
+  sentences: `NOT EXISTS (SELECT 1 FROM sentence_vectors AS own
+    WHERE own.account_id = chunk.account_id AND own.row = chunk.row AND own.model = @model)`,
+};
 
 type Serving = Pick<
   Index,
   | "servingFingerprint"
   | "servingFingerprints"
-  | "embeddedChunks"
-  | "chunksWithoutVector"
-  | "chunksWithoutSentences"
+  | "embeddingScopes"
+  | "documentsLacking"
+  | "chunksLacking"
   | "serveComplete"
   | "dropRetired"
 >;
@@ -34,9 +38,7 @@ export function servingOn(tx: Transaction): Serving {
         "resourceId" in scope
           ? `scope.number = (SELECT resource.scope FROM resource
               WHERE resource.account_id = @accountId AND resource.id = @resourceId AND NOT is_deleted)`
-          : "collectionId" in scope
-            ? "collection.id = @collectionId AND collection.account_id = @accountId AND owner_id = @ownerId"
-            : "collection.account_id = @accountId AND tier = @tier AND owner_id = @ownerId";
+          : "collection.id = @collectionId AND collection.account_id = @accountId AND owner_id = @ownerId";
       const { filter: _, ...parameters } = { filter: undefined, ...scope };
       const found = await tx.get<{ readonly fingerprint: string }>(
         `SELECT fingerprint FROM scope ${OF_COLLECTION} JOIN embedding_model ON embedding_model.number = serving_model
@@ -51,120 +53,60 @@ export function servingOn(tx: Transaction): Serving {
       );
       return rows.map(({ fingerprint }) => fingerprint);
     },
-    embeddedChunks: async ({ id, accountId }, fingerprint) => {
-      const model = (await findModel(tx, fingerprint)) ?? UNKNOWN;
-      const rows = await tx.all<{ readonly headings: string; readonly text: string }>(
-        `SELECT headings, text FROM resource JOIN chunk ON chunk.account_id = resource.account_id
-          AND chunk.row BETWEEN first_row AND first_row + resource.chunks - 1
-        WHERE resource.account_id = @accountId AND resource.id = @id AND NOT is_deleted AND ${HAS_VECTOR} AND NOT ${IS_STALE}
-        ORDER BY chunk.row`,
-        { accountId, id, model },
+    embeddingScopes: async (tiers) => {
+      const scopes = await tx.all<{
+        readonly accountId: string;
+        readonly scope: number;
+        readonly nextSequence: number;
+        readonly changedAt: string | null;
+      }>(
+        `SELECT collection.account_id AS "accountId", scope.number AS scope, next_sequence AS "nextSequence",
+          (SELECT max(updated_at) FROM resource WHERE resource.account_id = collection.account_id
+            AND resource.scope = scope.number AND NOT is_deleted) AS "changedAt"
+        FROM scope ${OF_COLLECTION} WHERE chunks > 0 AND tier = ANY (@tiers::text[])`,
+        { tiers },
       );
-      return rows.map((row) => {
-        const { headings, text } = readChunk(row.headings, row.text);
-        return { headings, text };
-      });
+      return scopes.map(({ accountId, scope, nextSequence, changedAt }) => ({
+        accountId,
+        first: rowsOfScope(scope).first,
+        end: rowOf(scope, nextSequence),
+        changedAt: changedAt ?? "",
+      }));
     },
-    chunksWithoutVector: async (fingerprint, tiers, limit, after = -1) => {
+    documentsLacking: async ({ accountId, lacks, fingerprint, first, before }) => {
       const model = (await findModel(tx, fingerprint)) ?? UNKNOWN;
-      const condition = `NOT ${HAS_VECTOR} OR ${IS_STALE}`;
-      const rows = await findChunks(tx, condition, tiers, { model, limit, after });
-      return readContexts(tx, rows);
+      const rows = { accountId, first, last: before - 1 };
+      const found = await tx.get<{ readonly row: number }>(
+        `SELECT row FROM chunk WHERE account_id = @accountId AND row BETWEEN @first AND @last
+        ORDER BY row DESC LIMIT 1 OFFSET ${EXAMINED_CHUNKS - 1}`,
+        rows,
+      );
+      const downTo = found?.row ?? first;
+      const documents = await tx.all<LackingDocument>(
+        `SELECT first, last, lacking.chunks, updated_at AS "changedAt" FROM (
+          SELECT resource, min(row) AS first, max(row) AS last, count(*) AS chunks FROM chunk
+          WHERE account_id = @accountId AND row BETWEEN @first AND @last AND ${LACKS[lacks]} GROUP BY resource) AS lacking
+        JOIN resource ON resource.account_id = @accountId AND resource.number = lacking.resource ORDER BY last DESC`,
+        { ...rows, first: downTo, model },
+      );
+      return { documents, downTo };
     },
-    chunksWithoutSentences: async (fingerprint, limit, after = -1) => {
+    chunksLacking: async ({ accountId, lacks, fingerprint, first, last, limit }) => {
       const model = (await findModel(tx, fingerprint)) ?? UNKNOWN;
-      const condition = `NOT EXISTS (SELECT 1 FROM sentence_vectors AS sentences
-        WHERE sentences.account_id = chunk.account_id AND sentences.row = chunk.row AND sentences.model = @model)`;
-      const rows = await findChunks(tx, condition, ["high_accuracy"], { model, limit, after });
-      return readTexts(tx, rows);
+      const chunks = await tx.all<LackingRow>(
+        `SELECT chunk.row AS ref, chunk.account_id AS "accountId", chunk.text, title, headings,
+          stale_vector.revision AS "staleSince"
+        FROM chunk JOIN resource ON resource.account_id = chunk.account_id AND resource.number = chunk.resource
+          LEFT JOIN stale_vector ON stale_vector.account_id = chunk.account_id AND stale_vector.row = chunk.row
+        WHERE chunk.account_id = @accountId AND chunk.row BETWEEN @first AND @last AND ${LACKS[lacks]}
+        ORDER BY chunk.row LIMIT @limit`,
+        { accountId, first, last, model, limit },
+      );
+      return chunks.map(contextOf);
     },
     serveComplete: (fingerprint, tiers, except) => serveComplete(tx, fingerprint, tiers, except),
     dropRetired: (fingerprint, limit) => dropRetired(tx, fingerprint, limit),
   };
-}
-
-/** A chunk that was found, with its account. */
-interface FoundRow {
-  readonly accountId: string;
-  readonly row: number;
-}
-
-/** Finds chunks of collections of these tiers in the order of their rows, by a condition that may use `@model`. */
-async function findChunks(
-  tx: Transaction,
-  condition: string,
-  tiers: readonly Tier[],
-  { model, limit, after }: { readonly model: number; readonly limit: number; readonly after: number },
-): Promise<FoundRow[]> {
-  const found: FoundRow[] = [];
-  for (let from = scopeOfRow(after + 1); found.length < limit;) {
-    const scopes = await tx.all<{ readonly number: number; readonly accountId: string }>(
-      `SELECT scope.number, collection.account_id AS "accountId" FROM scope ${OF_COLLECTION}
-      WHERE scope.number >= @from AND chunks > 0 AND tier = ANY (@tiers::text[])
-      ORDER BY scope.number LIMIT ${SCOPES_AT_ONCE}`,
-      { from, tiers },
-    );
-    if (scopes.length === 0) break;
-    const ranges = scopes.map(({ number }) => rowsOfScope(number));
-    const rows = await tx.all<FoundRow>(
-      `SELECT "accountId", row FROM unnest(@accounts::text[], @firsts::bigint[], @lasts::bigint[]) AS part ("accountId", first, last)
-      CROSS JOIN LATERAL (
-        SELECT row FROM chunk WHERE chunk.account_id = part."accountId" AND row BETWEEN part.first AND part.last AND (${condition})
-        ORDER BY row LIMIT @limit) AS lacking
-      ORDER BY row LIMIT @limit`,
-      {
-        model,
-        accounts: scopes.map(({ accountId }) => accountId),
-        firsts: ranges.map(({ first }) => Math.max(first, after + 1)),
-        lasts: ranges.map(({ last }) => last),
-        limit: limit - found.length,
-      },
-    );
-    found.push(...rows);
-    from = (scopes.at(-1)?.number ?? from) + 1;
-  }
-  return found;
-}
-
-const arraysOf = (rows: readonly FoundRow[]) => ({
-  accounts: rows.map(({ accountId }) => accountId),
-  rows: rows.map(({ row }) => row),
-});
-
-async function readContexts(tx: Transaction, rows: readonly FoundRow[]): Promise<ChunkContext[]> {
-  if (rows.length === 0) return [];
-  const found = await tx.all<{
-    readonly ref: number;
-    readonly accountId: string;
-    readonly text: string;
-    readonly title: string;
-    readonly headings: string;
-    readonly staleSince: number | null;
-  }>(
-    `SELECT chunk.row AS ref, chunk.account_id AS "accountId", chunk.text, title, headings, stale_vector.revision AS "staleSince"
-    FROM unnest(@accounts::text[], @rows::bigint[]) AS wanted (account_id, row)
-      JOIN chunk ON chunk.account_id = wanted.account_id AND chunk.row = wanted.row
-      JOIN resource ON resource.account_id = chunk.account_id AND resource.number = chunk.resource
-      LEFT JOIN stale_vector ON stale_vector.account_id = chunk.account_id AND stale_vector.row = chunk.row
-    ORDER BY chunk.row`,
-    arraysOf(rows),
-  );
-  return found.map(({ ref, accountId, title, staleSince, ...row }) => {
-    const { headings, text } = readChunk(row.headings, row.text);
-    const chunk = { ref, accountId, text, title, headings };
-    return staleSince === null ? chunk : Object.assign(chunk, { staleSince });
-  });
-}
-
-async function readTexts(tx: Transaction, rows: readonly FoundRow[]): Promise<ChunkText[]> {
-  if (rows.length === 0) return [];
-  return tx.all<ChunkText>(
-    `SELECT chunk.row AS ref, chunk.account_id AS "accountId", chunk.text
-    FROM unnest(@accounts::text[], @rows::bigint[]) AS wanted (account_id, row)
-      JOIN chunk ON chunk.account_id = wanted.account_id AND chunk.row = wanted.row
-    ORDER BY chunk.row`,
-    arraysOf(rows),
-  );
 }
 
 async function serveComplete(

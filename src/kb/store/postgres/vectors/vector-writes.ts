@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import { quantize } from "../../../index/quantized.ts";
-import { packSentences } from "../../../index/sentence-codes.ts";
-import type { Chunking, Span } from "../../chunks.ts";
+import type { Span } from "../../chunks.ts";
 import { joinHeadings, vectorKey, type Part } from "../../rows/parts.ts";
 import type { ResourceRow } from "../../rows/records.ts";
 import type { Transaction } from "../database/connections.ts";
@@ -25,69 +23,6 @@ export function rowsOf(row: Pick<ResourceRow, "account_id" | "scope" | "first_ro
 const SLICE_ROWS = 1000;
 
 const WITHIN = "account_id = @accountId AND row BETWEEN @first AND @last";
-
-/** A chunking with the first row of its chunks, which lie in a scope. */
-interface PlacedChunking {
-  readonly scope: number;
-  readonly firstRow: number;
-  readonly chunking: Chunking;
-}
-
-/** Writes the vectors of chunkings of an account to the rows of their chunks. */
-export async function writeVectors(
-  tx: Transaction,
-  accountId: string,
-  documents: readonly PlacedChunking[],
-): Promise<void> {
-  const embedded = documents.filter(({ chunking }) => chunking.vectors !== undefined);
-  const ofModel = Map.groupBy(embedded, ({ chunking }) => chunking.fingerprint);
-  for (const [fingerprint, chunkings] of ofModel) {
-    assert(fingerprint !== undefined, "vectors without a fingerprint");
-    await writeModel(tx, accountId, await modelOf(tx, fingerprint), chunkings);
-  }
-}
-
-async function writeModel(
-  tx: Transaction,
-  accountId: string,
-  model: number,
-  documents: readonly PlacedChunking[],
-): Promise<void> {
-  const vectors = documents.flatMap(({ firstRow, chunking: { vectors: of = [] } }) =>
-    of.flatMap((vector, at) => (vector === undefined ? [] : { row: firstRow + at, value: quantize(vector) })),
-  );
-  const sentences = documents.flatMap(({ firstRow, chunking: { spans, sentences: of = [] } }) =>
-    of
-      .slice(0, spans.length)
-      .flatMap((each, at) => (each === undefined ? [] : { row: firstRow + at, value: packSentences(each) })),
-  );
-  const insert = async (into: string, values: typeof vectors): Promise<void> => {
-    for (const slice of slicesOf(values))
-      await tx.run(
-        `INSERT INTO ${into} SELECT @accountId, row, @model, value FROM unnest(@rows::bigint[], @values::bytea[]) AS new (row, value)`,
-        {
-          accountId,
-          model,
-          rows: slice.map(({ row }) => row),
-          values: slice.map(({ value }) => value),
-        },
-      );
-  };
-  await Promise.all([
-    insert("chunk_vector (account_id, row, model, value)", vectors),
-    ...(sentences.length > 0
-      ? [insert("sentence_vectors (account_id, row, model, vectors)", sentences)]
-      : []),
-    ...[...Map.groupBy(documents, ({ scope }) => scope)].map(([scope, of]) =>
-      noteRanges(
-        tx,
-        { accountId, scope },
-        of.map(({ firstRow, chunking }) => ({ first: firstRow, last: firstRow + chunking.spans.length - 1 })),
-        model,
-      ),
-    ),
-  ]);
-}
 
 function slicesOf<T>(values: readonly T[]): T[][] {
   return Array.from({ length: Math.ceil(values.length / SLICE_ROWS) }, (_, at) =>

@@ -5,7 +5,7 @@ import type { StoredFile } from "../../files.ts";
 import type { ThreadKey, ThreadLink } from "../../thread-link.ts";
 import type { Connection } from "../database/connection.ts";
 import { prepareDeliveryQueue } from "../queue/delivery-queue.ts";
-import type { QueueWrites } from "../queue/queue-writes.ts";
+import type { QueueWrites } from "../queue/queue.ts";
 
 /** Maximum turns of one thread; the oldest are evicted first. Far more than any context window holds. */
 const TURNS_MAX = 1000;

@@ -75,13 +75,13 @@ const QUERIES: readonly Query[] = [
     sql: `SELECT 'document ' || id AS subject FROM resource
       WHERE status = 'queued' AND is_deleted = 0
         AND NOT EXISTS (
-          SELECT 1 FROM job WHERE queue = 'ingest' AND is_dead = 0 AND line = resource.account_id || '/' || id)`,
+          SELECT 1 FROM job WHERE queue = 'ingest' AND job.account_id = resource.account_id AND name = id)`,
   },
   {
     check: "store-queue",
     words: "work is queued for documents that are deleted",
     sql: `SELECT 'document ' || id AS subject FROM resource
-      JOIN job ON queue = 'ingest' AND is_dead = 0 AND line = resource.account_id || '/' || id
+      JOIN job ON queue = 'ingest' AND job.account_id = resource.account_id AND name = id
       WHERE is_deleted = 1`,
   },
   {

@@ -5,7 +5,7 @@ import type { Schema } from "../../../../lib/upgrade.ts";
  * tables, so that the others are read without them.
  */
 export const SCHEMA: Schema = {
-  baseline: 37,
+  baseline: 38,
   scripts: [
     `
   CREATE TABLE account (
@@ -270,8 +270,9 @@ export const SCHEMA: Schema = {
     name TEXT NOT NULL,
     -- A dead letter.
     is_dead INTEGER NOT NULL DEFAULT 0 CHECK (is_dead IN (0, 1)),
-    -- 0: due at once.
+    -- When it may be leased: the end of a wait, or of the lease that a worker has. 0: at once.
     due_ms INTEGER NOT NULL,
+    -- When that wait or lease began.
     waits_from_ms INTEGER NOT NULL DEFAULT 0,
     created_ms INTEGER NOT NULL,
     attempts INTEGER NOT NULL DEFAULT 0,
@@ -279,7 +280,6 @@ export const SCHEMA: Schema = {
     -- The worker that has the lease; null: none.
     worker TEXT,
     token INTEGER NOT NULL DEFAULT 0,
-    leased_until_ms INTEGER NOT NULL DEFAULT 0,
     is_working INTEGER NOT NULL DEFAULT 0 CHECK (is_working IN (0, 1)),
     problem TEXT,
     file_token TEXT,
@@ -288,7 +288,8 @@ export const SCHEMA: Schema = {
   ) STRICT;
   CREATE INDEX job_of_line ON job (queue, is_dead, line, due_ms, number);
   CREATE INDEX job_of_account ON job (queue, is_dead, account_id, created_ms, chars);
-  CREATE INDEX job_in_order ON job (queue, is_dead, number);
+  -- One entry for each document.
+  CREATE UNIQUE INDEX job_of_document ON job (account_id, name) WHERE queue = 'ingest';
   CREATE INDEX job_of_file ON job (file_token) WHERE file_token IS NOT NULL;
   CREATE INDEX job_due ON job (queue, is_dead, due_ms);
   CREATE INDEX job_leased ON job (worker) WHERE worker IS NOT NULL;

@@ -4,7 +4,7 @@ import { stateOf } from "../../webhooks.ts";
 import type { Endpoint, EndpointKey, NewEndpoint, WebhookRecords } from "../../webhooks.ts";
 import type { Connection } from "../database/connection.ts";
 import { prepareDeliveryQueue } from "./delivery-queue.ts";
-import type { QueueWrites } from "./queue-writes.ts";
+import type { QueueWrites } from "./queue.ts";
 import { prepareWebhookReads } from "./webhook-reads.ts";
 
 /** Writes of endpoints and deliveries. Each runs inside a transaction of the caller. */

@@ -4,10 +4,10 @@ import { indexedText, joinHeadings, namesOf, type Part } from "../../rows/parts.
 import type { ResourceRow } from "../../rows/records.ts";
 import type { ScopeWrites } from "../scopes/scope-writes.ts";
 import { prepareVectorReuse } from "../vectors/vector-reuse.ts";
-import { writeVectors, type VectorWrites } from "../vectors/vector-writes.ts";
+import type { VectorWrites } from "../vectors/vector-writes.ts";
 import type { WordWrites } from "../words/word-writes.ts";
 
-/** Writes of the chunks of a version, with their words and vectors. Each runs inside a transaction of the caller. */
+/** Writes of the chunks of a version, with their words. Each runs inside a transaction of the caller. */
 export interface ChunkWrites {
   /** Writes the chunks of a version to rows that are reserved. Returns their number of words. */
   add(
@@ -70,7 +70,6 @@ export function prepareChunkWrites(
     for (const [at, { start, line, text, gap }] of parts.entries()) {
       insertChunk.run(firstRow + at, resource.number, start, words[at], headings[at], text, gap, line);
     }
-    writeVectors(vectors, resource.scope, firstRow, chunking);
     return words.reduce((sum, count) => sum + count, 0);
   };
   const remove: ChunkWrites["remove"] = (row) => {

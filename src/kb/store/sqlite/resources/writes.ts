@@ -1,6 +1,5 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
 import type { Lease } from "../../../queue/queue.ts";
-import { jobKey } from "../../../queue/waits.ts";
 import { linkAddress } from "../../links.ts";
 import type { Chunking } from "../../chunks.ts";
 import type {
@@ -19,12 +18,13 @@ import { prepareChunkWrites } from "./chunk-writes.ts";
 import { readContent } from "./content.ts";
 import type { WordWrites } from "../words/word-writes.ts";
 import { prepareDeliveryQueue } from "../queue/delivery-queue.ts";
-import type { QueueWrites } from "../queue/queue-writes.ts";
+import type { QueueWrites } from "../queue/queue.ts";
 import { prepareMetadataWrites } from "../scopes/metadata-writes.ts";
 import type { AccountWrites } from "../accounts/accounts.ts";
 import { changeFacts, removalFacts, type ChangeFacts } from "../../rows/webhooks.ts";
+import { ingestJob } from "../../rows/job-body.ts";
 import { splitText } from "../../rows/parts.ts";
-import { metadataOf, resourceOf, type ResourceRow } from "../../rows/records.ts";
+import { metadataOf, resourceOf, settingsOf, type ResourceRow } from "../../rows/records.ts";
 import { changedColumns, newColumns, type TextColumns } from "../../rows/resource-columns.ts";
 import { prepareResourceRows } from "./rows.ts";
 import { prepareScopeWrites } from "../scopes/scope-writes.ts";
@@ -61,7 +61,6 @@ export function prepareResourceWrites(
   traces: Traces,
 ): ResourceWrites {
   const rows = prepareResourceRows(db);
-  const jobs = prepareResourceJobs(db, queue);
   const content = readContent(db);
   const scopes = prepareScopeWrites(db);
   const chunks = prepareChunkWrites(db, index, vectors, scopes);
@@ -78,7 +77,7 @@ export function prepareResourceWrites(
 
     enqueueCreate(resource, job) {
       const { created: queued } = insert(tables, resource, undefined);
-      jobs.put(resource, resource.ownerId, job);
+      queue.putChange(ingestJob(resource, job), resource.settings);
       return queued;
     },
 
@@ -89,7 +88,7 @@ export function prepareResourceWrites(
         throw new KbsyncError("the lease of the job has ended", { code: "lease_lost", subject: change.id });
       const text = change.content ?? content.of(before);
       const columns = changedColumns(before, change, chunking, text);
-      const status = jobs.statusOf(change, columns.statusMessage);
+      const status = statusOf(queue, change, columns.statusMessage);
       rows.update({ ...columns, status, ...reindex(tables, before, columns, text, chunking) });
       rows.releaseFile(before, columns.fileToken, change.nowIso);
       const written = rows.written(change);
@@ -109,18 +108,18 @@ export function prepareResourceWrites(
     enqueueUpdate(at, job) {
       const before = rows.readExpected(at);
       if (before === undefined) return undefined;
-      jobs.put(at, before.owner_id, job);
+      queue.putChange(ingestJob({ ...at, ownerId: before.owner_id }, job), settingsOf(before));
       rows.markQueued(before, at.nowIso);
       return resourceOf(rows.written(at), "");
     },
 
     failJob(job, { code, message }, nowIso) {
-      const at = jobs.resourceOf(job);
+      const at = queue.documentOf(job);
       const before = at === undefined ? undefined : rows.read(at);
       if (at === undefined || before === undefined || !queue.complete(job)) return;
-      rows.markFailed(before, jobs.statusOf(at, message), { code, message }, nowIso);
+      rows.markFailed(before, statusOf(queue, at, message), { code, message }, nowIso);
       const change = changeFacts(rows.written(at), nowIso);
-      // The event reports the failure of this job, even if others wait.
+      // The event reports the failure of this job, even if a newer change waits.
       const failed = { ...resourceOf(before, ""), status: "error", statusMessage: message } as const;
       deliveries.publish("resource.error", failed, change);
     },
@@ -132,7 +131,7 @@ export function prepareResourceWrites(
       if (before === undefined) return undefined;
       const text = content.of(before);
       scopes.count(before.scope, -1, -before.chunks, -chunks.remove(before));
-      jobs.remove(at);
+      queue.removeChange(at.accountId, at.id);
       metadata.remove(before.scope, before.number, metadataOf(before));
       metadata.noteChange(before.scope);
       rows.releaseFile(before, null, at.nowIso);
@@ -214,24 +213,12 @@ function forgetLink(
   if (next === null || linkAddress(next) !== linkAddress(url)) traces.forgetLink(accountId, url);
 }
 
-/** Prepares the waiting ingest jobs of resources. */
-function prepareResourceJobs(db: Connection, queue: QueueWrites) {
-  const removeAll = db.prepare("DELETE FROM job WHERE queue = 'ingest' AND is_dead = 0 AND line = ?");
-  const selectAny = db.prepare<[string]>(
-    "SELECT 1 FROM job WHERE queue = 'ingest' AND is_dead = 0 AND line = ? LIMIT 1",
-  );
-  const selectResource = db.prepare<[number], ResourceKey>(
-    "SELECT account_id AS accountId, name AS id FROM job WHERE number = ?",
-  );
-  return {
-    put: (at: ResourceKey, ownerId: string, job: ResourceJob): void =>
-      queue.put({ ...job, queue: "ingest", accountId: at.accountId, ownerId, line: jobKey(at), name: at.id }),
-    /** Returns the state of a resource: `queued` while jobs wait, else by the message of its last failure. */
-    statusOf: (at: ResourceKey, message: string | null): ResourceStatus => {
-      if (selectAny.get(jobKey(at)) !== undefined) return "queued";
-      return message === null ? "chunked" : "error";
-    },
-    resourceOf: ({ number }: Lease): ResourceKey | undefined => selectResource.get(number),
-    remove: (at: ResourceKey): void => void removeAll.run(jobKey(at)),
-  };
+/** Returns the state of a resource: `queued` while a change waits, else by the message of its last failure. */
+function statusOf(
+  queue: QueueWrites,
+  { accountId, id }: ResourceKey,
+  message: string | null,
+): ResourceStatus {
+  if (queue.hasChange(accountId, id)) return "queued";
+  return message === null ? "chunked" : "error";
 }

@@ -1,4 +1,4 @@
-import type { SentenceMatch, ChunkText, VectorHit } from "../../search-index.ts";
+import type { SentenceMatch, VectorHit } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
 import { dimensionsOf, dotQuantized } from "../../../index/quantized.ts";
 import { bestSentence } from "../../../index/sentence-codes.ts";
@@ -18,7 +18,6 @@ export interface SentenceReads {
     vector: Float32Array,
     rows: readonly number[],
   ) => SentenceMatch[];
-  readonly missing: (fingerprint: string, afterRow: number, limit: number) => ChunkText[];
 }
 
 /** Prepares the statements on a connection of either kind. */
@@ -32,16 +31,6 @@ export function prepareSentenceReads(db: Connection): SentenceReads {
   const selectSentences = db
     .prepare<[number, number], Buffer>("SELECT vectors FROM sentence_vectors WHERE row = ? AND model = ?")
     .pluck();
-  // CROSS JOIN fixes the order of the loops, scopes by number and their chunks by row, so that nothing is sorted.
-  const selectMissing = db.prepare<{ model: number; after: number; limit: number }, ChunkText>(`
-    SELECT chunk.row AS ref, chunk.text,
-      (SELECT account_id FROM collection WHERE collection.id = scope.collection_id) AS accountId
-    FROM scope
-      CROSS JOIN chunk ON chunk.row BETWEEN max(scope.number << 32, @after + 1) AND (scope.number << 32) + 4294967295
-    WHERE scope.number >= @after >> 32
-      AND (SELECT tier FROM collection WHERE collection.id = scope.collection_id) = 'high_accuracy'
-      AND NOT EXISTS (SELECT 1 FROM sentence_vectors AS sentences WHERE sentences.row = chunk.row AND model = @model)
-    ORDER BY scope.number, chunk.row LIMIT @limit`);
 
   return {
     cosines({ first, last }, fingerprint, vector, rows) {
@@ -62,8 +51,5 @@ export function prepareSentenceReads(db: Connection): SentenceReads {
         return cosine === undefined ? [] : { ref: row, cosine };
       });
     },
-    // No model has number 0: a model without a number has made no vector yet, so every chunk is missing.
-    missing: (fingerprint, after, limit) =>
-      selectMissing.all({ model: selectModel.get(fingerprint) ?? 0, after, limit }),
   };
 }

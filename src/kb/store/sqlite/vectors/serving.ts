@@ -1,9 +1,9 @@
 import type { Tier } from "../../../../wire/primitives.ts";
 import type { Inside } from "../../methods.ts";
-import type { ChunkContext } from "../../search-index.ts";
+import { EXAMINED_CHUNKS, type LackingDocument } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
-import { readChunk } from "../../rows/parts.ts";
-import { rowsOfScope, scopeOfRow } from "../../../index/rows.ts";
+import { contextOf, type LackingRow } from "../../rows/chunks.ts";
+import { rowOf, rowsOfScope, scopeOfRow } from "../../../index/rows.ts";
 import type { CodeWrites } from "./code-writes.ts";
 
 /** The state of a scope when all its chunks had a vector of a model. */
@@ -13,33 +13,21 @@ export interface CompleteScope {
   readonly nextSequence: number;
 }
 
-/** Chunks checked in one step: takes a millisecond or two. */
-const WINDOW_CHUNKS = 1024;
-
-/** One step of a scan of all chunks of some tiers. The next step starts after `checkedTo`; undefined: the scan is done. */
-interface Step {
-  readonly checkedTo: number | undefined;
-}
-
 /** Reads of serving models and missing vectors. */
 export type ServingReads = Pick<
   Inside<"read" | "lookup">["index"],
-  "servingFingerprint" | "servingFingerprints" | "embeddedChunks"
+  "servingFingerprint" | "servingFingerprints" | "embeddingScopes" | "documentsLacking" | "chunksLacking"
 > & {
-  /** Checks the next chunks after a row. Returns their scope if the step reaches its end without finding a missing vector. */
+  /**
+   * Checks the next chunks after a row. Returns their scope if the step reaches its end without finding a missing vector. The next
+   * step starts after `checkedTo`; undefined: all chunks are checked.
+   */
   readonly completeScope: (argument: {
     fingerprint: string;
     tiers: readonly Tier[];
     exceptRows: readonly number[];
     afterRow: number;
-  }) => Step & { readonly scope: CompleteScope | undefined };
-  /** Returns the chunks without a vector among the next chunks after a row. */
-  readonly lackingVector: (argument: {
-    fingerprint: string;
-    tiers: readonly Tier[];
-    limit: number;
-    afterRow: number;
-  }) => Step & { readonly chunks: readonly ChunkContext[] };
+  }) => { readonly checkedTo: number | undefined; readonly scope: CompleteScope | undefined };
 };
 
 /** Prepares the statements on a connection of either kind. */
@@ -51,8 +39,6 @@ export function prepareServingReads(db: Connection): ServingReads {
       .pluck();
   const ofCollection = serving(`
     WHERE collection_id = (SELECT id FROM collection WHERE id = ? AND account_id = ?) AND owner_id = ?`);
-  const ofTier = serving(`
-    WHERE collection_id = (SELECT id FROM collection WHERE account_id = ? AND tier = ?) AND owner_id = ?`);
   const ofResource = db
     .prepare<[string, string], string>(`
     SELECT fingerprint FROM resource JOIN scope ON scope.number = resource.scope
@@ -63,108 +49,122 @@ export function prepareServingReads(db: Connection): ServingReads {
     .prepare<[], string>(`
     SELECT fingerprint FROM embedding_model WHERE number IN (SELECT serving_model FROM scope)`)
     .pluck();
-  const selectEmbedded = db.prepare<[string, string, string], { headings: string; text: string }>(`
-    SELECT headings, text FROM resource JOIN chunk ON chunk.row BETWEEN first_row AND first_row + resource.chunks - 1
-    WHERE resource.id = ? AND account_id = ? AND is_deleted = 0
-      AND EXISTS (SELECT 1 FROM vector JOIN embedding_model ON embedding_model.number = vector.model
-        WHERE vector.row = chunk.row AND fingerprint = ?)
-      AND NOT EXISTS (SELECT 1 FROM stale_vector WHERE stale_vector.row = chunk.row)
-    ORDER BY chunk.row`);
 
   return {
     servingFingerprint(scope) {
       if ("resourceId" in scope) return ofResource.get(scope.resourceId, scope.accountId);
-      return "collectionId" in scope
-        ? ofCollection.get(scope.collectionId, scope.accountId, scope.ownerId)
-        : ofTier.get(scope.accountId, scope.tier, scope.ownerId);
+      return ofCollection.get(scope.collectionId, scope.accountId, scope.ownerId);
     },
     servingFingerprints: () => selectAll.all(),
-    ...prepareVectorScans(db),
-    embeddedChunks: ({ id, accountId }, fingerprint) =>
-      selectEmbedded
-        .all(id, accountId, fingerprint)
-        .map((row) => readChunk(row.headings, row.text))
-        .map(({ headings, text }) => ({ headings, text })),
+    ...prepareCompleteness(db),
+    ...prepareLacking(db),
   };
 }
 
-function prepareVectorScans(db: Connection): Pick<ServingReads, "completeScope" | "lackingVector"> {
-  const selectModel = db
+/** No model has this number, so all its vectors are missing. */
+const UNKNOWN = -1;
+
+function prepareModelNumber(db: Connection): (fingerprint: string) => number {
+  const select = db
     .prepare<[string], number>("SELECT number FROM embedding_model WHERE fingerprint = ?")
     .pluck();
-  const selectScope = db.prepare<
-    [number, string],
-    { scope: number; nextSequence: number; serving: number | null }
-  >(`
-    SELECT scope.number AS scope, next_sequence AS nextSequence, serving_model AS serving
+  return (fingerprint) => select.get(fingerprint) ?? UNKNOWN;
+}
+
+function prepareCompleteness(db: Connection): Pick<ServingReads, "completeScope"> {
+  const modelOf = prepareModelNumber(db);
+  const selectScope = db.prepare<[number, number, string], { scope: number; nextSequence: number }>(`
+    SELECT scope.number AS scope, next_sequence AS nextSequence
     FROM scope JOIN collection ON collection.id = scope.collection_id
-    WHERE scope.number >= ? AND tier IN (SELECT value FROM json_each(?)) ORDER BY scope.number LIMIT 1`);
-  const selectWindowEnd = db
+    WHERE scope.number >= ? AND serving_model <> ? AND tier IN (SELECT value FROM json_each(?)) ORDER BY scope.number LIMIT 1`);
+  const selectEnd = db
     .prepare<[number, number], number>(
-      `SELECT row FROM chunk WHERE row BETWEEN ? AND ? ORDER BY row LIMIT 1 OFFSET ${WINDOW_CHUNKS - 1}`,
+      `SELECT row FROM chunk WHERE row BETWEEN ? AND ? ORDER BY row LIMIT 1 OFFSET ${EXAMINED_CHUNKS - 1}`,
     )
     .pluck();
-  // Chunks without a vector of the model, or with a stale one. Selects only the row, because most chunks have their vector.
-  const selectLacking = db.prepare<
-    { first: number; last: number; model: number },
-    { row: number; hasVector: number }
-  >(`
-    SELECT row, EXISTS (SELECT 1 FROM vector WHERE vector.row = chunk.row AND vector.model = @model) AS hasVector
-    FROM chunk WHERE row BETWEEN @first AND @last
-      AND (hasVector = 0 OR EXISTS (SELECT 1 FROM stale_vector WHERE stale_vector.row = chunk.row))
-    ORDER BY row`);
-  const selectContext = db.prepare<
-    [number],
-    { accountId: string; text: string; title: string; headings: string; staleSince: number | null }
-  >(`
-    SELECT account_id AS accountId, text, title, headings, stale_vector.revision AS staleSince
-    FROM chunk JOIN resource ON resource.number = chunk.resource
-      LEFT JOIN stale_vector ON stale_vector.row = chunk.row
-    WHERE chunk.row = ?`);
-  /** No model has this number, so all its vectors are missing. */
-  const UNKNOWN = -1;
-
-  const contextsOf = (rows: readonly number[]): ChunkContext[] =>
-    rows.flatMap((row) => {
-      const found = selectContext.get(row);
-      if (found === undefined) return [];
-      const { accountId, title, staleSince } = found;
-      const { headings, text } = readChunk(found.headings, found.text);
-      return { ref: row, accountId, text, title, headings, ...(staleSince !== null && { staleSince }) };
-    });
-  /** Finds the next window of chunks after a row, within one scope. At the end of the scope, `end` is its last row. */
-  const nextWindow = (tiers: readonly Tier[], afterRow: number) => {
-    const found = selectScope.get(scopeOfRow(afterRow + 1), JSON.stringify(tiers));
-    if (found === undefined) return undefined;
-    const { first, last } = rowsOfScope(found.scope);
-    const from = Math.max(first, afterRow + 1);
-    return { ...found, from, last, end: selectWindowEnd.get(from, last) ?? last };
-  };
+  const selectLacking = db
+    .prepare<{ first: number; last: number; model: number }, number>(`
+    SELECT row FROM chunk WHERE row BETWEEN @first AND @last
+      AND NOT EXISTS (SELECT 1 FROM vector WHERE vector.row = chunk.row AND vector.model = @model)`)
+    .pluck();
 
   return {
     completeScope({ fingerprint, tiers, exceptRows, afterRow }) {
-      const model = selectModel.get(fingerprint) ?? UNKNOWN;
-      const window = nextWindow(tiers, afterRow);
-      if (window === undefined) return { scope: undefined, checkedTo: undefined };
-      const { scope, nextSequence, serving: current, from, end, last } = window;
-      const lacking = selectLacking
-        .all({ first: from, last: end, model })
-        .filter(({ hasVector }) => hasVector === 0);
-      const excepted = lacking.length === 0 ? undefined : new Set(exceptRows);
-      const isExcluded =
-        current === null || current === model || lacking.some(({ row }) => excepted?.has(row) === false);
-      if (isExcluded) return { scope: undefined, checkedTo: last };
+      const model = modelOf(fingerprint);
+      const found = selectScope.get(scopeOfRow(afterRow + 1), model, JSON.stringify(tiers));
+      if (found === undefined) return { scope: undefined, checkedTo: undefined };
+      const { scope, nextSequence } = found;
+      const rows = rowsOfScope(scope);
+      const first = Math.max(rows.first, afterRow + 1);
+      const last = selectEnd.get(first, rows.last) ?? rows.last;
+      const excepted = new Set(exceptRows);
+      if (selectLacking.all({ first, last, model }).some((row) => !excepted.has(row)))
+        return { scope: undefined, checkedTo: rows.last };
       // Chunks added during the scan get the highest rows: the last step finds them, or `nextSequence` has changed.
-      return { scope: end === last ? { scope, nextSequence } : undefined, checkedTo: end };
+      return { scope: last === rows.last ? { scope, nextSequence } : undefined, checkedTo: last };
     },
-    lackingVector({ fingerprint, tiers, limit, afterRow }) {
-      const model = selectModel.get(fingerprint) ?? UNKNOWN;
-      const window = nextWindow(tiers, afterRow);
-      if (window === undefined) return { chunks: [], checkedTo: undefined };
-      const rows = selectLacking.all({ first: window.from, last: window.end, model }).slice(0, limit);
-      const chunks = contextsOf(rows.map(({ row }) => row));
-      return { chunks, checkedTo: rows.length === limit ? undefined : window.end };
+  };
+}
+
+/** Conditions of a chunk that lacks vectors of `@model`. */
+const LACKS = {
+  vectors: `(NOT EXISTS (SELECT 1 FROM vector WHERE vector.row = chunk.row AND vector.model = @model)
+      OR EXISTS (SELECT 1 FROM stale_vector WHERE stale_vector.row = chunk.row))`,
+  sentences:
+    "NOT EXISTS (SELECT 1 FROM sentence_vectors AS own WHERE own.row = chunk.row AND own.model = @model)",
+};
+
+function prepareLacking(
+  db: Connection,
+): Pick<ServingReads, "embeddingScopes" | "documentsLacking" | "chunksLacking"> {
+  const modelOf = prepareModelNumber(db);
+  const selectScopes = db.prepare<
+    [string],
+    { accountId: string; scope: number; nextSequence: number; changedAt: string | null }
+  >(`
+    SELECT account_id AS accountId, scope.number AS scope, next_sequence AS nextSequence,
+      (SELECT max(updated_at) FROM resource WHERE resource.scope = scope.number AND is_deleted = 0) AS changedAt
+    FROM scope JOIN collection ON collection.id = scope.collection_id
+    WHERE chunks > 0 AND tier IN (SELECT value FROM json_each(?))`);
+  const selectDownTo = db
+    .prepare<[number, number], number>(
+      `SELECT row FROM chunk WHERE row BETWEEN ? AND ? ORDER BY row DESC LIMIT 1 OFFSET ${EXAMINED_CHUNKS - 1}`,
+    )
+    .pluck();
+  const eachLack = <T>(prepare: (condition: string) => T) => ({
+    vectors: prepare(LACKS.vectors),
+    sentences: prepare(LACKS.sentences),
+  });
+  const selectDocuments = eachLack((condition) =>
+    db.prepare<{ first: number; last: number; model: number }, LackingDocument>(`
+    SELECT lacking.*, updated_at AS changedAt FROM (
+      SELECT resource, min(row) AS first, max(row) AS last, count(*) AS chunks FROM chunk
+      WHERE row BETWEEN @first AND @last AND ${condition} GROUP BY resource) AS lacking
+    JOIN resource ON resource.number = lacking.resource ORDER BY last DESC`),
+  );
+  const selectChunks = eachLack((condition) =>
+    db.prepare<{ first: number; last: number; model: number; limit: number }, LackingRow>(`
+    SELECT chunk.row AS ref, account_id AS accountId, text, title, headings, stale_vector.revision AS staleSince
+    FROM chunk JOIN resource ON resource.number = chunk.resource
+      LEFT JOIN stale_vector ON stale_vector.row = chunk.row
+    WHERE chunk.row BETWEEN @first AND @last AND ${condition} ORDER BY chunk.row LIMIT @limit`),
+  );
+
+  return {
+    embeddingScopes: (tiers) =>
+      selectScopes.all(JSON.stringify(tiers)).map(({ accountId, scope, nextSequence, changedAt }) => ({
+        accountId,
+        first: rowsOfScope(scope).first,
+        end: rowOf(scope, nextSequence),
+        changedAt: changedAt ?? "",
+      })),
+    documentsLacking({ lacks, fingerprint, first, before }) {
+      const downTo = selectDownTo.get(first, before - 1) ?? first;
+      const rows = { first: downTo, last: before - 1, model: modelOf(fingerprint) };
+      return { documents: selectDocuments[lacks].all(rows), downTo };
     },
+    chunksLacking: ({ lacks, fingerprint, first, last, limit }) =>
+      selectChunks[lacks].all({ first, last, model: modelOf(fingerprint), limit }).map(contextOf),
   };
 }
 

@@ -1,5 +1,3 @@
-import { KbsyncError } from "../../../../lib/failure.ts";
-import type { Chunking } from "../../chunks.ts";
 import type { ChunkSentences } from "../../search-index.ts";
 import type { Inside } from "../../methods.ts";
 import type { Connection } from "../database/connection.ts";
@@ -13,13 +11,6 @@ const CHANGES_MAX = 20_000;
 
 /** Writes of vectors. Each runs inside a transaction of the caller. `removeRange` removes sentence vectors too. */
 export type VectorWrites = Pick<Inside<"write">["index"], "putVectors" | "putSentences"> & {
-  /** Adds vectors of consecutive rows of one scope. */
-  addRange(
-    scope: number,
-    firstRow: number,
-    vectors: readonly (Float32Array | undefined)[],
-    fingerprint: string,
-  ): void;
   /** Logs that vectors of a range of rows were added or removed. */
   noteRange(scope: number, firstRow: number, lastRow: number): void;
   removeRange(scope: number, firstRow: number, lastRow: number): void;
@@ -65,16 +56,6 @@ export function prepareVectorWrites(db: Connection, codes: Pick<CodeWrites, "cha
 
   return {
     noteRange,
-    addRange(scope, firstRow, vectors, fingerprint) {
-      if (vectors.length === 0) return;
-      const number = model(fingerprint);
-      for (const [at, vector] of vectors.entries()) {
-        if (vector === undefined) continue;
-        insert.run({ row: firstRow + at, model: number, value: quantize(vector), staleSince: null });
-      }
-      serveFirst.run(number, scope);
-      noteRange(scope, firstRow, firstRow + vectors.length - 1);
-    },
     removeRange(scope, firstRow, lastRow) {
       deleteStale.run(firstRow, lastRow);
       if (deleteRange.run(firstRow, lastRow).changes > 0) noteRange(scope, firstRow, lastRow);
@@ -104,28 +85,6 @@ export function prepareVectorWrites(db: Connection, codes: Pick<CodeWrites, "cha
       }
     },
   };
-}
-
-/** Writes the vectors of a chunking whose chunks begin at `firstRow`. */
-export function writeVectors(
-  writes: VectorWrites,
-  scope: number,
-  firstRow: number,
-  chunking: Chunking,
-): void {
-  const { spans, vectors, fingerprint, sentences } = chunking;
-  if (vectors === undefined) return;
-  if (fingerprint === undefined || vectors.length !== spans.length) {
-    throw new KbsyncError(`a chunking of ${spans.length} spans has ${vectors.length} vectors`, {
-      code: "internal",
-      hint: "Expected one vector per span, and their fingerprint.",
-    });
-  }
-  writes.addRange(scope, firstRow, vectors, fingerprint);
-  const rows = (sentences ?? []).flatMap((of, at) =>
-    of === undefined ? [] : { ref: firstRow + at, vectors: of },
-  );
-  writes.putSentences(fingerprint, rows.slice(0, spans.length));
 }
 
 /** Writes of sentence vectors. Each runs inside a transaction of the caller. */

@@ -16,6 +16,7 @@ import { openPostgresStore } from "../../../../../src/kb/store/postgres/open.ts"
 import type { Store } from "../../../../../src/kb/store/store.ts";
 import { hashedEmbedder } from "../../../../fakes/hashed-embedder.ts";
 import { WAIT } from "../../../../wait.ts";
+import { lackingChunks } from "../../embedded.ts";
 import { createBody, openRunning } from "../../../service/running.ts";
 import { NOW } from "../../store-fixture.ts";
 import { isSkipped, newDatabase, query, rowsOf } from "../databases.ts";
@@ -238,6 +239,10 @@ describe.skipIf(isSkipped())("services that check their database", () => {
       return (await running.send("POST", "/api/rag/resource", { body })).json.data._id;
     };
     const ids = [await send(1), await send(2), await send(3)];
+    await vi.waitFor(
+      async () => expect(await lackingChunks(running.store.index, hashedEmbedder().fingerprint)).toEqual([]),
+      WAIT,
+    );
     await query(
       url,
       "UPDATE chunk_vector SET value = substr(value, 1, 9) WHERE row = (SELECT min(row) FROM chunk_vector)",

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { Chunking } from "../../../../../src/kb/store/chunks.ts";
 import type { Damage, DamageCheck } from "../../../../../src/kb/store/damage-check.ts";
 import { openDatabase, type Database } from "../../../../../src/kb/store/postgres/database/database.ts";
 import { rebuildPart } from "../../../../../src/kb/store/postgres/damage/rebuild.ts";
@@ -13,11 +12,12 @@ import { DEFAULT_SETTINGS } from "../../../../../src/wire/primitives.ts";
 import { openChance } from "../../../../crash/chance.ts";
 import { byWords, LATER, NOW, unit } from "../../store-fixture.ts";
 import { isSkipped, newDatabase, query } from "../databases.ts";
+import { createEmbedded, updateEmbedded, type Embedded } from "../../embedded.ts";
 
 const idOf = (at: number): string => at.toString(16).padStart(24, "0");
 
 /** One chunk for each line, with vectors and sentences. */
-function chunked(text: string): Chunking {
+function chunked(text: string): Embedded {
   const spans = [...text.matchAll(/[^\n]+/g)].map(({ 0: line, index }) => ({
     start: index,
     end: index + line.length,
@@ -30,7 +30,8 @@ function chunked(text: string): Chunking {
 /** Writes a document of three chunks. */
 async function create(store: Store, accountId: string, at: number, ownerId = "ann"): Promise<void> {
   const content = `tide ${at}\nmoon and sea ${at}\n${"wave ".repeat(at % 9)}ebb`;
-  await store.records.createResource(
+  await createEmbedded(
+    store,
     {
       accountId,
       id: idOf(at),
@@ -322,7 +323,7 @@ describe.skipIf(isSkipped())("the check of a database for damage", () => {
         } else {
           const content = `harbour ${random()}\nquay`;
           const change = { accountId, id: idOf(at), nowIso: LATER, content };
-          await store.records.updateResource(change, chunked(content));
+          await updateEmbedded(store, change, chunked(content));
         }
       }
       if (round % 3 === 2) await store.scrub(accountId);

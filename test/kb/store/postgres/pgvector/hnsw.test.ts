@@ -4,13 +4,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { dotQuantized, quantize } from "../../../../../src/kb/index/quantized.ts";
 import { openPostgresStore } from "../../../../../src/kb/store/postgres/open.ts";
-import type { Chunking } from "../../../../../src/kb/store/chunks.ts";
 import type { Scope } from "../../../../../src/kb/store/search-index.ts";
 import type { Store } from "../../../../../src/kb/store/store.ts";
 import { DEFAULT_SETTINGS } from "../../../../../src/wire/primitives.ts";
 import { openRandom } from "../../../../simulate/virtual/random.ts";
 import { LATER, NOW, unit } from "../../store-fixture.ts";
 import { isSkipped, newDatabase, query, rowsOf } from "../databases.ts";
+import { createEmbedded, updateEmbedded, type Embedded } from "../../embedded.ts";
 
 /** A scope of the tests is large from here on. */
 const CHUNKS_MIN = 4000;
@@ -68,7 +68,7 @@ describe.skipIf(isSkipped())("the index of vectors of a large scope", () => {
     }));
     const own = spans.map(vector);
     vectors.set(id, own);
-    const chunking: Chunking = { spans, vectors: own, fingerprint: "m1" };
+    const chunking: Embedded = { spans, vectors: own, fingerprint: "m1" };
     const fields = {
       origin: "content",
       title: id,
@@ -76,7 +76,8 @@ describe.skipIf(isSkipped())("the index of vectors of a large scope", () => {
       url: null,
       settings: DEFAULT_SETTINGS,
     } as const;
-    await store().records.createResource(
+    await createEmbedded(
+      store(),
       { ...fields, accountId, id, tier: "moderate", ownerId, content, createdAt: NOW },
       chunking,
     );
@@ -186,7 +187,8 @@ describe.skipIf(isSkipped())("the index of vectors of a large scope", () => {
       const content = `${id} ${nth}`;
       const spans = [{ start: 0, end: content.length, headings: [] }];
       const moved = unit([...of].map((value) => value + (random.next() - 0.5) * 0.01));
-      await store().records.updateResource(
+      await updateEmbedded(
+        store(),
         { accountId, id, content, nowIso: LATER },
         { spans, vectors: [moved], fingerprint: "m1" },
       );

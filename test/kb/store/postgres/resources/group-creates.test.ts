@@ -164,7 +164,7 @@ describe.skipIf(isSkipped())("creates that share a transaction", () => {
   });
 
   it("admits as many queued creates of a group as the queue has room for", async () => {
-    const job: ResourceJob = { body: "{}", fileToken: null, nowMs: Date.parse(NOW), jobsMax: 8 };
+    const job: ResourceJob = { body: '{"update":{}}', fileToken: null, nowMs: Date.parse(NOW), jobsMax: 8 };
     const queue = () => store().records.enqueueCreate(resource({ content: "" }), job);
     const outcomes = await Promise.allSettled(times(20, queue));
     const admitted = outcomes.filter(({ status }) => status === "fulfilled").length;

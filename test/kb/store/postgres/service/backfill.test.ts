@@ -7,6 +7,7 @@ import { WAIT } from "../../../../wait.ts";
 import { createBody, openRunning } from "../../../service/running.ts";
 import { isSkipped, newDatabase } from "../databases.ts";
 import { openServices } from "./services.ts";
+import { lackingChunks } from "../../embedded.ts";
 
 describe.skipIf(isSkipped())("two processes with one embedding model", () => {
   const open: { close(): Promise<void> }[] = [];
@@ -49,7 +50,7 @@ describe.skipIf(isSkipped())("two processes with one embedding model", () => {
     }
     await vi.waitFor(async () => {
       const { index } = failing.store(0);
-      expect(await index.chunksWithoutVector(real.fingerprint, ["moderate"], 1000)).toEqual([]);
+      expect(await lackingChunks(index, real.fingerprint, { tiers: ["moderate"] })).toEqual([]);
     }, WAIT);
     expect(texts).toHaveLength(80);
     expect(new Set(texts).size).toBe(80);

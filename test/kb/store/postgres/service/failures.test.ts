@@ -49,8 +49,7 @@ describe.skipIf(isSkipped())("four processes on one database", () => {
 
   /** What a process that does not go on holds ends by time; this is that time, for all. */
   const endHolds = (): void => {
-    const ends =
-      "UPDATE job SET leased_until_ms = 0 WHERE worker IS NOT NULL; UPDATE claim SET ends_at = now()";
+    const ends = "UPDATE job SET due_ms = 0 WHERE worker IS NOT NULL; UPDATE claim SET ends_at = now()";
     cluster.sql(ends, DATABASE);
   };
   const faults: Readonly<Record<string, (random: Random) => Promise<void>>> = {

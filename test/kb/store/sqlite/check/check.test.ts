@@ -7,6 +7,7 @@ import { wrongMetadata } from "../../../../../src/kb/store/sqlite/check/check-me
 import { checkStore } from "../../../../../src/kb/store/sqlite/check/check.ts";
 import { openSqliteStore } from "../../../../../src/kb/store/sqlite/open.ts";
 import { DEFAULT_SETTINGS } from "../../../../../src/wire/primitives.ts";
+import { createEmbedded } from "../../embedded.ts";
 
 const NOW = "2026-01-02T03:04:05.678Z";
 
@@ -21,7 +22,8 @@ beforeAll(async () => {
   const { id: accountId } = await store.records.ensureAccount("local");
   for (const [number, content] of ["The moon pulls the sea.", "Flour and water.", "Gone soon."].entries()) {
     const vector = new Float32Array([1, 0, 0, 0]);
-    await store.records.createResource(
+    await createEmbedded(
+      store,
       {
         accountId,
         id: String(number).padStart(24, "0"),
@@ -73,7 +75,8 @@ it.each([
   const path = join(folder, `sound-${++made}.sqlite`);
   const store = await openSqliteStore({ path });
   const { id: accountId } = await store.records.ensureAccount("local");
-  await store.records.createResource(
+  await createEmbedded(
+    store,
     {
       accountId,
       id: String(made).padStart(24, "0"),

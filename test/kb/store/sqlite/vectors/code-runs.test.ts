@@ -8,12 +8,12 @@ import { codeWords } from "../../../../../src/kb/index/codes.ts";
 import { checkStore } from "../../../../../src/kb/store/sqlite/check/check.ts";
 import { openSqliteStore } from "../../../../../src/kb/store/sqlite/open.ts";
 import { RUN_VECTORS } from "../../../../../src/kb/store/sqlite/vectors/code-writes.ts";
-import type { Chunking } from "../../../../../src/kb/store/chunks.ts";
 import type { ResourceKey } from "../../../../../src/kb/store/resources.ts";
 import type { Store } from "../../../../../src/kb/store/store.ts";
 import { DEFAULT_SETTINGS } from "../../../../../src/wire/primitives.ts";
 import { openRandom } from "../../../../simulate/virtual/random.ts";
 import { byVector, unit, wordsOnly } from "../../store-fixture.ts";
+import { createEmbedded, updateEmbedded, type Embedded } from "../../embedded.ts";
 
 const DIMENSIONS = 24;
 const CHUNKS = 512;
@@ -30,7 +30,7 @@ let random: ReturnType<typeof openRandom>;
 const vector = (): Float32Array =>
   // As of real models, they share a direction.
   unit(Array.from({ length: DIMENSIONS }, () => 0.5 + random.between(-1000, 1000) / 1000));
-const chunkingOf = (content: string, has: (at: number) => boolean = () => true): Chunking => {
+const chunkingOf = (content: string, has: (at: number) => boolean = () => true): Embedded => {
   const words = wordsOnly(content);
   const vectors = words.spans.map((_, at) => (has(at) ? vector() : undefined));
   return { ...words, vectors, fingerprint: "m" };
@@ -42,7 +42,8 @@ const create = async (chunks = CHUNKS, has?: (at: number) => boolean): Promise<R
   const content = textOf(chunks);
   const texts = { title: "Title", description: "", url: null, content, settings: DEFAULT_SETTINGS };
   const key = { accountId, id: made.toString(16).padStart(24, "0") };
-  await store.records.createResource(
+  await createEmbedded(
+    store,
     { ...key, ...texts, ownerId: "ann", createdAt: NOW, tier: "moderate", origin: "content" },
     chunkingOf(content, has),
   );
@@ -144,7 +145,7 @@ it("follows every change of vectors that have codes, across starts", async () =>
       if (kind === "update") {
         made += 1;
         const content = textOf(random.between(1, 300));
-        await store.records.updateResource({ ...key, content, nowIso: NOW }, chunkingOf(content));
+        await updateEmbedded(store, { ...key, content, nowIso: NOW }, chunkingOf(content));
       }
       if (kind === "vectors") {
         const chunks = (await store.records.chunks(key))?.chunks ?? [];

@@ -8,10 +8,10 @@ import { dequantize, dotQuantized, quantize } from "../../../../../src/kb/index/
 import { evict } from "../../../../../src/kb/store/search/code-cache.ts";
 import type { Store } from "../../../../../src/kb/store/store.ts";
 import type { Account } from "../../../../../src/kb/store/accounts.ts";
-import type { Chunking } from "../../../../../src/kb/store/chunks.ts";
 import type { Scope } from "../../../../../src/kb/store/search-index.ts";
 import { DEFAULT_SETTINGS } from "../../../../../src/wire/primitives.ts";
 import { byVector, dot, unit, wordsOnly } from "../../store-fixture.ts";
+import { createEmbedded, updateEmbedded, type Embedded } from "../../embedded.ts";
 
 const DIMENSIONS = 384;
 const CLUSTERS = 40;
@@ -50,13 +50,14 @@ describe("search by vector in a large scope", () => {
   /** Vectors by the text of their chunk. */
   const vectors = new Map<string, Float32Array>();
 
-  const chunking = (names: readonly string[]): Chunking => {
+  const chunking = (names: readonly string[]): Embedded => {
     const own = names.map((_, at) => near(made + at));
     for (const [at, name] of names.entries()) vectors.set(name, own[at] ?? unit([1]));
     return { ...wordsOnly(names.join("\n\n")), vectors: own, fingerprint: "m" };
   };
   const create = (names: readonly string[], ownerId = "ann", chunks = chunking(names)) =>
-    store.records.createResource(
+    createEmbedded(
+      store,
       {
         accountId: account.id,
         id: (++made).toString(16).padStart(24, "0"),
@@ -117,7 +118,7 @@ describe("search by vector in a large scope", () => {
     const own = vectors.get("fresh") ?? unit([1]);
     expect((await nearest(own, 1))[0]).toBe("fresh");
     const at = { accountId: account.id, id: added.id };
-    await store.records.updateResource({ ...at, content: "newer", nowIso: NOW }, chunking(["newer"]));
+    await updateEmbedded(store, { ...at, content: "newer", nowIso: NOW }, chunking(["newer"]));
     vectors.delete("fresh");
     expect(await nearest(own, 500)).not.toContain("fresh");
     expect((await nearest(vectors.get("newer") ?? own, 1))[0]).toBe("newer");
@@ -246,7 +247,8 @@ it("reads the vectors again if a searcher missed more changes than the log holds
       const content = vectors.map((_, at) => `${id} ${at}`).join("\n\n");
       const texts = { title: "Title", description: "", url: null, content, settings: DEFAULT_SETTINGS };
       const key = { accountId: account.id, id: id.repeat(24), ownerId: "ann", createdAt: NOW };
-      await store.records.createResource(
+      await createEmbedded(
+        store,
         { ...key, ...texts, tier: "moderate", origin: "content" },
         { ...wordsOnly(content), vectors, fingerprint: "m" },
       );

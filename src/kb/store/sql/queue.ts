@@ -1,0 +1,264 @@
+import { KbsyncError } from "../../../lib/failure.ts";
+import { fitsShare } from "../../../lib/shares.ts";
+import type { Settings } from "../../../wire/primitives.ts";
+import { CRASHES_MAX } from "../../queue/admission.ts";
+import {
+  IN_ORDER,
+  LEASE_MS,
+  type Lease,
+  type LeasedJob,
+  type NewJob,
+  type Queue,
+  type QueueFigures,
+  type WaitingJob,
+} from "../../queue/queue.ts";
+import { mergeJobs } from "../rows/job-body.ts";
+import { each, get, run, type Parameters, type Steps } from "./steps.ts";
+
+/** What differs between the databases. */
+export interface QueueDialect {
+  /** Ends a selection of rows that a transaction changes: waits for rows that another one has locked, or skips them. */
+  readonly lock: string;
+  readonly skipLocked: string;
+  /** Makes transactions that put a job into one line (`@queue`, `@line`) take turns. Undefined: there is one writer. */
+  readonly lockLine: string | undefined;
+}
+
+/** The methods of the queue that are written once, and those that other transactions put and end jobs with. */
+export type QueueSteps = {
+  [M in Exclude<keyof Queue, "due">]: (
+    ...given: globalThis.Parameters<Queue[M]>
+  ) => Steps<Awaited<ReturnType<Queue[M]>>>;
+} & {
+  /** Merges a change into the entry of its document, or puts one. The caller has locked the document. Throws `queue_full`. */
+  putChange(job: NewJob, settings: Settings): Steps<void>;
+  /** Returns for each of these jobs, which are of one queue and one account, why it may not be put. */
+  refusals(jobs: readonly NewJob[]): Steps<(KbsyncError | undefined)[]>;
+  /** Puts jobs that `refusals` has admitted. */
+  insert(jobs: readonly NewJob[]): Steps<void>;
+  /** The document of an entry. */
+  documentOf(lease: Lease): Steps<{ readonly accountId: string; readonly id: string } | undefined>;
+  /** Removes the entry of a document that is deleted. */
+  removeChange(accountId: string, id: string): Steps<number>;
+  hasChange(accountId: string, id: string): Steps<boolean>;
+};
+
+/** Maximum difference between two machines' clocks: a wait that starts further in the future was written by another clock. */
+const CLOCKS_APART_MS = 60_000;
+/** How long an entry is due and waits before it counts as overdue. */
+export const OVERDUE_MS = 10 * 60_000;
+
+/** Columns of a `WaitingJob`. A job whose lease ended while a worker ran it crashed the worker; `lease` counts that in the row. */
+export const WAITING = `number, account_id AS "accountId", owner_id AS "ownerId", line, name, octet_length(body) AS "bodyBytes",
+  crashes + CASE WHEN worker IS NOT NULL AND is_working AND due_ms <= CAST(@nowMs AS bigint) THEN 1 ELSE 0 END AS crashes`;
+
+const OF_LEASE = "number = @number AND token = @token AND worker IS NOT NULL";
+const OF_DOCUMENT = "queue = 'ingest' AND account_id = @accountId AND name = @name";
+const ORDERED = Object.entries(IN_ORDER).flatMap(([queue, isInOrder]) => (isInOrder ? [`'${queue}'`] : []));
+
+// 0 is due at any clock time: the clock may be set back before the job is leased.
+const INSERT = `
+  INSERT INTO job (queue, account_id, owner_id, line, name, due_ms, created_ms, file_token, chars, body)
+  VALUES (@queue, @accountId, @ownerId, @line, @name, 0, @nowMs, @fileToken, @chars, @body)`;
+
+/** A running change that is overtaken loses its lease. The newer one has at least one run of its own before it is given up. */
+const OVERTAKE = `
+  UPDATE job SET body = @body, chars = @chars, file_token = coalesce(CAST(@fileToken AS text), file_token), due_ms = 0, attempts = 0,
+    token = token + 1, worker = NULL, crashes = CASE WHEN crashes > ${CRASHES_MAX} THEN ${CRASHES_MAX} ELSE crashes END
+  WHERE number = @number`;
+
+/** Returns the methods in the SQL of a database. */
+export function queueSteps(dialect: QueueDialect): QueueSteps {
+  return { ...putSteps(dialect), ...LOOKUPS, ...leaseSteps(dialect), ...ENDS };
+}
+
+// One more than the bound refuses every job, so the rest need not be counted.
+const TOTALS = `
+  SELECT count(*) AS jobs, count(*) FILTER (WHERE account_id = @accountId) AS "ownJobs",
+    coalesce(sum(chars), 0) AS chars, coalesce(sum(chars) FILTER (WHERE account_id = @accountId), 0) AS "ownChars"
+  FROM (SELECT account_id, chars FROM job WHERE queue = @queue AND is_dead = false LIMIT CAST(@enough AS bigint)) AS waiting`;
+
+function putSteps({ lockLine }: QueueDialect) {
+  return {
+    refusals: (jobs) => refusals(jobs),
+    insert,
+    *put(job) {
+      if (IN_ORDER[job.queue] && lockLine !== undefined)
+        yield* run(lockLine, { queue: job.queue, line: job.line });
+      const [refused] = yield* refusals([job]);
+      if (refused !== undefined) throw refused;
+      yield* insert([job]);
+    },
+    *putChange(job, settings) {
+      const waiting = yield* get<{ number: number; body: string; chars: number }>(
+        `SELECT number, body, chars FROM job WHERE ${OF_DOCUMENT}`,
+        { accountId: job.accountId, name: job.name },
+      );
+      if (waiting === undefined) {
+        const [refused] = yield* refusals([job]);
+        if (refused !== undefined) throw refused;
+        yield* insert([job]);
+        return;
+      }
+      const body = mergeJobs(waiting.body, job.body, settings);
+      const [refused] = yield* refusals([{ ...job, body }], { jobs: 1, chars: waiting.chars });
+      if (refused !== undefined) throw refused;
+      const { fileToken = null } = job;
+      yield* run(OVERTAKE, { number: waiting.number, body, chars: body.length, fileToken });
+    },
+  } satisfies Partial<QueueSteps>;
+}
+
+function* refusals(
+  jobs: readonly NewJob[],
+  replaced = { jobs: 0, chars: 0 },
+): ReturnType<QueueSteps["refusals"]> {
+  const [first] = jobs;
+  if (first === undefined) return [];
+  const { queue, accountId } = first;
+  const enough = 1 + Math.max(...jobs.map(({ jobsMax }) => jobsMax));
+  const found = yield* get<{ jobs: number; ownJobs: number; chars: number; ownChars: number }>(TOTALS, {
+    queue,
+    accountId,
+    enough,
+  });
+  const waiting = found ?? { jobs: 0, ownJobs: 0, chars: 0, ownChars: 0 };
+  let [added, addedChars] = [-replaced.jobs, -replaced.chars];
+  return jobs.map(({ jobsMax, charsMax = Infinity, body: { length: chars } }) => {
+    const fitsJobs =
+      replaced.jobs > 0 || fitsShare(jobsMax, waiting.jobs + added, waiting.ownJobs + added, 1);
+    const fitsChars = fitsShare(charsMax, waiting.chars + addedChars, waiting.ownChars + addedChars, chars);
+    if (!fitsJobs || !(fitsChars || chars <= replaced.chars))
+      return new KbsyncError("too much work is waiting", { code: "queue_full", retryable: true });
+    added += 1;
+    addedChars += chars;
+    return undefined;
+  });
+}
+
+function* insert(jobs: readonly NewJob[]): Steps<void> {
+  yield jobs.map((job) => ({ text: INSERT, parameters: rowOf(job), returns: "changes" }) as const);
+}
+
+const FIGURES = `
+  SELECT count(*) FILTER (WHERE is_dead = false) AS waiting, count(*) FILTER (WHERE is_dead = true) AS dead,
+    min(created_ms) FILTER (WHERE is_dead = false) AS "oldestMs",
+    count(*) FILTER (WHERE is_dead = false AND due_ms <= CAST(@beforeMs AS bigint) AND created_ms <= CAST(@beforeMs AS bigint)
+      AND worker IS NULL) AS overdue
+  FROM job WHERE queue = @queue AND (CAST(@accountId AS text) IS NULL OR account_id = @accountId)`;
+
+const LOOKUPS = {
+  *documentOf({ number }) {
+    return yield* get(
+      `SELECT account_id AS "accountId", name AS id FROM job WHERE queue = 'ingest' AND number = @number`,
+      {
+        number,
+      },
+    );
+  },
+  removeChange: (accountId, name) => run(`DELETE FROM job WHERE ${OF_DOCUMENT}`, { accountId, name }),
+  *hasChange(accountId, name) {
+    return (yield* get(`SELECT 1 FROM job WHERE ${OF_DOCUMENT}`, { accountId, name })) !== undefined;
+  },
+  *change({ accountId, id: name, nowMs }) {
+    return yield* get<WaitingJob & { readonly dueMs: number }>(
+      `SELECT ${WAITING}, due_ms AS "dueMs" FROM job WHERE ${OF_DOCUMENT}`,
+      { accountId, name, nowMs },
+    );
+  },
+  *nextDueMs(queue, nowMs) {
+    const next = yield* get<{ dueMs: number | null }>(
+      `SELECT min(due_ms) AS "dueMs" FROM job WHERE queue = @queue AND is_dead = false AND due_ms > CAST(@nowMs AS bigint)`,
+      { queue, nowMs },
+    );
+    return next?.dueMs ?? undefined;
+  },
+  *figures(queue, accountId, nowMs = 0) {
+    const found = yield* get<QueueFigures>(FIGURES, {
+      queue,
+      accountId: accountId ?? null,
+      beforeMs: nowMs - OVERDUE_MS,
+    });
+    return found ?? { waiting: 0, dead: 0, oldestMs: null, overdue: 0 };
+  },
+} satisfies Partial<QueueSteps>;
+
+function leaseSteps({ lock, skipLocked }: QueueDialect) {
+  const lease = (locking: string): string => `
+    UPDATE job SET crashes = crashes + CASE WHEN worker <> @worker AND is_working THEN 1 ELSE 0 END, worker = @worker,
+      token = token + 1, due_ms = CAST(@nowMs AS bigint) + ${LEASE_MS}, waits_from_ms = @nowMs, is_working = true
+    WHERE number = (SELECT number FROM job
+      WHERE number = @number AND is_dead = false
+        AND (worker = @worker OR due_ms <= CAST(@nowMs AS bigint) OR worker IS NULL AND CAST(@isEarly AS boolean))
+        AND NOT (queue IN (${ORDERED.join()}) AND EXISTS (SELECT 1 FROM job AS earlier
+          WHERE earlier.queue = job.queue AND earlier.line = job.line AND earlier.is_dead = false AND earlier.number < job.number))
+      ${locking})
+    RETURNING number, account_id AS "accountId", owner_id AS "ownerId", line, name, octet_length(body) AS "bodyBytes", crashes,
+      token, body, created_ms AS "createdMs", attempts`;
+  const renew = (locking: string): string => `
+    UPDATE job SET due_ms = CAST(@nowMs AS bigint) + ${LEASE_MS}, waits_from_ms = @nowMs, is_working = CAST(@isWorking AS boolean)
+    WHERE number = (SELECT number FROM job WHERE number = @number AND token = @token AND worker = @worker ${locking})
+    RETURNING number`;
+
+  return {
+    *lease({ isEarly = false, waits = false, ...request }) {
+      return yield* get<LeasedJob>(lease(waits ? lock : skipLocked), { ...request, isEarly });
+    },
+    *renew({ leases, waits = false, ...renewal }) {
+      const sets = leases.map(({ number, token }) => ({ ...renewal, number, token }));
+      const renewed = yield* each<{ number: number }>(renew(waits ? lock : skipLocked), sets);
+      return renewed.map(({ number }) => number);
+    },
+    *release(worker) {
+      yield* run(
+        `UPDATE job SET worker = NULL, due_ms = 0
+        WHERE number IN (SELECT number FROM job WHERE worker = @worker ${skipLocked})`,
+        { worker },
+      );
+    },
+    *resume(worker, nowMs, isAlone) {
+      if (isAlone) {
+        yield* run(
+          `UPDATE job SET crashes = crashes + CASE WHEN is_working THEN 1 ELSE 0 END, worker = NULL, due_ms = 0
+          WHERE worker IS NOT NULL AND worker <> @worker`,
+          { worker },
+        );
+      }
+      yield* run(
+        `UPDATE job SET due_ms = 0 WHERE number IN (SELECT number FROM job
+          WHERE due_ms > 0 AND waits_from_ms > CAST(@fromMs AS bigint) ${skipLocked})`,
+        { fromMs: nowMs + CLOCKS_APART_MS },
+      );
+    },
+  } satisfies Partial<QueueSteps>;
+}
+
+const ENDS = {
+  complete: ({ number, token }) => changed(`DELETE FROM job WHERE ${OF_LEASE}`, { number, token }),
+  postpone: ({ number, token }, { dueMs, nowMs, counts, line = null }) =>
+    changed(
+      `UPDATE job SET worker = NULL, due_ms = @dueMs, waits_from_ms = @nowMs, line = coalesce(CAST(@line AS text), line),
+        attempts = attempts + CASE WHEN CAST(@counts AS boolean) THEN 1 ELSE 0 END
+      WHERE ${OF_LEASE}`,
+      { number, token, dueMs, nowMs, counts, line },
+    ),
+  fail: ({ number, token }, problem) =>
+    changed(
+      `UPDATE job SET worker = NULL, is_dead = true, problem = @problem, attempts = attempts + 1 WHERE ${OF_LEASE}`,
+      { number, token, problem },
+    ),
+  purgeDead: (queue, beforeMs, limit) =>
+    run(
+      `DELETE FROM job WHERE number IN (SELECT number FROM job
+        WHERE queue = @queue AND is_dead = true AND created_ms < @beforeMs LIMIT CAST(@limit AS bigint))`,
+      { queue, beforeMs, limit },
+    ),
+} satisfies Partial<QueueSteps>;
+
+function* changed(text: string, parameters: Parameters): Steps<boolean> {
+  return (yield* run(text, parameters)) > 0;
+}
+
+function rowOf({ ownerId = "", fileToken = null, ...job }: NewJob): Parameters {
+  return { ...job, ownerId, fileToken, chars: job.body.length };
+}

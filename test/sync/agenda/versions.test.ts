@@ -1,0 +1,120 @@
+import * as fc from "fast-check";
+import { expect, it } from "vitest";
+import { openPathStates } from "../../../src/sync/agenda/path-states.ts";
+import type { ScanEntry } from "../../../src/sync/plan/model.ts";
+import { CEILING_MS, UNREST_MS_MAX, VERSION_GAP_MS } from "../../../src/sync/plan/timing.ts";
+
+const SETTLE_MS = 150;
+const STEP_MS = 10;
+/** Longest time in which these tests read a file before it is sent, and longest in flight. */
+const READ_MS_MAX = 400;
+const SEND_MS_MAX = 3000;
+
+/** How a file is written for a while: how often, by how many bytes more, and how long its job takes. */
+interface Writes {
+  readonly forMs: number;
+  readonly everyMs: number;
+  readonly growsBytes: number;
+  readonly readMs: number;
+  readonly sendMs: number;
+}
+
+interface Sent {
+  readonly atMs: number;
+  readonly version: number;
+}
+
+/** Plays writes to a file against the path states, as the loop of a source and its queue use them. */
+function play(writes: readonly Writes[]): {
+  readonly sent: Sent[];
+  readonly versions: number;
+  readonly endMs: number;
+} {
+  const states = openPathStates(SETTLE_MS);
+  const sent: Sent[] = [];
+  let versions = 0;
+  let entry: ScanEntry = { path: "a", sizeBytes: 1000, mtimeMs: 0, ctimeMs: 0, ino: 1 };
+  let job: { readonly entry: ScanEntry; readonly leavesMs: number; endsMs: number } | undefined;
+  let nowMs = 1_000_000;
+  let lastWriteMs = nowMs;
+  const write = (growsBytes: number): void => {
+    versions += 1;
+    lastWriteMs = nowMs;
+    entry = { ...entry, sizeBytes: Math.max(1, entry.sizeBytes + growsBytes), mtimeMs: nowMs };
+    states.event("a", nowMs);
+  };
+  const step = ({ readMs, sendMs }: Pick<Writes, "readMs" | "sendMs">): void => {
+    nowMs += STEP_MS;
+    if (job !== undefined && nowMs >= job.leavesMs && job.endsMs === Infinity) {
+      if (states.isOutdated("a") && !states.isUnresting("a")) {
+        states.end(job.entry, nowMs);
+        job = undefined;
+      } else {
+        sent.push({ atMs: nowMs, version: versions });
+        job.endsMs = nowMs + sendMs;
+      }
+    }
+    if (job !== undefined && nowMs >= job.endsMs) {
+      states.reported("a", "done");
+      states.end(job.entry, nowMs);
+      job = undefined;
+    }
+    const due = states.take(nowMs);
+    if (due === undefined || job !== undefined || sent.at(-1)?.version === versions) return;
+    if (!states.rested(entry, nowMs)) return;
+    states.queue([{ entry, known: undefined }], nowMs);
+    states.send("a");
+    job = { entry, leavesMs: nowMs + readMs, endsMs: Infinity };
+  };
+  for (const each of writes)
+    for (let steps = Math.ceil(each.forMs / STEP_MS); steps > 0; steps -= 1) {
+      if (nowMs - lastWriteMs >= each.everyMs || versions === 0) write(each.growsBytes);
+      step(each);
+    }
+  const endMs = nowMs;
+  for (let steps = (3 * CEILING_MS) / STEP_MS; steps > 0; steps -= 1) step({ readMs: 0, sendMs: 0 });
+  return { sent, versions, endMs };
+}
+
+const writes = fc.array(
+  fc.record({
+    forMs: fc.integer({ min: STEP_MS, max: 90_000 }),
+    everyMs: fc.integer({ min: STEP_MS, max: 6000 }),
+    growsBytes: fc.constantFrom(0, 1, -1),
+    readMs: fc.nat(READ_MS_MAX),
+    sendMs: fc.nat(SEND_MS_MAX),
+  }),
+  { minLength: 1, maxLength: 4 },
+);
+
+it("sends versions of a file with a gap between them, the last one always, and the first although the writes never rest", () => {
+  fc.assert(
+    fc.property(writes, (all) => {
+      const { sent, versions, endMs } = play(all);
+      const gaps = sent.slice(1).map(({ atMs }, index) => atMs - (sent[index]?.atMs ?? 0));
+      expect(Math.min(Infinity, ...gaps)).toBeGreaterThanOrEqual(VERSION_GAP_MS);
+      expect(sent.at(-1)?.version).toBe(versions);
+      const boundMs = CEILING_MS + 2 * VERSION_GAP_MS + SETTLE_MS + READ_MS_MAX;
+      expect(sent[0]?.atMs).toBeLessThanOrEqual(Math.min(1_000_000 + boundMs, endMs + boundMs));
+    }),
+    { numRuns: 150 },
+  );
+});
+
+it.each([10, 50, 100, 140, 300, 500])(
+  "sends a file that is rewritten every %i ms within fifteen seconds, and again every few seconds, although its turn comes late",
+  (everyMs) => {
+    const { sent } = play([{ forMs: 95_000, everyMs, growsBytes: 0, readMs: READ_MS_MAX, sendMs: 0 }]);
+    // It is looked at every two seconds.
+    const boundMs = UNREST_MS_MAX + 2 * VERSION_GAP_MS + 2 * SETTLE_MS + READ_MS_MAX;
+    expect(sent[0]?.atMs).toBeLessThanOrEqual(1_000_000 + boundMs);
+    expect(sent.length).toBeGreaterThanOrEqual(6);
+    expect(sent.length).toBeLessThanOrEqual(95_000 / VERSION_GAP_MS + 1);
+  },
+);
+
+it("does not send a file while it is copied", () => {
+  const copy = { everyMs: 20, growsBytes: 1_000_000, readMs: 0, sendMs: 0 };
+  const { sent, versions } = play([{ ...copy, forMs: 55_000 }]);
+  expect(sent.map(({ version }) => version)).toEqual([versions]);
+});
