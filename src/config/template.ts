@@ -8,11 +8,8 @@ export interface Wishes {
   /** Folders to watch, absolute. */
   readonly folders: readonly string[];
   readonly collection: Tier;
-  /** Undefined: a default per folder. */
-  readonly ownerId: string | undefined;
-  /** Without a port: the default. */
   readonly service:
-    | { readonly embedded: true; readonly port: number | undefined }
+    | { readonly embedded: true }
     | {
         readonly apiUrl: string;
         readonly dbUrl: string;
@@ -46,7 +43,7 @@ const LINE_CHARS = 100;
  * Writes a configuration: the chosen values, and every other key as a comment with its meaning and default. Generated from
  * the schema, so it is always complete.
  */
-export function configText({ folders, collection, ownerId, service, stateDir, schema }: Wishes): string {
+export function configText({ folders, collection, service, stateDir, schema }: Wishes): string {
   const root = configJsonSchema();
   const sourceNode = itemsOf(propertyOf(root, "sources"));
   const [sourceDefaults = {}] = ConfigFile.parse({ sources: [{ path: "." }] }).sources;
@@ -70,9 +67,7 @@ export function configText({ folders, collection, ownerId, service, stateDir, sc
       `${INDENT.repeat(2)}{`,
       ...describedEntry(3, sourceNode, "path", path),
       ...describedEntry(3, sourceNode, "collection", collection),
-      ...(ownerId === undefined
-        ? offered(3, sourceNode, "ownerId", undefined)
-        : describedEntry(3, sourceNode, "ownerId", ownerId)),
+      ...offered(3, sourceNode, "ownerId", undefined),
       // Equal for all sources, so offered once.
       ...(at === 0 ? offers(3, sourceNode, ["path", "collection", "ownerId"], sourceDefaults) : []),
       `${INDENT.repeat(2)}},`,

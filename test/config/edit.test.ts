@@ -75,8 +75,7 @@ it("edits what `kbsync init` writes", () => {
   const text = configText({
     folders: ["/a", "/b"],
     collection: "fastest",
-    ownerId: undefined,
-    service: { embedded: true, port: undefined },
+    service: { embedded: true },
     stateDir: undefined,
     schema: undefined,
   });

@@ -71,7 +71,7 @@ describe("kbsync ask without a model", () => {
 
   it("quotes a folder of the command line after its daemon ended, with words that need no quotes", async () => {
     const stateDir = join(temporary.path, "once");
-    await kbsync(["sync", docs, "--tier", "fastest", "--port", "0", "--state-dir", stateDir]);
+    await kbsync(["sync", docs, "--tier", "fastest", "--state-dir", stateDir]);
     const { code, stdout } = await kbsync([
       "ask",
       "what",

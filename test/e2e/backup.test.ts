@@ -32,7 +32,7 @@ const Doctor = z.object({
 
 /** Syncs, and shows that each file has one resource and nothing else is there. */
 async function expectAgreement(stateDir: string): Promise<void> {
-  const synced = await kbsync(["sync", docs, "--state-dir", stateDir, "--port", "0"]);
+  const synced = await kbsync(["sync", docs, "--state-dir", stateDir]);
   expect([synced.code, synced.stderr]).toEqual([0, expect.any(String)]);
   const verified = await kbsync(["verify", docs, "--state-dir", stateDir, "--json"]);
   expect(Verified.parse(JSON.parse(verified.stdout))).toEqual({ findings: [], foreign: 0, left: 0 });

@@ -42,7 +42,7 @@ beforeEach(() => {
 });
 afterAll(() => temporary.remove());
 
-const sync = (...args: string[]) => kbsync(["sync", docs, "--state-dir", state, "--port", "0", ...args]);
+const sync = (...args: string[]) => kbsync(["sync", docs, "--state-dir", state, ...args]);
 const write = (name: string, text: string): void => writeFileSync(join(docs, name), text);
 
 describe("usage", () => {
@@ -112,8 +112,8 @@ describe("sync", () => {
     expect(files.stdout.split("\n")[0]).toBe(join(docs, "handbook/telescopes.md"));
     const none = await kbsync(["search", "the", "heater", "--state-dir", state, "--score", "1"]);
     expect(none.stdout).toMatch(/^nothing found with a score of 1 or more; the best has 0\.\d\d\n$/);
-    const lines = await kbsync(["search", "the", "heater", "--state-dir", state, "--jsonl"]);
-    expect(JSON.parse(lines.stdout.split("\n")[0] ?? "")).toMatchObject({ path: "handbook/telescopes.md" });
+    const lines = await kbsync(["search", "the", "heater", "--state-dir", state, "--json"]);
+    expect(JSON.parse(lines.stdout)).toMatchObject({ results: [{ path: "handbook/telescopes.md" }] });
     const expand = ["--expand", "neighbours", "--max-tokens", "300", "--json"];
     const expanded = await kbsync(["search", "the heater", "--state-dir", state, ...expand]);
     const { results } = JSON.parse(expanded.stdout);
@@ -175,7 +175,7 @@ describe("sync", () => {
 
   it("keeps the key to its owner, and out of what it prints", async () => {
     write("a.md", "# A\n");
-    const { stdout, stderr } = await kbsync(["sync", docs, "--state-dir", state, "--port", "0"], {
+    const { stdout, stderr } = await kbsync(["sync", docs, "--state-dir", state], {
       env: { KBSYNC_LOG: "debug" },
     });
     const keyFile = join(state, "pauthkey");

@@ -25,7 +25,7 @@ it("prints no control sequence from a document or a file name, and loses none in
   const run = (...args: readonly string[]) => kbsync([...args, ...common]);
 
   const outputs = [
-    await run("sync", docs, "--port", "0"),
+    await run("sync", docs),
     await run("search", "heron"),
     await run("search", "heron", "--json"),
     await run("why", join(docs, name)),

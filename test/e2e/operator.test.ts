@@ -198,7 +198,7 @@ describe("pause and resume", () => {
 
   it("pause and resume work without a daemon, and a pass then says what waits", async () => {
     write("a.md", "# A\n");
-    const sync = (): Promise<Ended> => kbsync(["sync", docs, "--state-dir", state, "--port", "0"]);
+    const sync = (): Promise<Ended> => kbsync(["sync", docs, "--state-dir", state]);
     expect(await ask("pause")).toMatchObject({ code: 2 });
     await sync();
     expect(await ask("pause")).toMatchObject({ code: 0 });
@@ -241,7 +241,7 @@ describe("log", () => {
     expect(code).toBe(130);
     const lines = await ask("log");
     expect(lines.stdout).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}create {4}a\.md\n/);
-    const of = await ask("log", "--path", join(docs, "a.md"), "--json");
+    const of = await ask("log", join(docs, "a.md"), "--json");
     expect(JSON.parse(of.stdout)).toMatchObject({
       action: "create",
       path: "a.md",
@@ -252,7 +252,7 @@ describe("log", () => {
     expect((await ask("log")).stdout.startsWith(lines.stdout)).toBe(true);
     expect((await ask("log", "-n", "1")).stdout.split("\n")).toHaveLength(2);
     expect(await ask("log", "-f")).toMatchObject({ code: 2 });
-    expect(await ask("log", "--path", "/elsewhere")).toMatchObject({ code: 2 });
+    expect(await ask("log", "/elsewhere")).toMatchObject({ code: 2 });
   });
 });
 

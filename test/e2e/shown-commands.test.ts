@@ -44,7 +44,7 @@ const LIVE: readonly Step[] = [
   { line: "kbsync status" },
   { line: "kbsync status --watch", until: /in agreement/ },
   { line: "kbsync log -n 50" },
-  { line: "kbsync log --follow --path ~/docs/minutes", until: /may\.md/ },
+  { line: "kbsync log --follow ~/docs/minutes", until: /may\.md/ },
   { line: "kbsync wait" },
   { line: "kbsync wait ~/docs/plan.md --timeout 30" },
   { line: "kbsync why ~/docs/scan.pdf" },
@@ -57,7 +57,7 @@ const LIVE: readonly Step[] = [
   {
     line: 'kbsync search "when does the gate open" --expand 2 --max-tokens 1500',
   },
-  { line: "kbsync search the tides --fresh --wait 20" },
+  { line: "kbsync search the tides --fresh" },
   { line: 'sudo kbsync search "your question" --config /etc/kbsync/kbsync.config.json' },
   { line: "kbsync status --skipped" },
   { line: "kbsync status --skipped ~/docs" },
@@ -73,7 +73,6 @@ const LIVE: readonly Step[] = [
   { line: "kbsync retry" },
   { line: "kbsync retry ~/docs/scan.pdf" },
   { line: "kbsync approve ~/docs" },
-  { line: "kbsync approve ~/docs --dry-run" },
   { line: "kbsync undelete --list" },
   { line: "kbsync undelete ~/docs/plan.md", before: "rm ~/docs/plan.md && kbsync wait" },
   { line: "kbsync verify" },
@@ -85,7 +84,7 @@ const LIVE: readonly Step[] = [
   { line: 'kbsync key create "team b" --account team-b' },
   { line: "(umask 077; kbsync key create claude --scopes read > ~/.config/kbsync-claude.key)" },
   { line: "kbsync key list" },
-  { line: "kbsync key rotate 6b016a8e36133f0758068e97 --overlap 3600" },
+  { line: "kbsync key rotate 6b016a8e36133f0758068e97" },
   { line: "kbsync key revoke 6b016a8e36133f0758068e97" },
   { line: "kbsync key rotate ID" },
   { line: "kbsync key revoke ID" },
@@ -138,7 +137,7 @@ const ALONE: readonly Step[] = [
     before: "mkdir hosted && cd hosted",
   },
   {
-    line: "kbsync init DIR --api-url https://api.example --db-url https://db.example --resources-url https://files.example    --key-file /etc/kbsync/pauthkey",
+    line: "kbsync init DIR --api-url https://api.example --key-file /etc/kbsync/pauthkey",
     before: "mkdir -p three/DIR && cd three",
   },
   {
@@ -158,7 +157,7 @@ const ALONE: readonly Step[] = [
   { line: "kbsync serve --port 7411", before: "cd init", until: /127\.0\.0\.1/ },
   { line: "kbsync up ~/docs", before: "cd init", until: /in agreement/ },
   {
-    line: "kbsync up ~/docs ~/mail --tier moderate --exclude 'drafts/**'",
+    line: "kbsync up ~/docs ~/mail --tier moderate",
     before: "cd init",
     until: /in agreement/,
   },

@@ -56,7 +56,7 @@ describe("the image's first stage, without the fetching", () => {
     };
     execFileSync("chmod", ["-R", "a-w", program]);
     try {
-      const args = [join(program, "dist/main.js"), "sync", docs, "--port", "0", "--json"];
+      const args = [join(program, "dist/main.js"), "sync", docs, "--json"];
       const { status, stderr, stdout } = spawnSync(process.execPath, args, {
         cwd: folder,
         env,

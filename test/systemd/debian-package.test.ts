@@ -109,7 +109,7 @@ describe.skipIf(why !== undefined)(
 
     it("the Debian package is a program that runs by itself, with its model", () => {
       const state = join(folder, "state");
-      expect(run(["sync", join(home, "docs"), "--port", "0", "--json"], state)).toMatchObject({
+      expect(run(["sync", join(home, "docs"), "--json"], state)).toMatchObject({
         status: 0,
         stderr: "",
       });
@@ -124,7 +124,7 @@ describe.skipIf(why !== undefined)(
       writeFileSync(join(docs, "scan.pdf"), buildPdf([await scannedPage(scan)]));
       writeFileSync(join(docs, "notice.bmp"), await bitmap(await picture(["The lighthouse is closed."])));
       const state = join(folder, "documents");
-      expect(run(["sync", docs, "--tier", "moderate", "--port", "0", "--json"], state)).toMatchObject({
+      expect(run(["sync", docs, "--tier", "moderate", "--json"], state)).toMatchObject({
         status: 0,
         stderr: "",
       });

@@ -205,7 +205,7 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     await until("another process", () => (mainPid() > 0 && mainPid() !== before ? true : undefined));
     expect(journal()).toContain("/srv/handbook was renamed");
     await until("the unit to be up", () => (unit()["ActiveState"] === "active" ? true : undefined));
-    const token = /--token (\w+)/.exec(box.kbsync("approve", "--dry-run", ...AT).stdout)?.[1];
+    const token = /--token (\w+)/.exec(box.kbsync("approve", ...AT).stdout)?.[1];
     if (token !== undefined) box.kbsync("approve", "--token", token, ...AT);
     agrees();
     expect(found("a pulsar like a lighthouse")).toBe(true);

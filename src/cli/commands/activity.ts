@@ -7,12 +7,11 @@ import type { Context } from "../output/context.ts";
 import { unbroken } from "../terminal/prose.ts";
 import { localTime } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
-import { type CommonOptions, wholeNumber } from "../output/options.ts";
+import { type CommonOptions, wholeNumber, jsonOption } from "../output/options.ts";
 
 interface LogOptions extends CommonOptions {
   readonly lines: number;
   readonly follow?: boolean;
-  readonly path?: string;
   readonly json?: boolean;
 }
 
@@ -21,16 +20,16 @@ export function addLog(program: Command, context: Context): void {
   program
     .command("log")
     .description("list recent changes, newest last; works without a daemon too")
+    .argument("[path]", "only this file, or everything below this folder")
     .option("-n, --lines <n>", "number of entries", wholeNumber(0, LOG_LINES_MAX), LOG_LINES_DEFAULT)
     .option("-f, --follow", "keep running and print new entries as they come")
-    .option("--path <path>", "only this file, or everything below this folder")
-    .option("--json", "print each entry as one line of JSON")
-    .action(async (options: LogOptions) => log(context, options));
+    .addOption(jsonOption())
+    .action(async (path: string | undefined, options: LogOptions) => log(context, path, options));
 }
 
-async function log(context: Context, options: LogOptions): Promise<void> {
+async function log(context: Context, path: string | undefined, options: LogOptions): Promise<void> {
   const operator = openOperator(context, options);
-  const query = { limit: options.lines, ...locatedPath(operator, options.path) };
+  const query = { limit: options.lines, ...locatedPath(operator, path) };
   const show = (activity: DaemonActivity): void =>
     context.stdout.write(
       options.json === true

@@ -5,12 +5,11 @@ import { readStatus } from "../../sync/operator/status.ts";
 import { absoluteFolder, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
-import type { CommonOptions } from "../output/options.ts";
+import { type CommonOptions, jsonOption } from "../output/options.ts";
 import { counted } from "../output/progress.ts";
 
 interface ApproveOptions extends CommonOptions {
   readonly token?: string;
-  readonly dryRun?: boolean;
   readonly json?: boolean;
 }
 
@@ -26,8 +25,7 @@ export function addApprove(program: Command, context: Context): void {
       "-t, --token <token>",
       "approve what was listed with this token; a running daemon acts at once, otherwise the next sync",
     )
-    .option("-n, --dry-run", "only list; exit with 0 although something is held")
-    .option("--json", "print what is held, or was approved, as JSON")
+    .addOption(jsonOption())
     .action(async (source: string | undefined, options: ApproveOptions) => approve(context, source, options));
 }
 
@@ -36,12 +34,12 @@ async function approve(context: Context, source: string | undefined, options: Ap
   const where = absoluteFolder(context, source);
   const { stateDir } = operator.config;
   const { token } = options;
-  if (options.dryRun === true || token === undefined) {
+  if (token === undefined) {
     const held = (await operator.act("held", where))?.answer.held ?? [];
     if (options.json === true) printJson(context, { held });
     else context.stdout.write(held.length === 0 ? haltedWords(haltedIn(stateDir)) : heldWords(held));
     // Nobody should believe that something was approved.
-    if (held.length > 0 && options.dryRun !== true) context.exitCode = EXIT.held;
+    if (held.length > 0) context.exitCode = EXIT.held;
     return;
   }
   const done = await operator.act("approve", { token, ...where });

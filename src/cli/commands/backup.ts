@@ -11,7 +11,7 @@ import { printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
 import { ledgerFolders } from "../state/sources.ts";
-import { type CommonOptions, configRequest } from "../output/options.ts";
+import { type CommonOptions, configRequest, jsonOption } from "../output/options.ts";
 import { finishRestore } from "../state/pending-restore.ts";
 import { counted, thousands } from "../output/progress.ts";
 import { stateFolder } from "../state/state-folder.ts";
@@ -30,7 +30,7 @@ export function addBackup(program: Command, context: Context): void {
     .command("backup")
     .description("copy ledger, store and uploaded files to another folder; kbsync may keep running")
     .argument("<to>", "a new folder for the backup, or a folder in which each backup gets its own")
-    .option("--json", "print the result as JSON")
+    .addOption(jsonOption())
     .action(async (to: string, options: BackupCommandOptions) => backup(context, to, options));
 }
 

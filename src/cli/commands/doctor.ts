@@ -5,7 +5,7 @@ import type { Context } from "../output/context.ts";
 import type { Check, Checked, DoctorGround } from "../doctor-checks/doctor-checks.ts";
 import { EXIT } from "../output/exit-code.ts";
 import { visibleLine } from "../output/visible.ts";
-import type { CommonOptions } from "../output/options.ts";
+import { type CommonOptions, jsonOption } from "../output/options.ts";
 import { loadWithFolders } from "../state/sources.ts";
 import { stateFolder } from "../state/state-folder.ts";
 
@@ -30,7 +30,7 @@ export function addDoctor(program: Command, context: Context): void {
     .command("doctor")
     .description("check machine, folders, service and stored data, and say how to fix what is wrong")
     .option("--quick", "skip the checks that read every text and every file")
-    .option("--json", "print the findings as JSON")
+    .addOption(jsonOption())
     .action(async (options: DoctorOptions) => doctor(context, options));
 }
 

@@ -9,7 +9,7 @@ import { reachService } from "../compose/reached-service.ts";
 import { locatedPath, nothingSynced, openOperator, type Operator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../terminal/log.ts";
-import type { CommonOptions } from "../output/options.ts";
+import { type CommonOptions, jsonOption } from "../output/options.ts";
 import { counted } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
 import { completeErasure } from "../state/remains.ts";
@@ -34,7 +34,7 @@ export function addErase(program: Command, context: Context): void {
       "--owner <id>",
       "all documents of this owner instead; its sources must have left the configuration",
     )
-    .option("--json", "print the report as JSON")
+    .addOption(jsonOption())
     .action(async (path: string | undefined, options: EraseOptions) => run(context, path, options));
 }
 

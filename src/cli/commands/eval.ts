@@ -12,7 +12,7 @@ import { joinPending, type Pending, pendingText } from "../../wire/search.ts";
 import { reachService } from "../compose/reached-service.ts";
 import { type Question, readQuestions } from "../evaluation/questions.ts";
 import type { Context } from "../output/context.ts";
-import { type CommonOptions, configRequest } from "../output/options.ts";
+import { type CommonOptions, configRequest, jsonOption } from "../output/options.ts";
 import { counted } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
 import { scopeOf, type SearchScope } from "../results/search-scope.ts";
@@ -47,7 +47,7 @@ export function addEval(program: Command, context: Context): void {
     .description("measure how well searches find the right files, with questions whose answers you know")
     .argument("<file>", "YAML file with the questions")
     .addOption(new Option("--tier <tier>", "search only the folders of this tier").choices(Tier.options))
-    .option("--json", "print the figures and the missed questions as JSON")
+    .addOption(jsonOption())
     .addHelpText("after", () => helpText(HELP))
     .action(async (file: string, options: EvalOptions) =>
       evaluate(context, resolve(context.cwd, file), options),

@@ -8,37 +8,28 @@ import { packagePath } from "../../lib/package.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { Context } from "../output/context.ts";
 import { completeCommand } from "../output/hint.ts";
-import { interview } from "./interview.ts";
 import { bestTier, thisMachine } from "./tier-choice.ts";
 import { TIER_WORDS } from "./tier-question.ts";
-import { type CommonOptions, tierOption, wholeNumber } from "../output/options.ts";
+import { type CommonOptions, tierOption } from "../output/options.ts";
 import { writeConfig } from "../state/config-file.ts";
 import { requireFolder } from "../state/folder-there.ts";
 
 /** The flags of `kbsync init`. */
 export interface InitOptions extends CommonOptions {
   readonly tier?: Tier;
-  readonly owner?: string;
-  readonly port?: number;
   readonly apiUrl?: string;
-  readonly dbUrl?: string;
-  readonly resourcesUrl?: string;
   readonly keyFile?: string;
   readonly force?: boolean;
 }
 
-/** `kbsync init`: writes a configuration with comments, from flags or from what a person answers. */
+/** `kbsync init`: writes a configuration with comments, for the named folders. */
 export function addInit(program: Command, context: Context): void {
   program
     .command("init")
-    .description("write a configuration with comments; without a folder, it asks")
-    .argument("[dir...]", "folders to sync")
+    .description("write a configuration that explains each key")
+    .argument("<dir...>", "folders to sync")
     .addOption(tierOption())
-    .option("--owner <id>", "owner of their documents (default: one per folder)")
-    .option("-p, --port <n>", "port of the embedded service; 0 for any free one", wholeNumber(0, 65_535))
     .option("--api-url <url>", "main host of a hosted service, instead of the embedded one")
-    .option("--db-url <url>", "its host for documents (default: the main host)")
-    .option("--resources-url <url>", "its host for uploaded files (default: the main host)")
     .option("--key-file <file>", "file with the key of the hosted service")
     .option("--force", "overwrite an existing configuration")
     .action(async (folders: readonly string[], options: InitOptions) => init(context, folders, options));
@@ -47,16 +38,7 @@ export function addInit(program: Command, context: Context): void {
 async function init(context: Context, folders: readonly string[], options: InitOptions): Promise<void> {
   const file = resolve(context.cwd, options.config ?? CONFIG_FILE_NAME);
   refuseOverwriting(file, options.force === true);
-  const tier = options.tier ?? (await suitingTier(options));
-  const given = wishesOf(context, folders, options, tier);
-  const isPerson = context.stdout.isTTY && process.stdin.isTTY;
-  if (folders.length === 0 && !isPerson) {
-    throw new KbsyncError("no folder is named, and there is no terminal on which to ask", {
-      code: "usage",
-      hint: "Name the folders: `kbsync init DIR…`; `kbsync init --help` lists the options.",
-    });
-  }
-  const wishes = folders.length > 0 ? given : await interview(given, context);
+  const wishes = wishesOf(context, folders, options, options.tier ?? (await suitingTier(options)));
   writeConfig(file, configText(wishes), context);
   const next = (line: string): string => completeCommand(line, context.invocation);
   const start = next(`kbsync ${"embedded" in wishes.service ? "up" : "run"}`);
@@ -89,27 +71,20 @@ function wishesOf(
   options: InitOptions,
   collection: Tier,
 ): Wishes {
-  const { apiUrl, dbUrl, resourcesUrl, keyFile, stateDir } = options;
-  if (apiUrl === undefined && (dbUrl ?? resourcesUrl ?? keyFile) !== undefined) {
-    throw new KbsyncError("--db-url, --resources-url and --key-file go with --api-url", { code: "usage" });
-  }
-  if (apiUrl !== undefined && options.port !== undefined) {
-    throw new KbsyncError("--port is for the embedded service, --api-url names a hosted one", {
-      code: "usage",
-    });
-  }
+  const { apiUrl, keyFile, stateDir } = options;
+  if (apiUrl === undefined && keyFile !== undefined)
+    throw new KbsyncError("--key-file goes with --api-url", { code: "usage" });
   const schema = packagePath("kbsync.schema.json");
   return {
     folders: folders.map((folder) => knownFolder(resolve(context.cwd, folder))),
     collection,
-    ownerId: options.owner,
     service:
       apiUrl === undefined
-        ? { embedded: true, port: options.port }
+        ? { embedded: true }
         : {
             apiUrl,
-            dbUrl: dbUrl ?? apiUrl,
-            resourcesUrl: resourcesUrl ?? apiUrl,
+            dbUrl: apiUrl,
+            resourcesUrl: apiUrl,
             pauthkeyFile: keyFile === undefined ? undefined : resolve(context.cwd, keyFile),
           },
     stateDir: stateDir === undefined ? undefined : resolve(context.cwd, stateDir),

@@ -3,10 +3,10 @@ import { loadConfig } from "../../config/load.ts";
 import type { KeyParts } from "../../kb/keys/keys.ts";
 import type { Account, KeyRecord } from "../../kb/store/accounts.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX, Scope } from "../../wire/key.ts";
+import { OVERLAP_SECONDS_DEFAULT, Scope } from "../../wire/key.ts";
 import type { Context } from "../output/context.ts";
 import { keyLines } from "../output/key-lines.ts";
-import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
+import { type CommonOptions, configRequest, jsonOption } from "../output/options.ts";
 import {
   makeServiceFolder,
   makeStateFolder,
@@ -22,11 +22,6 @@ interface KeyOptions extends CommonOptions {
 
 interface CreateOptions extends KeyOptions {
   readonly scopes: readonly Scope[];
-  readonly expires?: string;
-}
-
-interface RotateOptions extends KeyOptions {
-  readonly overlap: number;
   readonly expires?: string;
 }
 
@@ -51,7 +46,7 @@ export function addKey(program: Command, context: Context): void {
         account,
         ACCOUNT_DEFAULT,
       )
-      .option("--json", "print it as JSON");
+      .addOption(jsonOption());
 
   add(
     "create <name>",
@@ -69,25 +64,16 @@ export function addKey(program: Command, context: Context): void {
     .description(
       "print a link that signs in to the web console with the service's own key, once and within a minute",
     )
-    .option("--json", "print it as JSON")
+    .addOption(jsonOption())
     .action(async (options: Omit<KeyOptions, "account">) => link(context, options));
   add("list", "list the keys of the account").action(async (options: KeyOptions) => list(context, options));
   add("revoke <id>", "revoke a key for good; a running service refuses it within seconds").action(
     async (id: string, options: KeyOptions) => revoke(context, id, options),
   );
-  add("rotate <id>", "replace a key with a new one; the old one stays valid during --overlap")
-    .option(
-      "--overlap <seconds>",
-      "how long the old key stays valid",
-      wholeNumber(0, OVERLAP_SECONDS_MAX),
-      OVERLAP_SECONDS_DEFAULT,
-    )
-    .option(
-      "--expires <time>",
-      "when the new key expires (default: after the same time as the old one)",
-      expiry(context),
-    )
-    .action(async (id: string, options: RotateOptions) => rotate(context, id, options));
+  add(
+    "rotate <id>",
+    "replace a key with a new one that lives as long; the old one stays valid for a day",
+  ).action(async (id: string, options: KeyOptions) => rotate(context, id, options));
 }
 
 async function create(context: Context, name: string, options: CreateOptions): Promise<void> {
@@ -144,7 +130,7 @@ async function revoke(context: Context, id: string, options: KeyOptions): Promis
       throw new KbsyncError("this is the state folder's own key, which kbsync uses for its service", {
         code: "usage",
         subject: id,
-        hint: `\`kbsync key rotate ${id} --overlap 0\` replaces it.`,
+        hint: `\`kbsync key rotate ${id}\` replaces it; then it can be revoked.`,
       });
     }
     const revoked = await keys.revokeKey(parts, accountId, id);
@@ -153,10 +139,10 @@ async function revoke(context: Context, id: string, options: KeyOptions): Promis
   });
 }
 
-async function rotate(context: Context, id: string, options: RotateOptions): Promise<void> {
+async function rotate(context: Context, id: string, options: KeyOptions): Promise<void> {
   await withKeys(context, options, async ({ parts, keys, state }) => {
     const { id: accountId } = await existing(parts, options.account);
-    const body = { overlapSeconds: options.overlap, expiresAt: options.expires };
+    const body = { overlapSeconds: OVERLAP_SECONDS_DEFAULT };
     const { key, record, previous } = await keys.rotateKey(parts, accountId, id, body);
     const own = isOwn(state, previous, keys.hashKey);
     if (own) writeKeyFile(state, key);

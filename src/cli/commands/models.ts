@@ -9,7 +9,7 @@ import type { ModelSource, Reach } from "../../kb/embed/model-source.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { openAgent } from "../../lib/proxy.ts";
 import type { Context } from "../output/context.ts";
-import type { CommonOptions } from "../output/options.ts";
+import { type CommonOptions, jsonOption } from "../output/options.ts";
 import { openOperator, printJson, type Operator } from "../state/ask.ts";
 import { editConfig } from "../state/config-file.ts";
 
@@ -30,7 +30,7 @@ export function addModels(program: Command, context: Context): void {
       "--from <origin>",
       "folder or address of a folder with the model's files (default: the public model hub, or $HF_ENDPOINT)",
     )
-    .option("--json", "print the models as JSON")
+    .addOption(jsonOption())
     .action(async (name: string | undefined, options: ModelsOptions) => models(context, name, options));
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { absoluteFolder, nothingSynced, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
-import type { CommonOptions } from "../output/options.ts";
+import { type CommonOptions, jsonOption } from "../output/options.ts";
 
 interface PauseOptions extends CommonOptions {
   readonly json?: boolean;
@@ -33,7 +33,7 @@ function addCommand(
     .command(name)
     .description(description)
     .argument("[source]", "folder of a source (default: all sources)")
-    .option("--json", "print the sources as JSON")
+    .addOption(jsonOption())
     .action(async (source: string | undefined, options: PauseOptions) => {
       const operator = openOperator(context, options);
       const folders = (await operator.act(name, absoluteFolder(context, source)))?.answer.sources ?? [];

@@ -4,7 +4,6 @@ import { basename, resolve } from "node:path";
 import type { Command } from "commander";
 import { FormData } from "undici";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
-import { TOKENIZER } from "../../lib/tokens.ts";
 import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import { AGENT_ID_CHARS_MAX, DEFAULT_AGENT_ID } from "../../wire/agent.ts";
 import {
@@ -14,13 +13,6 @@ import {
   type ChatResponse,
   type Citation,
 } from "../../wire/chat.ts";
-import {
-  ANSWER_TOKENS_DEFAULT,
-  ANSWER_TOKENS_MAX,
-  ANSWER_TOKENS_MIN,
-  type Expand,
-  NEIGHBOURS_MAX,
-} from "../../wire/context.ts";
 import { IMAGES_MAX } from "../../wire/constants.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { UploadAnswer } from "../../wire/upload.ts";
@@ -34,12 +26,11 @@ import { citedPath } from "../output/cited-path.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../terminal/log.ts";
 import {
-  addFreshOptions,
   type CommonOptions,
-  expandOption,
+  freshOption,
   type FreshOptions,
   waitSecondsOf,
-  wholeNumber,
+  jsonOption,
 } from "../output/options.ts";
 import { nothingSynced } from "../state/ask.ts";
 import { awaitFresh } from "../state/fresh.ts";
@@ -51,8 +42,6 @@ interface AskOptions extends CommonOptions, FreshOptions {
   readonly image?: readonly string[];
   readonly agent: string;
   readonly thread?: string;
-  readonly expand?: Expand;
-  readonly maxTokens?: number;
   readonly json?: boolean;
 }
 
@@ -64,25 +53,15 @@ const QUOTE_CHARS_MAX = 160;
 /** `kbsync ask QUESTION`: an agent's answer from the knowledge base and from images. */
 export function addAsk(program: Command, context: Context): void {
   const collect = (path: string, before: readonly string[] = []): readonly string[] => [...before, path];
-  const command = program
+  program
     .command("ask")
     .description("ask an agent, which answers from the knowledge base and from images you add")
     .argument("<question...>", "in your own words; needs no quotes, and may be empty with an image")
     .option("-i, --image <file>", "image to send with the question; may be repeated", collect)
     .option("-a, --agent <agent>", "the agent to ask", DEFAULT_AGENT_ID)
     .option("-t, --thread <id>", "continue the conversation with this name, or start one")
-    .option(
-      "-e, --expand <what>",
-      `let the agent read more around each passage: its "neighbours", or a number of chunks on each side, up to ${NEIGHBOURS_MAX}`,
-      expandOption,
-    )
-    .option(
-      "--max-tokens <n>",
-      `maximum tokens of all passages, as ${TOKENIZER} counts them (default: no limit; with --expand ${ANSWER_TOKENS_DEFAULT})`,
-      wholeNumber(ANSWER_TOKENS_MIN, ANSWER_TOKENS_MAX),
-    );
-  addFreshOptions(command)
-    .option("--json", "print the answer as JSON")
+    .addOption(freshOption())
+    .addOption(jsonOption())
     .action(async (words: readonly string[], options: AskOptions) =>
       askOnce(context, words.join(" "), options),
     );
@@ -105,8 +84,6 @@ async function askOnce(context: Context, question: string, options: AskOptions):
       user: question,
       agent_id: options.agent,
       ...(options.thread === undefined ? {} : { thread_id: options.thread }),
-      expand: options.expand,
-      max_tokens: options.maxTokens,
       user_urls: urls.map((url) => ({ type: "image", url })),
       response_type: "text",
       stream: true,

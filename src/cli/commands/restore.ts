@@ -6,7 +6,7 @@ import { printJson } from "../state/ask.ts";
 import { megabytes, namedLines } from "./backup.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
-import { type CommonOptions, configRequest } from "../output/options.ts";
+import { type CommonOptions, configRequest, jsonOption } from "../output/options.ts";
 import { lockState } from "../state/pending-restore.ts";
 import { counted } from "../output/progress.ts";
 import type { RestoredKeys } from "../state/restored-state.ts";
@@ -24,7 +24,7 @@ export function addRestore(program: Command, context: Context): void {
     .description("replace the state folder with a backup, after checking all of it (stop kbsync first)")
     .argument("<from>", "a folder that `kbsync backup` made")
     .option("--force", "replace an existing state, and move it into a folder next to it")
-    .option("--json", "print the result as JSON")
+    .addOption(jsonOption())
     .action(async (from: string, options: RestoreCommandOptions) => restore(context, from, options));
 }
 

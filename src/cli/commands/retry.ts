@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Retried } from "../../wire/daemon.ts";
 import { locatedPath, nothingSynced, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
-import type { CommonOptions } from "../output/options.ts";
+import { type CommonOptions, jsonOption } from "../output/options.ts";
 import { counted } from "../output/progress.ts";
 
 interface RetryOptions extends CommonOptions {
@@ -17,7 +17,7 @@ export function addRetry(program: Command, context: Context): void {
       "try failed and waiting files again now, and refused deletes; a running daemon also scans the folder",
     )
     .argument("[path]", "a file, or a folder with all below it (default: everything)")
-    .option("--json", "print the counts as JSON")
+    .addOption(jsonOption())
     .action(async (path: string | undefined, options: RetryOptions) => retry(context, path, options));
 }
 

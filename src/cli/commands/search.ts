@@ -33,12 +33,13 @@ import { openSynced, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../terminal/log.ts";
 import {
-  addFreshOptions,
   type CommonOptions,
   configRequest,
   expandOption,
   filterOption,
+  freshOption,
   type FreshOptions,
+  jsonOption,
   waitSecondsOf,
   wholeNumber,
 } from "../output/options.ts";
@@ -55,15 +56,13 @@ interface SearchOptions extends CommonOptions, FreshOptions, ScopeOptions {
   readonly score?: number;
   readonly expand?: Expand;
   readonly maxTokens?: number;
-  readonly full?: boolean;
   readonly files?: boolean;
   readonly json?: boolean;
-  readonly jsonl?: boolean;
 }
 
 /** `kbsync search WORDS`: searches all sources, or one document. */
 export function addSearch(program: Command, context: Context): void {
-  const command = program
+  program
     .command("search")
     .description("search the knowledge base")
     .argument("<query...>", "question or words; needs no quotes")
@@ -82,14 +81,10 @@ export function addSearch(program: Command, context: Context): void {
       "-t, --max-tokens <n>",
       `maximum tokens of text, as ${TOKENIZER} counts them (default: no limit; with --expand ${ANSWER_TOKENS_DEFAULT})`,
       wholeNumber(ANSWER_TOKENS_MIN, ANSWER_TOKENS_MAX),
-    );
-  addFreshOptions(command)
-    .option("--full", "print the whole text of each result instead of its best lines")
-    .addOption(
-      new Option("--files", "print only the paths of the files").conflicts(["full", "json", "jsonl"]),
     )
-    .addOption(new Option("--json", "print the results as JSON").conflicts(["full", "jsonl"]))
-    .addOption(new Option("--jsonl", "print each result as one line of JSON").conflicts("full"))
+    .addOption(freshOption())
+    .addOption(new Option("--files", "print only the paths of the files").conflicts("json"))
+    .addOption(jsonOption())
     .action(async (words: string[], options: SearchOptions) => search(context, words.join(" "), options));
 }
 
@@ -195,16 +190,14 @@ async function print(
     printJson(context, { query, results: found, fallback, pending });
     return;
   }
-  if (options.jsonl === true) {
-    context.stdout.write(found.map((each) => `${JSON.stringify(each)}\n`).join(""));
-  } else if (options.files === true) {
+  if (options.files === true) {
     const paths = new Set(
       found.flatMap(({ source, path }) => (path === null ? [] : [join(source ?? "", path)])),
     );
     context.stdout.write([...paths].map((path) => `${visibleLine(path)}\n`).join(""));
   } else if (found.length > 0) {
     // The text around the hit was requested, so all of it is shown.
-    const isFull = options.full === true || options.expand !== undefined;
+    const isFull = options.expand !== undefined;
     // No other command needs the code that reads words.
     const [{ queryMatches }, { resultsText }] = await Promise.all([
       import("../results/matches.ts"),
@@ -214,8 +207,7 @@ async function print(
     context.stdout.draw(resultsText(found, queryMatches(query), styleOf(context), isFull));
   }
   if (found.length === 0) {
-    const isForScript = options.jsonl === true || options.files === true;
-    (isForScript ? context.stderr : context.stdout).write(`${nothingWords(options, answer)}\n`);
+    (options.files === true ? context.stderr : context.stdout).write(`${nothingWords(options, answer)}\n`);
   }
   if (fallback !== undefined) context.stderr.write(`${FALLBACK_TEXT[fallback]}\n`);
   // A search by words alone has said already that it found nothing by meaning.

@@ -21,7 +21,7 @@ import {
   troubleLines,
   unreadableLine,
 } from "./follow.ts";
-import type { CommonOptions } from "../output/options.ts";
+import { type CommonOptions, jsonOption } from "../output/options.ts";
 import { LISTED_STATES, listedText, listFiles, type ListedFile, type ListedState } from "./listed-files.ts";
 import { prose } from "../terminal/prose.ts";
 import { canRedraw } from "../output/terminal.ts";
@@ -73,7 +73,7 @@ export function addStatus(program: Command, context: Context): void {
     .option("--waiting", "list files that will be tried again")
     .option("--held", "list deletes that wait for kbsync approve")
     .option("--skipped", "list files that are left out, with the rule")
-    .option("--json", "print the status as JSON (with --watch: one line each time)")
+    .addOption(jsonOption())
     .action(async (path: string | undefined, options: StatusOptions) => status(context, path, options));
 }
 

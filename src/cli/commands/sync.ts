@@ -25,7 +25,7 @@ import {
 import { openLog } from "../terminal/log.ts";
 import { nameOtherSources } from "./named-sources.ts";
 import { reportOutages } from "../output/outage.ts";
-import { addSourceOptions, type SourceOptions, wholeNumber } from "../output/options.ts";
+import { tierOption, type SourceOptions, jsonOption } from "../output/options.ts";
 import { counted, thousands } from "../output/progress.ts";
 import { startProgress } from "../terminal/pass-progress.ts";
 import { unbroken } from "../terminal/prose.ts";
@@ -36,12 +36,11 @@ interface SyncOptions extends SourceOptions {
   readonly dryRun?: boolean;
   readonly recover?: boolean;
   readonly json?: boolean;
-  readonly port?: number;
 }
 
 /** `kbsync sync`: one pass. */
 export function addSync(program: Command, context: Context): void {
-  const command = program
+  program
     .command("sync")
     .description("sync once, then exit")
     .argument("[dir...]", "folders to sync (default: the sources in the configuration)")
@@ -50,15 +49,9 @@ export function addSync(program: Command, context: Context): void {
       "--recover",
       "first rebuild a lost, damaged or outdated ledger from the documents at the service (stop the daemon before)",
     )
-    .option(
-      "-p, --port <n>",
-      "port of the embedded service during the sync (default: any free one)",
-      wholeNumber(0, 65_535),
-    )
-    .option("--json", "print the result as JSON");
-  addSourceOptions(command).action(async (dirs: readonly string[], options: SyncOptions) =>
-    sync(context, dirs, options),
-  );
+    .addOption(tierOption())
+    .addOption(jsonOption())
+    .action(async (dirs: readonly string[], options: SyncOptions) => sync(context, dirs, options));
 }
 
 async function sync(context: Context, dirs: readonly string[], options: SyncOptions): Promise<void> {
@@ -67,7 +60,7 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
     nameOtherSources(context, options.dryRun === true ? "sync --dry-run" : "sync", config);
   const state = makeStateFolder(config.stateDir);
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY, context.invocation);
-  const service = await reachService(config, state, context.env, log, options.port);
+  const service = await reachService(config, state, context.env, log);
   try {
     const logged = openLoggedFailures(log, context);
     const listeners = { levelOfDone: (): "debug" => "debug", onActivity: logged.onActivity };

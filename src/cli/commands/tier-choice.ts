@@ -6,8 +6,7 @@ import type { Tier } from "../../wire/primitives.ts";
 import type { Context } from "../output/context.ts";
 import { configRequest, type SourceOptions } from "../output/options.ts";
 import { rememberedFolders } from "../state/sources.ts";
-import { onTerminal } from "./interview.ts";
-import { askTier } from "./tier-question.ts";
+import { askTier, onTerminal } from "./tier-question.ts";
 
 /** Below this the model and the operating system have too little room. */
 const MEMORY_BYTES_MIN = 2 * 1024 ** 3;

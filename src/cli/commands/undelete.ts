@@ -5,7 +5,7 @@ import type { PutBack, TrashedText } from "../../wire/daemon-files.ts";
 import { locatedPath, nothingSynced, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
-import type { CommonOptions } from "../output/options.ts";
+import { type CommonOptions, jsonOption } from "../output/options.ts";
 import { localTime, thousands } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
 
@@ -27,7 +27,7 @@ export function addUndelete(program: Command, context: Context): void {
       "restore the text saved at this time, as --list shows it (default: the newest)",
       time,
     )
-    .option("--json", "print the result as JSON")
+    .addOption(jsonOption())
     .action(async (path: string | undefined, options: UndeleteOptions) => run(context, path, options));
 }
 

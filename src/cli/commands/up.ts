@@ -8,7 +8,7 @@ import { isJournal } from "../output/journal.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../terminal/log.ts";
 import { loadSources } from "../state/sources.ts";
-import { addSourceOptions, configRequest, type SourceOptions, wholeNumber } from "../output/options.ts";
+import { tierOption, configRequest, type SourceOptions, wholeNumber } from "../output/options.ts";
 import { runDaemon } from "./run-daemon.ts";
 import { withChosenTier } from "./tier-choice.ts";
 import { TIER_WORDS } from "./tier-question.ts";
@@ -23,16 +23,15 @@ interface UpOptions extends SourceOptions {
 
 /** `kbsync up [DIR…]`: service and daemon in one process. */
 export function addUp(program: Command, context: Context): void {
-  const command = program
+  program
     .command("up")
     .description(
       "make a folder searchable and keep it in sync: runs the service and the daemon in one process",
     )
     .argument("[dir...]", "folders to sync (default: the sources in the configuration)")
-    .option("-p, --port <n>", "port of the service; 0 for any free one", wholeNumber(0, 65_535));
-  addSourceOptions(command).action(async (dirs: readonly string[], options: UpOptions) =>
-    up(context, dirs, options),
-  );
+    .option("-p, --port <n>", "port of the service; 0 for any free one", wholeNumber(0, 65_535))
+    .addOption(tierOption())
+    .action(async (dirs: readonly string[], options: UpOptions) => up(context, dirs, options));
 }
 
 async function up(context: Context, dirs: readonly string[], given: UpOptions): Promise<void> {

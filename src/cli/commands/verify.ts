@@ -8,7 +8,7 @@ import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
 import { openLog } from "../terminal/log.ts";
 import { liveFolders, syncedSources } from "./named-sources.ts";
-import type { CommonOptions } from "../output/options.ts";
+import { type CommonOptions, jsonOption } from "../output/options.ts";
 import { counted, thousands } from "../output/progress.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 import { visibleLine } from "../output/visible.ts";
@@ -39,7 +39,7 @@ export function addVerify(program: Command, context: Context): void {
       "--report",
       "read every file, and prove by hashes that disk, ledger and service agree; prints JSON",
     )
-    .option("--json", "print the findings as JSON")
+    .addOption(jsonOption())
     .action(async (source: string | undefined, options: VerifyOptions) => verify(context, source, options));
 }
 

@@ -5,7 +5,7 @@ import { locatedPath, openOperator, printJson } from "../state/ask.ts";
 import { withFolder } from "./activity.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
-import type { CommonOptions } from "../output/options.ts";
+import { type CommonOptions, jsonOption } from "../output/options.ts";
 import { counted, thousands } from "../output/progress.ts";
 import { paceWords } from "./status.ts";
 import { visibleLine } from "../output/visible.ts";
@@ -22,7 +22,7 @@ export function addWait(program: Command, context: Context): void {
     .description("wait until searches find everything, or one file or folder, as it is on disk now")
     .argument("[path]", "a file, or a folder with all below it (default: everything)")
     .option("-t, --timeout <seconds>", "give up after this time, with exit code 124", seconds)
-    .option("--json", "print the result as JSON")
+    .addOption(jsonOption())
     .action(async (path: string | undefined, options: WaitOptions) => wait(context, path, options));
 }
 

@@ -7,7 +7,7 @@ import { activityLine } from "./activity.ts";
 import { counted, localTime, thousands } from "../output/progress.ts";
 import { openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
-import type { CommonOptions } from "../output/options.ts";
+import { type CommonOptions, jsonOption } from "../output/options.ts";
 import { visibleLine } from "../output/visible.ts";
 import { paceWords } from "./status.ts";
 
@@ -24,7 +24,7 @@ export function addWhy(program: Command, context: Context): void {
     .command("why")
     .description("explain every decision about a file: rules, content, document, errors, and what comes next")
     .argument("<path>", "a file; it need not exist any more")
-    .option("--json", "print the explanation as JSON")
+    .addOption(jsonOption())
     .action(async (path: string, options: WhyOptions) => why(context, path, options));
 }
 

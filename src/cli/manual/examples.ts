@@ -3,7 +3,7 @@ import type { Command } from "commander";
 /** Example command lines of each command, as its `--help` and the manual page show them. */
 const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   "": ["kbsync up ~/docs", "kbsync search may I open the dome in the rain", "kbsync status"],
-  up: ["kbsync up ~/docs", "kbsync up ~/docs ~/mail --tier moderate --exclude 'drafts/**'"],
+  up: ["kbsync up ~/docs", "kbsync up ~/docs ~/mail --tier moderate"],
   run: ["kbsync run --config /etc/kbsync/kbsync.config.json"],
   serve: ["kbsync serve --port 7411"],
   service: ["kbsync service install --user", "kbsync service status --user"],
@@ -14,7 +14,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   add: ["kbsync add ~/papers --tier moderate --owner papers"],
   remove: ["kbsync remove ~/papers", "kbsync remove ~/papers --keep-documents"],
   status: ["kbsync status", "kbsync status --watch", "kbsync status --skipped ~/docs"],
-  log: ["kbsync log -n 50", "kbsync log --follow --path ~/docs/minutes"],
+  log: ["kbsync log -n 50", "kbsync log --follow ~/docs/minutes"],
   wait: ["kbsync wait", "kbsync wait ~/docs/plan.md --timeout 30"],
   why: ["kbsync why ~/docs/scan.pdf"],
   search: [
@@ -27,7 +27,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   pause: ["kbsync pause", "kbsync pause ~/docs"],
   resume: ["kbsync resume"],
   retry: ["kbsync retry", "kbsync retry ~/docs/scan.pdf"],
-  approve: ["kbsync approve ~/docs", "kbsync approve ~/docs --dry-run"],
+  approve: ["kbsync approve ~/docs"],
   undelete: ["kbsync undelete --list", "kbsync undelete ~/docs/plan.md"],
   erase: [
     "kbsync erase ~/docs/secret.md",
@@ -40,7 +40,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   "key link": ["kbsync key link"],
   "key list": ["kbsync key list"],
   "key revoke": ["kbsync key revoke 6b016a8e36133f0758068e97"],
-  "key rotate": ["kbsync key rotate 6b016a8e36133f0758068e97 --overlap 3600"],
+  "key rotate": ["kbsync key rotate 6b016a8e36133f0758068e97"],
   mcp: ["kbsync mcp", "kbsync mcp --http --port 7412"],
   backup: ["kbsync backup /backup/kbsync"],
   restore: ["kbsync restore /backup/kbsync"],

@@ -1,9 +1,7 @@
-import { GlobText } from "../../config/schema/source.ts";
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import type { ConfigRequest, NamedFolder } from "../../config/load.ts";
 import { Expand, NEIGHBOURS_MAX } from "../../wire/context.ts";
 import { Tier } from "../../wire/primitives.ts";
-import { WAIT_SECONDS_MAX } from "../../wire/daemon.ts";
 import type { Context } from "./context.ts";
 
 /** Options of every command. */
@@ -38,8 +36,11 @@ export interface SourceOptions extends CommonOptions {
   readonly newTier?: Tier;
   /** Whether a person chose `newTier`. */
   readonly wasAsked?: boolean;
-  readonly include?: readonly string[];
-  readonly exclude?: readonly string[];
+}
+
+/** The option of every command that prints data. */
+export function jsonOption(): Option {
+  return new Option("--json", "print the result as JSON; entries that follow one another as one line each");
 }
 
 /** The tier of the folders that a command names. */
@@ -50,46 +51,25 @@ export function tierOption(): Option {
   ).choices(Tier.options);
 }
 
-/** Adds the options that say how folders are synced by this run alone. */
-export function addSourceOptions(command: Command): Command {
-  return command
-    .addOption(tierOption())
-    .option(
-      "--include <glob...>",
-      "sync only files that match these globs (instead of the configured include)",
-      globs,
-    )
-    .option(
-      "--exclude <glob...>",
-      "leave out files that match these globs, and delete their documents",
-      globs,
-    );
-}
+/** Longest wait of --fresh, in seconds: people wait so long for an answer. */
+const FRESH_SECONDS = 10;
 
-/** Longest wait of --fresh by default, in seconds: people wait so long for an answer. */
-const FRESH_SECONDS_DEFAULT = 10;
-
-/** Options of a question that may wait for a fresh answer. */
+/** The option of a question that may wait for a fresh answer. */
 export interface FreshOptions {
   readonly fresh?: boolean;
-  readonly wait: number;
 }
 
-/** Adds the options of a question that may wait for a fresh answer. */
-export function addFreshOptions(command: Command): Command {
-  return command
-    .option("--fresh", "first wait until everything saved before is searchable")
-    .option(
-      "--wait <seconds>",
-      "maximum wait of --fresh",
-      wholeNumber(1, WAIT_SECONDS_MAX),
-      FRESH_SECONDS_DEFAULT,
-    );
+/** Waits until everything saved before is searchable. */
+export function freshOption(): Option {
+  return new Option(
+    "--fresh",
+    `first wait, up to ${FRESH_SECONDS} seconds, until everything saved before is searchable`,
+  );
 }
 
 /** Returns the seconds that a question waits; undefined: it does not wait. */
-export function waitSecondsOf({ fresh, wait }: FreshOptions): number | undefined {
-  return fresh === true ? wait : undefined;
+export function waitSecondsOf({ fresh }: FreshOptions): number | undefined {
+  return fresh === true ? FRESH_SECONDS : undefined;
 }
 
 /** Returns a parser for an option with a whole number within bounds. */
@@ -117,11 +97,4 @@ export function expandOption(text: string): Expand {
   const expand = Expand.safeParse(text);
   if (expand.success) return expand.data;
   throw new InvalidArgumentError(`expected neighbours, or a number from 1 to ${NEIGHBOURS_MAX}`);
-}
-
-/** Adds a glob to those before it. */
-function globs(value: string, before: readonly string[] = []): readonly string[] {
-  const checked = GlobText.safeParse(value);
-  if (!checked.success) throw new InvalidArgumentError(checked.error.issues[0]?.message ?? "expected a glob");
-  return [...before, value];
 }

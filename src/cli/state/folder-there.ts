@@ -14,6 +14,6 @@ export function requireFolder(path: string): void {
     : new KbsyncError(`${path} is a file, not a folder`, {
         code: "source_unusable",
         subject: path,
-        hint: "Name its folder, and select the file with --include.",
+        hint: "Name its folder, and select the file with `include` in the configuration.",
       });
 }

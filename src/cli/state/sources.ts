@@ -63,13 +63,11 @@ export function loadSources(
 function namedFolders(
   { cwd }: Context,
   dirs: readonly string[],
-  { tier, newTier, include, exclude }: SourceOptions,
+  { tier, newTier }: SourceOptions,
   { sources, stateDir }: Config,
 ): readonly NamedFolder[] {
   const asked = {
     ...(tier && { collection: tier }),
-    ...(include && { include }),
-    ...(exclude && { exclude }),
   };
   const configured = sources.map(({ absolutePath }) => absolutePath);
   if (dirs.length === 0)

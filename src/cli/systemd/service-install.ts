@@ -18,7 +18,6 @@ import type { UnitRequest } from "./unit-checks.ts";
 /** Options of `kbsync service install`. */
 export interface InstallOptions extends UnitRequest {
   readonly print?: boolean;
-  readonly start: boolean;
 }
 
 /** Commands for a unit, quoted for a shell: names of units and folders may contain backslashes and spaces. Pure. */
@@ -79,8 +78,7 @@ export async function installUnit(context: Context, options: InstallOptions): Pr
   await must(systemctl, "daemon-reload");
   await must(systemctl, "enable", "--quiet", plan.unit);
   printUnit("enabled", options.user === true ? "starts when you log in" : "starts with the machine");
-  if (options.start) await startUnit(systemctl, plan, options, printUnit);
-  else printUnit("start it", unitCommands(plan, options).restart);
+  await startUnit(systemctl, plan, options, printUnit);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
+import { jsonOption } from "../output/options.ts";
 import type { Context } from "../output/context.ts";
 import { type InstallOptions, installUnit, uninstallUnit } from "./service-install.ts";
 import { reportUnit, type UnitStatusOptions } from "./service-status.ts";
@@ -24,7 +25,6 @@ export function addService(program: Command, context: Context): void {
     )
     .option("--group <name>", "group that may read the folders; may be repeated", groupNames)
     .option("--print", "print the unit, and change nothing")
-    .option("--no-start", "enable the unit, but do not start or restart it")
     .action(async (dir: string | undefined, options: InstallOptions) =>
       installUnit(context, ofFolder(dir, options)),
     );
@@ -41,7 +41,7 @@ export function addService(program: Command, context: Context): void {
     .description("show whether the unit is installed, up to date and running")
     .argument("[dir]", "folder that has a unit of its own")
     .option("--user", "the unit of your user, not of the system")
-    .option("--json", "print the status as JSON")
+    .addOption(jsonOption())
     .action(async (dir: string | undefined, options: UnitStatusOptions) =>
       reportUnit(context, ofFolder(dir, options)),
     );

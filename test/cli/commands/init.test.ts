@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { askAll } from "../../../src/cli/commands/interview.ts";
+import { askTier } from "../../../src/cli/commands/tier-question.ts";
 import { bestTier, thisMachine } from "../../../src/cli/commands/tier-choice.ts";
 import { buildProgram } from "../../../src/cli/command-line.ts";
 import { loadConfig } from "../../../src/config/load.ts";
@@ -13,8 +13,7 @@ import { cliContext, outputTo } from "../context.ts";
 const wishes: Wishes = {
   folders: ["/srv/docs", "/srv/more docs"],
   collection: "moderate",
-  ownerId: undefined,
-  service: { embedded: true, port: 7500 },
+  service: { embedded: true },
   stateDir: undefined,
   schema: undefined,
 };
@@ -26,12 +25,22 @@ describe("the configuration that is written", () => {
       { path: "/srv/docs", collection: "moderate" },
       { path: "/srv/more docs", collection: "moderate" },
     ]);
-    expect(config.service).toEqual({ embedded: true, host: "127.0.0.1", port: 7500 });
+    expect(config.service).toEqual({ embedded: true, host: "127.0.0.1", port: 7411 });
   });
 
   it("names every key of its parts, with its meaning in front", () => {
     const lines = configText(wishes).split("\n");
-    const keys = ["settings", "include", "exclude", "rules", "maxFileBytes", "settleMs", "trashDays", "ocr"];
+    const keys = [
+      "ownerId",
+      "settings",
+      "include",
+      "exclude",
+      "rules",
+      "maxFileBytes",
+      "settleMs",
+      "trashDays",
+      "ocr",
+    ];
     for (const key of [...keys, "reranker", "port", "stateDir"]) {
       const at = lines.findIndex((line) => line.includes(`// "${key}": `));
       expect({ key, before: lines[at - 1] }).toEqual({ key, before: expect.stringMatching(/^ +\/\/ [^"]/) });
@@ -54,11 +63,10 @@ describe("the configuration that is written", () => {
       pauthkeyFile: undefined,
     };
     const { pauthkeyFile: _, ...expected } = service;
-    const text = configText({ ...wishes, service, ownerId: "me", stateDir: "/s" });
+    const text = configText({ ...wishes, service, stateDir: "/s" });
     expect(parseConfig(text, "x")).toMatchObject({
       service: expected,
       stateDir: "/s",
-      sources: [{ ownerId: "me" }, { ownerId: "me" }],
     });
   });
 });
@@ -80,11 +88,11 @@ describe("kbsync init", () => {
   const file = (): string => join(cwd, "kbsync.config.json");
 
   it("writes what every command then reads, and says how to go on", async () => {
-    await init("docs", "--tier", "high_accuracy", "--port", "0", "--state-dir", "state");
+    await init("docs", "--tier", "high_accuracy", "--state-dir", "state");
     const config = loadConfig({ cwd, env: {} });
     expect(config.sources).toMatchObject([{ absolutePath: join(cwd, "docs"), collection: "high_accuracy" }]);
     expect(config.stateDir).toBe(join(cwd, "state"));
-    expect(config.service).toEqual({ embedded: true, host: "127.0.0.1", port: 0 });
+    expect(config.service).toEqual({ embedded: true, host: "127.0.0.1", port: 7411 });
     expect(said).toContain(`wrote ${file()}\n`);
     expect(said).toContain("kbsync up");
     // Nothing is left of how it was written.
@@ -114,70 +122,31 @@ describe("kbsync init", () => {
   it.each([
     ["a folder that is not there", ["gone"], "source_unusable"],
     ["folders that overlap", ["docs", "."], "source_overlap"],
-    ["no folder and no terminal", [], "usage"],
-    ["half of a hosted service", ["docs", "--db-url", "https://db.example"], "usage"],
-    ["a port of a hosted service", ["docs", "--api-url", "https://kb.example", "--port", "1"], "usage"],
+    ["half of a hosted service", ["docs", "--key-file", "key"], "usage"],
     ["an address that is none", ["docs", "--api-url", "kb.example"], "config_invalid"],
     ["a place that cannot be written", ["docs", "-c", "no/such/folder/x.json"], "config_unreadable"],
   ])("refuses %s and writes nothing", async (_name, args, code) => {
     await expect(init(...args)).rejects.toMatchObject({ code });
     expect(readdirSync(cwd)).toEqual(["docs"]);
   });
+});
 
-  it("asks for the rest, and again where an answer makes no sense", async () => {
-    const answers = ["gone", "docs", "docs", "", "best", "fastest", "maybe", "here", "70000", "7600"];
-    const reported: string[] = [];
-    const ask = async (): Promise<string> => answers.shift() ?? "no more answers";
-    const found = await askAll({ ...wishes, folders: [] }, ask, (words) => reported.push(words), cwd);
-    expect(found).toMatchObject({
-      folders: [join(cwd, "docs")],
-      collection: "fastest",
-      service: { embedded: true, port: 7600 },
-    });
-    expect(reported).toEqual([
-      `there is no folder ${join(cwd, "gone")}`,
-      `${join(cwd, "docs")} is on the list already`,
-      expect.stringMatching(/^fastest +by words/) as string,
-      expect.stringMatching(/^moderate +by words at once, by meaning/) as string,
-      expect.stringMatching(/^high_accuracy {2}as moderate/) as string,
-      "expected one of fastest, moderate, high_accuracy",
-      "expected here or hosted",
-      "expected a whole number from 0 to 65535",
-    ]);
-  });
-
-  it("asks without the control characters of the folder's name", async () => {
-    const hostile = join(cwd, "a\u001b[2J");
-    mkdirSync(hostile);
-    const questions: string[] = [];
-    const ask = async (question: string): Promise<string> => {
-      questions.push(question);
-      return "";
-    };
-    await askAll({ ...wishes, folders: [] }, ask, () => undefined, hostile);
-    expect(questions[0]).toContain(String.raw`a\u001b[2J`);
-    expect(questions.join("")).not.toContain("\u001b");
-  });
-
-  it("asks for the addresses of a hosted service", async () => {
-    const answers = [
-      "docs",
-      "",
-      "",
-      "hosted",
-      "ftp://x",
-      "https://kb.example/",
-      "https://db.example",
-      "",
-      "key",
-    ];
-    const ask = async (): Promise<string> => answers.shift() ?? "no more answers";
-    const { service } = await askAll({ ...wishes, folders: [] }, ask, () => undefined, cwd);
-    expect(service).toEqual({
-      apiUrl: "https://kb.example",
-      dbUrl: "https://db.example",
-      resourcesUrl: "https://kb.example",
-      pauthkeyFile: join(cwd, "key"),
-    });
-  });
+it("the question for a tier explains each, and comes again after an answer that is none", async () => {
+  const answers = ["best", "fastest"];
+  const reported: string[] = [];
+  const ask = async (): Promise<string> => await Promise.resolve(answers.shift() ?? "no more answers");
+  expect(await askTier(ask, (words) => reported.push(words), "moderate")).toBe("fastest");
+  expect(reported).toEqual([
+    expect.stringMatching(/^fastest +by words/) as string,
+    expect.stringMatching(/^moderate +by words at once, by meaning/) as string,
+    expect.stringMatching(/^high_accuracy {2}as moderate/) as string,
+    "expected one of fastest, moderate, high_accuracy",
+  ]);
+  expect(
+    await askTier(
+      async () => await Promise.resolve(""),
+      () => undefined,
+      "moderate",
+    ),
+  ).toBe("moderate");
 });

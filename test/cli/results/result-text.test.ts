@@ -71,7 +71,7 @@ describe("a result", () => {
     );
   });
 
-  it("a result is whole with --full", () => {
+  it("a result is whole with --expand", () => {
     expect(text({}, false, 80, true)).toContain("    Visitors wait in the hall.\n");
   });
 

@@ -49,7 +49,7 @@ describe("the unit of a configuration", () => {
     configure({ sources: [{ path: "docs" }] });
     const env = { ...context().env, KBSYNC_DATABASE: "postgres://kbsync:secret@db.example/kbsync" };
     const refusal = (dir?: string) =>
-      installUnit({ ...context(), env }, { config, print: true, start: false, ...(dir && { dir }) });
+      installUnit({ ...context(), env }, { config, print: true, ...(dir && { dir }) });
     await expect(refusal()).rejects.toMatchObject({
       code: "usage",
       hint: expect.stringContaining("service.databasePasswordFile"),
