@@ -23,7 +23,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     `kbsync search --filter '{"tags": "draft"}' --fresh deadlines`,
   ],
   ask: ["kbsync ask when may I open the dome", "kbsync ask 'What does this show?' --image gauge.png"],
-  eval: ["kbsync eval questions.yaml", "kbsync eval questions.yaml --tier moderate"],
+  eval: ["kbsync eval questions.yaml", "kbsync eval questions.yaml --tier fastest"],
   pause: ["kbsync pause", "kbsync pause ~/docs"],
   resume: ["kbsync resume"],
   retry: ["kbsync retry", "kbsync retry ~/docs/scan.pdf"],
