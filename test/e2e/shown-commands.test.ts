@@ -59,7 +59,6 @@ const LIVE: readonly Step[] = [
   },
   { line: "kbsync search the tides --fresh" },
   { line: 'sudo kbsync search "your question" --config /etc/kbsync/kbsync.config.json' },
-  { line: "kbsync status --skipped" },
   { line: "kbsync status --skipped ~/docs" },
   { line: "kbsync ask when may I open the dome" },
   { line: 'kbsync ask "may I open the dome in the rain"' },
