@@ -34,3 +34,6 @@ export const USAGE_DAYS_MAX = 90;
 
 /** Characters of a document's description that a list shows. */
 export const DESCRIPTION_CHARS = 200;
+
+/** Ends the warning of a document of which some pages are still being read: the document is written again with their text. */
+export const STILL_READ = "still being read.";
