@@ -181,7 +181,8 @@ async function chunkAgain(
   settings: Settings | undefined,
   source: Source | undefined,
 ): Promise<Chunking | undefined> {
-  if (source === undefined && settings === undefined) return undefined;
+  // A document without a text keeps its new settings for its first text.
+  if (source === undefined && (settings === undefined || before.version === 0)) return undefined;
   const text = source?.content ?? before.content;
   return kb.ingest.chunk(text, settings ?? before.settings, {
     warning: source === undefined ? (before.warning ?? undefined) : source.warning,
