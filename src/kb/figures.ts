@@ -19,7 +19,7 @@ export async function figuresOf(parts: FigureParts): Promise<ServiceFigures> {
   const { store, admission, model, reranker, language, budget, nowMs } = parts;
   const { records, queue } = store;
   const [documents, failed, questions, messages, check] = await Promise.all([
-    queue.figures("ingest", undefined),
+    queue.figures("ingest", undefined, nowMs()),
     records.failedResources(undefined),
     queue.figures("chat", undefined),
     queue.figures("webhook", undefined),
@@ -31,6 +31,7 @@ export async function figuresOf(parts: FigureParts): Promise<ServiceFigures> {
     requestsInFlight: admission.inFlight(),
     jobsWaiting: documents.waiting,
     oldestJobSeconds: secondsSince(documents.oldestMs),
+    jobsOverdue: documents.overdue,
     questionsWaiting: questions.waiting,
     oldestQuestionSeconds: secondsSince(questions.oldestMs),
     messages: { waiting: messages.waiting, dead: messages.dead },
