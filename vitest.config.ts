@@ -19,7 +19,7 @@ export const LONG_TESTS = [
   "test/kb/ingest/extract/{extract,foreign-words,hostile-pdf,ocr,stall}.test.ts",
   "test/kb/http/{bulk-timeouts,change-streams,events,limits,mails,one-account,partly-read,public-address}.test.ts",
   "test/kb/oracle/long-oracle.test.ts",
-  "test/kb/jobs/job-{fairness,runner}.test.ts",
+  "test/kb/jobs/{job-fairness,job-runner,read-in-parts}.test.ts",
   "test/kb/service/{model,model-change,kill,kill-batches,kill-erase,kill-model,kill-queues,stop}.test.ts",
   "test/kb/store/sqlite/bounds.test.ts",
   "test/kb/uploads/ceph/ceph.test.ts",

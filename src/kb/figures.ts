@@ -17,7 +17,7 @@ export async function figuresOf(parts: FigureParts): Promise<ServiceFigures> {
   const { store, admission, model, reranker, language, nowMs } = parts;
   const { records, queue } = store;
   const [documents, failed, questions, messages, check] = await Promise.all([
-    queue.figures("ingest", undefined),
+    queue.figures("ingest", undefined, nowMs()),
     records.failedResources(undefined),
     queue.figures("chat", undefined),
     queue.figures("webhook", undefined),
@@ -29,6 +29,7 @@ export async function figuresOf(parts: FigureParts): Promise<ServiceFigures> {
     requestsInFlight: admission.inFlight(),
     jobsWaiting: documents.waiting,
     oldestJobSeconds: secondsSince(documents.oldestMs),
+    jobsOverdue: documents.overdue,
     questionsWaiting: questions.waiting,
     oldestQuestionSeconds: secondsSince(questions.oldestMs),
     messages: { waiting: messages.waiting, failed: messages.dead },

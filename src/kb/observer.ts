@@ -35,6 +35,8 @@ export interface ServiceFigures {
   readonly jobsWaiting: number;
   /** Age of the oldest of them in seconds; 0 if none waits. */
   readonly oldestJobSeconds: number;
+  /** Those that were due ten minutes ago, and that no worker has. */
+  readonly jobsOverdue: number;
   /** Queued questions of all accounts, and the age of the oldest in seconds. */
   readonly questionsWaiting: number;
   readonly oldestQuestionSeconds: number;

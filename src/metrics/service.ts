@@ -82,6 +82,10 @@ function measureState(registry: Registry): Pick<ServiceMeasures, "set" | "forget
     "Documents that wait for ingestion after their answer.",
   );
   const oldest = gauge("kbsync_service_queue_oldest_seconds", "Age of the oldest waiting document.");
+  const overdue = gauge(
+    "kbsync_service_queue_overdue",
+    "Documents that have been due for more than ten minutes, and that no process works on.",
+  );
   const questions = gauge(
     "kbsync_service_queue_questions",
     "Questions that wait for their answer by webhook.",
@@ -119,6 +123,7 @@ function measureState(registry: Registry): Pick<ServiceMeasures, "set" | "forget
       underWay.set(figures.requestsInFlight);
       jobs.set(figures.jobsWaiting);
       oldest.set(figures.oldestJobSeconds);
+      overdue.set(figures.jobsOverdue);
       failed.set(figures.resourcesFailed);
       questions.set(figures.questionsWaiting);
       oldestQuestion.set(figures.oldestQuestionSeconds);
@@ -126,7 +131,17 @@ function measureState(registry: Registry): Pick<ServiceMeasures, "set" | "forget
       messages.set({ state: "failed" }, figures.messages.failed);
     },
     forget: () => {
-      for (const each of [underWay, jobs, oldest, failed, questions, oldestQuestion, damage, checked])
+      for (const each of [
+        underWay,
+        jobs,
+        oldest,
+        overdue,
+        failed,
+        questions,
+        oldestQuestion,
+        damage,
+        checked,
+      ])
         each.remove();
       for (const each of [state, modelState, messages]) each.reset();
     },

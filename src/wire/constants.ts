@@ -24,3 +24,6 @@ export const UPLOAD_BYTES_MAX = 32 * 1024 * 1024;
 
 /** Characters of a document's description that a list shows. */
 export const DESCRIPTION_CHARS = 200;
+
+/** Ends the warning of a document of which some pages are still being read: the document is written again with their text. */
+export const STILL_READ = "still being read.";

@@ -9,6 +9,7 @@ export const OWN_METRICS: Readonly<Record<string, readonly string[]>> = {
   kbsync_service_model_state: ["model", "state"],
   kbsync_service_queue_documents: [],
   kbsync_service_queue_oldest_seconds: [],
+  kbsync_service_queue_overdue: [],
   kbsync_service_queue_questions: [],
   kbsync_service_queue_questions_oldest_seconds: [],
   kbsync_service_questions_total: ["outcome"],

@@ -69,6 +69,7 @@ beforeAll(async () => {
     requestsInFlight: 0,
     jobsWaiting: 0,
     oldestJobSeconds: 0,
+    jobsOverdue: 0,
     questionsWaiting: 0,
     oldestQuestionSeconds: 0,
     messages: { waiting: 0, failed: 0 },

@@ -113,13 +113,11 @@ async function fail(
   failure: { readonly code: string; readonly message: string },
 ): Promise<void> {
   const at = { accountId: job.accountId, id: job.name };
-  const { settings: _, ...fields } = apart;
-  const before = await kb.records.resource(at);
-  const change = before !== undefined && before.version > 0 ? apart : fields;
-  if (before !== undefined && Object.values(change).some((value) => value !== undefined)) {
-    const { whileWaiting: __, whileFetching: ___, ...here } = kb;
+  const isEmpty = Object.values(apart).every((value) => value === undefined);
+  if (!isEmpty && (await kb.records.resource(at)) !== undefined) {
+    const { whileWaiting: _, whileFetching: __, ...here } = kb;
     try {
-      await applyUpdate(here, at, change, {});
+      await applyUpdate(here, at, apart, {});
     } catch (error) {
       if (kb.explain(error).retryAfterSeconds !== undefined) throw error;
     }

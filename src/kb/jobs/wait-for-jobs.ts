@@ -1,7 +1,13 @@
+import { STILL_READ } from "../../wire/constants.ts";
 import type { Resource } from "../store/resources.ts";
 import { jobKey } from "../queue/waits.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import { noResource } from "../resources/refusal.ts";
+
+/** Reports whether the text of a resource is not written, or not whole yet. */
+export function isUnderWay({ status, warning }: Pick<Resource, "status" | "warning">): boolean {
+  return status === "queued" || (status === "chunked" && warning?.endsWith(STILL_READ) === true);
+}
 
 /**
  * Waits until the jobs of a queued resource are done, at most `waitMs`, and returns the resource as it is then. Throws
@@ -11,14 +17,14 @@ export async function waitForJobs(kb: KnowledgeBase, queued: Resource, waitMs: n
   const { accountId, id } = queued;
   const endMs = performance.now() + waitMs;
   let resource = queued;
-  while (resource.status === "queued" && performance.now() < endMs && !kb.isEnding()) {
+  while (isUnderWay(resource) && performance.now() < endMs && !kb.isEnding()) {
     // Listens before it reads the state: a job that ends in between shows in one or the other.
     const listening = kb.jobWaits.listen(jobKey(queued), endMs - performance.now());
     try {
       const current = await kb.records.resource({ accountId, id });
       if (current === undefined) throw noResource(id);
       resource = current;
-      if (resource.status === "queued") await listening.ended;
+      if (isUnderWay(resource)) await listening.ended;
     } finally {
       listening.stop();
     }

@@ -77,6 +77,8 @@ export interface KnowledgeBase {
   readonly lane?: Lane;
   /** Set for a queued job: runs its waits. */
   readonly whileWaiting?: WhileWaiting;
+  /** Set for a queued job: writes the part of its document that is read already. */
+  readonly onPart?: Requester["onPart"];
   /** Set for a queued job: runs its fetch. */
   readonly whileFetching?: WhileFetching;
   readonly nowMs: () => number;
@@ -129,10 +131,10 @@ export interface OwnerKey {
 
 /** Returns the context of reading a document. Accounts, and the owners of each, share slow steps equally. */
 export function requesterOf(
-  { lane = "client", whileWaiting }: KnowledgeBase,
+  { lane = "client", whileWaiting, onPart }: KnowledgeBase,
   { accountId, ownerId }: OwnerKey,
 ): Requester {
-  return { tenant: [accountId, ownerId], lane, whileWaiting };
+  return { tenant: [accountId, ownerId], lane, whileWaiting, onPart };
 }
 
 /** Returns the current time in the wire format. */

@@ -65,6 +65,7 @@ async function mailText(
     const { whileWaiting } = requester;
     const inMail: Requester = {
       ...requester,
+      onPart: undefined,
       whileWaiting: whileWaiting && ((work, chars) => whileWaiting(work, heldChars + chars)),
     };
     const outcomes: AttachmentOutcome[] = [];

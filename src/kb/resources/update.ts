@@ -7,6 +7,7 @@ import type { Resource, ResourceChange, ResourceKey } from "../store/resources.t
 import type { JobBody } from "../store/rows/job-body.ts";
 import { refuseUnexpected, type RequestContext } from "./request-context.ts";
 import { fileTokenOf } from "./file-token.ts";
+import type { ReadText } from "../ingest/ingest.ts";
 import { requesterOf, nowIso, type KnowledgeBase } from "./knowledge-base.ts";
 import { invalidField, noResource, Refusal, shown } from "./refusal.ts";
 import { changedSource, contentSource, refuseAddress, refuseLocations, textChange } from "./source.ts";
@@ -65,31 +66,41 @@ async function tryUpdate(
   context.makeRoom?.(before);
   const settings = body.settings === undefined ? undefined : newSettings(before.settings, body.settings);
 
-  const source = await newSource(kb, before, body);
-  const chunking = await chunkAgain(kb, before, settings, source);
-  const change = changeOf({ accountId, id }, body, settings, source, nowIso(kb));
-  const fileToken = source?.url === undefined ? {} : { fileToken: fileTokenOf(kb, source.url) };
-  // The link's text is the stored one, so an earlier failure to read it no longer applies.
-  const clearsError = body.url !== undefined && source === undefined;
-  // Other changes do not depend on what was read.
-  const basedOn =
-    chunking === undefined && body.url === undefined
-      ? {}
-      : { basedOn: { version: before.version, title: before.title } };
-  const after = await kb.records.updateResource(
-    {
-      ...change,
-      ...fileToken,
-      ...expected,
-      ...basedOn,
-      clearsError,
-      completesCreate: context.completesCreate === true,
-    },
-    chunking,
-    sameTransaction,
-  );
-  if (after === undefined) throw noResource(id);
-  return after;
+  let base: Pick<Resource, "version" | "title"> = before;
+  const write = async (source: Source | undefined, isPart: boolean): Promise<Resource> => {
+    const chunking = await chunkAgain(kb, before, settings, source);
+    const change = changeOf({ accountId, id }, body, settings, source, nowIso(kb));
+    const fileToken = source?.url === undefined ? {} : { fileToken: fileTokenOf(kb, source.url) };
+    // The link's text is the stored one, so an earlier failure to read it no longer applies.
+    const clearsError = body.url !== undefined && source === undefined;
+    // Other changes do not depend on what was read.
+    const basedOn =
+      chunking === undefined && body.url === undefined
+        ? {}
+        : { basedOn: { version: base.version, title: base.title } };
+    const after = await kb.records.updateResource(
+      {
+        ...change,
+        ...fileToken,
+        ...expected,
+        ...basedOn,
+        clearsError,
+        completesCreate: context.completesCreate === true,
+      },
+      chunking,
+      { ...sameTransaction, isPart },
+    );
+    if (after === undefined) throw noResource(id);
+    base = after;
+    return after;
+  };
+  const onPart = async ({ text: content, warning, ...part }: ReadText): Promise<void> => {
+    // An attempt that a crash ended wrote it.
+    if (content === before.content && warning === before.warning) return;
+    await write({ origin: before.origin, url: body.url ?? null, content, warning, ...part }, true);
+  };
+  const source = await newSource(sameTransaction.job === undefined ? kb : { ...kb, onPart }, before, body);
+  return write(source, false);
 }
 
 /** Throws for a change that is invalid whatever the new text is. */
@@ -170,7 +181,8 @@ async function chunkAgain(
   settings: Settings | undefined,
   source: Source | undefined,
 ): Promise<Chunking | undefined> {
-  if (source === undefined && settings === undefined) return undefined;
+  // A document without a text keeps its new settings for its first text.
+  if (source === undefined && (settings === undefined || before.version === 0)) return undefined;
   const text = source?.content ?? before.content;
   return kb.ingest.chunk(text, settings ?? before.settings, {
     warning: source === undefined ? (before.warning ?? undefined) : source.warning,

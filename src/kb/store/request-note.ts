@@ -31,6 +31,8 @@ export interface SameTransaction {
   readonly request?: RequestNote;
   /** The lease of the job that makes this write: the write ends the job. Throws `lease_lost`. */
   readonly job?: Lease;
+  /** The job goes on: it writes the text again when it is whole. The resource is `chunked` meanwhile. Default: false. */
+  readonly isPart?: boolean;
   /** The thread that a file belongs to. */
   readonly thread?: ThreadLink;
 }

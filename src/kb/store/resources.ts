@@ -137,7 +137,7 @@ export interface NewResource extends ResourceKey {
   readonly fileToken?: string | null;
 }
 
-/** Fields to change; a missing field stays as it is. `content` and `settings` require a chunking. */
+/** Fields to change; a missing field stays as it is. `content` requires a chunking, and so do `settings` if there is a text. */
 export interface ResourceChange extends ResourceKey, Expected {
   readonly title?: string;
   readonly description?: string;

@@ -1,3 +1,5 @@
+import type { Finding } from "../../lib/finding.ts";
+
 /** What must hold between the parts of a store. `words` say in the plural what is wrong where it does not. */
 export interface Rule {
   /** Name of the check in findings. */
@@ -22,3 +24,11 @@ export const RULES = {
     words: "documents were made from an uploaded file that the store does not know",
   },
 } as const satisfies Record<string, Rule>;
+
+/** Returns a warning if documents have been due for longer than a queue that works needs. */
+export function overdueFindings(overdue: number, subject: string): Finding[] {
+  if (overdue === 0) return [];
+  const message = `${overdue} documents have waited for more than ten minutes, and no service works on them`;
+  const remedy = "Start the service. If it runs, its log says what keeps it busy or fails.";
+  return [{ check: "store-queue", level: "warning", subject, message, remedy }];
+}

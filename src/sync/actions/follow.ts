@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Later } from "../remote/answer.ts";
 import { warningOf, type Taken } from "../remote/resource-requests.ts";
+import { STILL_READ } from "../../wire/constants.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import type { ActionContext } from "./context.ts";
 
@@ -154,8 +155,10 @@ function stateOf(record: ResourceRecord): Exclude<Followed, Later> | undefined {
     const message = metadata.message ?? "the service could not process it";
     return { kind: "refused", code: "not_taken_in", message };
   }
-  if (metadata?.status === "queued") return undefined;
-  return { kind: "done", value: { warning: warningOf(record), record } };
+  const warning = warningOf(record);
+  // Until all pages are read, the document has the text of the others.
+  if (metadata?.status === "queued" || warning?.endsWith(STILL_READ) === true) return undefined;
+  return { kind: "done", value: { warning, record } };
 }
 
 function unclear(reason: string): Later {

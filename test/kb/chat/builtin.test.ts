@@ -10,7 +10,12 @@ import { passageOf } from "./passage.ts";
 let running: Running;
 let resourceId: string;
 beforeAll(async () => {
-  running = await openAsking(undefined);
+  const navy = {
+    id: "navy",
+    systemPrompt: "",
+    knowledge: [{ tier: "fastest" as const, owner: "navy", top_k: 5 }],
+  };
+  running = await openAsking(undefined, { agents: [navy] });
   resourceId = await remember(running, "The harbour is old. The new crane lifts forty tons.");
 });
 afterAll(() => running.close());
@@ -196,9 +201,6 @@ describe("what an agent reads", () => {
       body: createBody({ content: "The submarine dives deep.", owner_id: "navy" }),
     });
     expect((await ask(running, { user: "submarine dives" })).json.response.data.annotations).toEqual([]);
-    const admin = await running.issueKey("local", ["admin"]);
-    const knowledge = [{ tier: "fastest", owner: "navy" }];
-    await running.send("POST", "/v1/agents", { key: admin, body: { id: "navy", name: "Navy", knowledge } });
     const { json } = await ask(running, { agent_id: "navy", user: "submarine dives" });
     expect(json.response.data.annotations).toMatchObject([{ span: { text: "The submarine dives deep." } }]);
   });

@@ -12,7 +12,6 @@ let held: Promise<void> | undefined;
 /** Vectors of documents wait for this. */
 let embedding: Promise<void> | undefined;
 /** The next document gets no vectors. */
-let failsOnce = false;
 
 beforeAll(async () => {
   running = await openRunning({
@@ -22,10 +21,6 @@ beforeAll(async () => {
         ...embedder,
         queries: embedder,
         embed: async (texts, signal) => {
-          if (failsOnce) {
-            failsOnce = false;
-            throw new Error("the model fails");
-          }
           await embedding;
           return embedder.embed(texts, signal);
         },
@@ -71,7 +66,6 @@ it("a search counts the documents that wait to be read, of the searched owner al
 it("a search counts the documents that are not found by meaning yet", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   embedding = promise;
-  failsOnce = true;
   const { collectionId } = await create({ owner_id: "late", collection_details: "moderate" });
   const late = { collection_id: collectionId, owner_id: "late" };
   expect((await search(late)).json.pending).toEqual({ read: 0, embed: 1 });

@@ -20,6 +20,7 @@ beforeEach(async () => {
     webhookAllow: ["127.0.0.1"],
     openEmbedder: async () => hashedEmbedder(),
     nowMs: () => nowMs,
+    chat: { agents: [ANN] },
   });
   admin = await running.issueKey("local", ["read", "write", "chat", "admin"]);
 });
@@ -27,6 +28,12 @@ afterEach(async () => {
   await running.close();
   await receiver.close();
 });
+
+const ANN = {
+  id: "ann",
+  systemPrompt: "",
+  knowledge: [{ tier: "high_accuracy" as const, owner: "ann", top_k: 5 }],
+};
 
 /** Words of one document, each in another part of it. */
 function canaries(): Record<"title" | "description" | "text" | "tag" | "name" | "key", string> {
@@ -150,8 +157,6 @@ describe("an erasure of documents", () => {
     const words = canaries();
     const id = await create(words);
     const ask = async (user: string): Promise<void> => {
-      const agent = { id: "ann", name: "Ann", knowledge: [{ tier: "high_accuracy", owner: "ann" }] };
-      await running.send("POST", "/v1/agents", { body: agent, key: admin });
       const answered = await running.send("POST", "/api/v2/model/chat/completion", {
         body: { agent_id: "ann", user, thread_id: "t" },
       });

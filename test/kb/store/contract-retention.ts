@@ -262,6 +262,37 @@ export function retentionContract(fixture: StoreFixture): void {
         });
       }));
 
+    it("a part of a text is a version that leaves its job, unless that was overtaken", () =>
+      alone(async (store) => {
+        const { id } = await create("old words");
+        const put = () =>
+          store.records.enqueueUpdate({ ...at(id), nowIso: LATER }, job({ update: { content: "whole" } }));
+        await put();
+        const running = await lease(store, id);
+        const write = (content: string, isPart: boolean) =>
+          store.records.updateResource({ ...at(id), content, nowIso: LATER }, wordsOnly(content), {
+            job: running,
+            isPart,
+          });
+        expect(await write("part", true)).toMatchObject({ status: "chunked", version: 2, content: "part" });
+        expect(await first(store, id)).toMatchObject({ number: running.number });
+        expect(await write("whole", false)).toMatchObject({ status: "chunked", version: 3 });
+        expect(await first(store, id)).toBeUndefined();
+        await put();
+        await expect(write("part", true)).rejects.toMatchObject({ code: "lease_lost" });
+        expect(await store.records.resource(at(id))).toMatchObject({ status: "queued", content: "whole" });
+        const last = await lease(store, id);
+        const reading = { ...wordsOnly("part"), warning: "Page 2 is still being read." };
+        const change = { ...at(id), content: "part", nowIso: LATER };
+        await store.records.updateResource(change, reading, { job: last, isPart: true });
+        await store.records.failJob(last, { code: "internal", message: "it is broken" }, LATER);
+        expect(await store.records.resource(at(id))).toMatchObject({
+          status: "error",
+          content: "part",
+          warning: "Page 2 is not read.",
+        });
+      }));
+
     it("a newer change of a document ends the lease of the one that runs, and is due at once", () =>
       alone(async (store) => {
         const { id } = await create("old words");

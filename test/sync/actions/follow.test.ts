@@ -38,6 +38,12 @@ describe("following a resource", () => {
       2,
     ],
     [
+      "a followed resource is done when all of its pages are read",
+      [shown({ status: "chunked", warning: "Page 2 is still being read." }), shown({ status: "chunked" })],
+      { kind: "done", value: { warning: undefined } },
+      2,
+    ],
+    [
       "a followed resource is done with what the service could not read of it",
       [shown({ warning: "page 2" })],
       { kind: "done", value: { warning: "page 2" } },

@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { CreateBody, UpdateBody } from "../../../wire/resource.ts";
 import { ROUTES } from "../../../wire/routes.ts";
 import { queueUpdate, updateResource } from "../../jobs/change.ts";
-import { waitForJobs } from "../../jobs/wait-for-jobs.ts";
+import { isUnderWay, waitForJobs } from "../../jobs/wait-for-jobs.ts";
 import { createResource, queueCreate } from "../../resources/create.ts";
 import { textBytes } from "../../resources/list.ts";
 import { isQuickCreate, isQuickUpdate } from "../../resources/quick.ts";
@@ -107,7 +107,7 @@ function changeAnswers(parts: HttpParts) {
   });
   /** Returns the final answer if the work is done, else the early one, whose status also shows work that failed. */
   const later = <T>(resource: Resource, done: (resource: Resource) => T) =>
-    resource.status === "chunked" ? done(resource) : queued(resource);
+    isUnderWay(resource) || resource.status === "error" ? queued(resource) : done(resource);
   /** Returns the answer to a repeated request, by the status of the first one. */
   const replay =
     <T>(done: (resource: Resource, share: ResponseShare) => T) =>

@@ -11,7 +11,7 @@ import { openPdfPool, type PdfPool } from "./pdf-pool.ts";
 import { openStructuredReader } from "./structured-reader.ts";
 import { readHead, readTextFile, textTooLarge } from "./text-file.ts";
 import type { TextForm } from "./text-form.ts";
-import { scrapsWords, unreadWords } from "./unread-words.ts";
+import { readingWords, scrapsWords, unreadWords } from "./unread-words.ts";
 
 /** A file on disk with its detected media type. */
 export interface ExtractableFile {
@@ -30,6 +30,8 @@ export interface Requester {
   readonly lane?: Lane | undefined;
   /** Wraps the waits of the document. Default: plain wait. */
   readonly whileWaiting?: WhileWaiting | undefined;
+  /** Takes the text of a PDF's other pages while those without a text layer are still being read. Default: nothing does. */
+  readonly onPart?: ((part: Extraction) => Promise<void>) | undefined;
 }
 
 /**
@@ -167,7 +169,7 @@ function shareReads() {
 
 /** Reads the text layer of a PDF, and recognises the text of pages without one. */
 async function extractPdf(
-  { path, requester: { tenant, lane, whileWaiting = justWait } = {} }: ExtractableFile,
+  { path, requester: { tenant, lane, whileWaiting = justWait, onPart } = {} }: ExtractableFile,
   { pool, ocr, charsMax }: Readers,
   signal: AbortSignal | undefined,
 ): Promise<Extraction> {
@@ -180,6 +182,8 @@ async function extractPdf(
   let scraps: readonly number[] = [];
   if (pictures.length > 0 && ocr.pagesMax > 0) {
     const heldChars = texts.reduce((sum, { length }) => sum + length, 0);
+    const part = bounded(joinPages(texts), charsMax, path);
+    if (part.text !== "") await onPart?.({ ...part, fileMetadata, warning: readingWords(pictures) });
     const read = await whileWaiting(() => ocr.readPages(path, pictures, ask), heldChars);
     unread = read.unread;
     scraps = scrapPages(read.pages);

@@ -1,3 +1,4 @@
+import { STILL_READ } from "../../../wire/constants.ts";
 import type { UnreadPage } from "./ocr.ts";
 
 /** Most ranges of pages in a sentence. In a document with more, mostly every other page has no text. */
@@ -33,6 +34,11 @@ export function scrapsWords(pages: readonly number[]): string | undefined {
   if (pages.length === 0) return undefined;
   const were = pages.length === 1 ? "was" : "were";
   return `${pagesWords(pages)} ${were} left out: what was recognised there is no text, perhaps a drawing, or a script of none of kb.ocr.languages.`;
+}
+
+/** Describes the pages that are still being read. */
+export function readingWords(pages: readonly number[]): string {
+  return `${pagesWords(pages)} ${pages.length === 1 ? "is" : "are"} ${STILL_READ}`;
 }
 
 function pagesWords(pages: readonly number[]): string {

@@ -5,6 +5,8 @@ import type { Transaction } from "./database/connections.ts";
 import { nameOf, openDatabase } from "./database/database.ts";
 import { readVersions, refuseUnfit, refuseUnknown } from "./database/migrate.ts";
 import { storedRecord } from "./queue/check-record.ts";
+import { queueOn } from "./queue/queue.ts";
+import { overdueFindings } from "../rules.ts";
 import { HNSW_INDEXES } from "./vectors/hnsw.ts";
 
 /** Age in seconds of a transaction that keeps PostgreSQL from removing what was deleted. Those of kbsync end within a minute. */
@@ -49,12 +51,17 @@ export async function checkPostgres(url: string): Promise<DatabaseReport> {
       refuseUnknown(await readVersions(tx), name);
       const facts = await readFacts(tx);
       const check = await storedRecord(tx);
+      const { overdue } = await queueOn(tx).figures("ingest", undefined, Date.now());
       return {
         ...facts,
         name,
         isArchived: facts.archiveMode !== "off",
         checkedMs: check?.last?.endedMs,
-        findings: [...(check === undefined ? [] : findingsIn(check, name)), ...findingsOf(facts, name)],
+        findings: [
+          ...(check === undefined ? [] : findingsIn(check, name)),
+          ...overdueFindings(overdue, name),
+          ...findingsOf(facts, name),
+        ],
       };
     });
   } finally {

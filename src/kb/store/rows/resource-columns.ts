@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { KbsyncError } from "../../../lib/failure.ts";
+import { STILL_READ } from "../../../wire/constants.ts";
 import type { LocatedText } from "../../../lib/markup/located-text.ts";
 import { labelOf } from "../label.ts";
 import { withLines } from "../locations.ts";
@@ -116,3 +117,6 @@ function digestOf(text: string): Buffer {
 function locationsColumn(text: string, locations: LocatedText["locations"]): string | null {
   return locations === undefined ? null : JSON.stringify(withLines({ text, locations }));
 }
+
+/** SQL expression over a resource for its warning after a failure: what was still being read never is. */
+export const WARNING_AFTER_FAILURE = `replace(warning, '${STILL_READ}', 'not read.')`;

@@ -36,7 +36,7 @@ export type QueueSteps = {
   refusals(jobs: readonly NewJob[]): Steps<(KbsyncError | undefined)[]>;
   /** Puts jobs that `refusals` has admitted. */
   insert(jobs: readonly NewJob[]): Steps<void>;
-  /** The document of an entry. */
+  /** The document of an entry; undefined if the lease was lost. */
   documentOf(lease: Lease): Steps<{ readonly accountId: string; readonly id: string } | undefined>;
   /** Removes the entry of a document that is deleted. */
   removeChange(accountId: string, id: string): Steps<number>;
@@ -148,13 +148,11 @@ const FIGURES = `
   FROM job WHERE queue = @queue AND (CAST(@accountId AS text) IS NULL OR account_id = @accountId)`;
 
 const LOOKUPS = {
-  *documentOf({ number }) {
-    return yield* get(
-      `SELECT account_id AS "accountId", name AS id FROM job WHERE queue = 'ingest' AND number = @number`,
-      {
-        number,
-      },
-    );
+  *documentOf({ number, token }) {
+    return yield* get(`SELECT account_id AS "accountId", name AS id FROM job WHERE ${OF_LEASE}`, {
+      number,
+      token,
+    });
   },
   removeChange: (accountId, name) => run(`DELETE FROM job WHERE ${OF_DOCUMENT}`, { accountId, name }),
   *hasChange(accountId, name) {

@@ -72,7 +72,7 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
         content: "",
       }),
       updateResource: (change, chunking, sameTransaction) =>
-        withNote(resources.update(change, chunking, sameTransaction?.job), sameTransaction),
+        withNote(resources.update(change, chunking, sameTransaction), sameTransaction),
       enqueueCreate: (resource, job, sameTransaction) => ({
         ...withNote(resources.enqueueCreate(resource, job), sameTransaction),
         content: "",

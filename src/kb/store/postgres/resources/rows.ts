@@ -1,6 +1,6 @@
 import type { Expected, ResourceKey, ResourceStatus } from "../../resources.ts";
 import { SELECT_RESOURCE, type ResourceRow } from "../../rows/records.ts";
-import { refuseUnexpected, type ChangedColumns } from "../../rows/resource-columns.ts";
+import { refuseUnexpected, WARNING_AFTER_FAILURE, type ChangedColumns } from "../../rows/resource-columns.ts";
 import type { Transaction } from "../database/connections.ts";
 import { lockScopes } from "../scopes/scopes.ts";
 
@@ -102,7 +102,10 @@ export async function markStatus(
   nowIso: string,
   failure?: { readonly code: string; readonly message: string },
 ): Promise<void> {
-  const reason = failure === undefined ? "" : "status_message = @message, status_error = @code,";
+  const reason =
+    failure === undefined
+      ? ""
+      : `status_message = @message, status_error = @code, warning = ${WARNING_AFTER_FAILURE},`;
   await tx.run(
     `UPDATE resource SET status = @status, ${reason} updated_at = @nowIso, revision = revision + 1
     WHERE account_id = @accountId AND number = @number`,

@@ -41,10 +41,15 @@ export function resourceWritesOn(
     async updateResource(change, chunking, sameTransaction) {
       const before = await readLocked(tx, change);
       if (before === undefined) return undefined;
-      const job = sameTransaction?.job;
-      if (job !== undefined && !(await runSteps(tx, QUEUE.complete(job))))
+      const { job, isPart = false } = sameTransaction ?? {};
+      const isLeased =
+        job === undefined ||
+        (isPart
+          ? (await runSteps(tx, QUEUE.documentOf(job))) !== undefined
+          : await runSteps(tx, QUEUE.complete(job)));
+      if (!isLeased)
         throw new KbsyncError("the lease of the job has ended", { code: "lease_lost", subject: change.id });
-      const { written, text } = await update(tx, before, change, chunking);
+      const { written, text } = await update(tx, before, change, chunking, isPart);
       const after = resourceOf(written, text);
       if (sameTransaction?.request !== undefined) await noteResource(tx, after, sameTransaction.request);
       const noted = changeFacts(written, change.nowIso);
@@ -123,10 +128,11 @@ async function update(
   before: ResourceRow,
   change: ResourceChange,
   chunking: Chunking | undefined,
+  isPart: boolean,
 ): Promise<{ readonly written: ResourceRow; readonly text: string }> {
   const text = change.content ?? (await readContent(tx, before));
   const columns = changedColumns(before, change, chunking, text);
-  const status = await statusOf(tx, change, columns.statusMessage);
+  const status = isPart ? "chunked" : await statusOf(tx, change, columns.statusMessage);
   const indexed = await reindex(tx, before, columns, text, chunking);
   const [, , written] = await Promise.all([
     updateRow(tx, change.accountId, { ...columns, status, ...indexed }),

@@ -2,10 +2,11 @@ import { KbsyncError } from "../../../../lib/failure.ts";
 import type { Finding } from "../../../../lib/finding.ts";
 import { isThere } from "../../../../lib/is-there.ts";
 import type { StoreCheckOptions, StoreReport } from "../../maintenance.ts";
-import { RULES, type Rule } from "../../rules.ts";
+import { overdueFindings, RULES, type Rule } from "../../rules.ts";
 import { type Connection, openForReading } from "../database/connection.ts";
 import { wrongMetadata } from "./check-metadata.ts";
 import { checkPostings } from "./check-postings.ts";
+import { prepareQueueReads } from "../queue/queue.ts";
 import { storeFailure } from "../database/failures.ts";
 import { isSealed } from "../../../index/seal.ts";
 
@@ -118,8 +119,10 @@ function reportOf(db: Connection, path: string, quick: boolean): StoreReport {
   // The rules mean nothing if SQLite cannot read the tables.
   if (findings.length === 0) {
     findings.push(...QUERIES.flatMap((query) => violations(db, path, query)));
+    const { overdue } = prepareQueueReads(db).figures("ingest", undefined, Date.now());
+    findings.push(...overdueFindings(overdue, path));
     findings.push(...summarise(path, "store-metadata", WRONG_METADATA, wrongMetadata(db)));
-    if (!quick && findings.length === 0) {
+    if (!quick && findings.every(({ level }) => level === "warning")) {
       findings.push(...checkPostings(db).map((words) => wrongTerms(path, words)));
       findings.push(...summarise(path, "store-vectors", "runs of codes are damaged", damagedRuns(db)));
     }

@@ -1,6 +1,11 @@
 import type { Expected, ResourceKey, ResourceStatus } from "../../resources.ts";
 import { SELECT_RESOURCE, type ResourceRow } from "../../rows/records.ts";
-import { refuseUnexpected, type ChangedColumns, type NewColumns } from "../../rows/resource-columns.ts";
+import {
+  refuseUnexpected,
+  WARNING_AFTER_FAILURE,
+  type ChangedColumns,
+  type NewColumns,
+} from "../../rows/resource-columns.ts";
 import type { Connection } from "../database/connection.ts";
 
 /** Prepares reads and writes of rows of `resource` on the writing connection. Each runs inside a transaction of the caller. */
@@ -26,7 +31,8 @@ export function prepareResourceRows(db: Connection) {
     "UPDATE resource SET status = 'queued', updated_at = ?, revision = revision + 1 WHERE number = ?",
   );
   const setFailed = db.prepare(`
-    UPDATE resource SET status = ?, status_message = ?, status_error = ?, updated_at = ?, revision = revision + 1
+    UPDATE resource SET status = ?, status_message = ?, status_error = ?, warning = ${WARNING_AFTER_FAILURE}, updated_at = ?,
+      revision = revision + 1
     WHERE number = ?`);
   const setDeleted = db.prepare(`
     UPDATE resource SET is_deleted = 1, updated_at = ?, head = '', chunks = 0, sha256 = NULL, locations = NULL, revision = revision + 1

@@ -1,5 +1,4 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
-import type { Lease } from "../../../queue/queue.ts";
 import { linkAddress } from "../../links.ts";
 import type { Chunking } from "../../chunks.ts";
 import type {
@@ -11,6 +10,7 @@ import type {
   ResourceStatus,
 } from "../../resources.ts";
 import type { Inside } from "../../methods.ts";
+import type { SameTransaction } from "../../request-note.ts";
 import type { ResourceJob } from "../../resources.ts";
 import type { AnswerNotes } from "../database/answer-notes.ts";
 import type { Connection } from "../database/connection.ts";
@@ -38,8 +38,12 @@ export interface ResourceWrites {
   create(resource: NewResource, chunking: Chunking): Omit<Resource, "content">;
   /** Creates a resource without text, and the job that adds the text. */
   enqueueCreate(resource: NewResource, job: ResourceJob): Omit<Resource, "content">;
-  /** `job` is the lease of the job that makes this write. Throws `lease_lost`. */
-  update(change: ResourceChange, chunking: Chunking | undefined, job?: Lease): Resource | undefined;
+  /** Throws `lease_lost`. */
+  update(
+    change: ResourceChange,
+    chunking: Chunking | undefined,
+    by?: Pick<SameTransaction, "job" | "isPart">,
+  ): Resource | undefined;
   /** Returns the resource without its content. */
   enqueueUpdate(at: ChangeKey, job: ResourceJob): Resource | undefined;
   /** Ends a failed job and stores the reason. Does nothing if its lease was lost. */
@@ -81,14 +85,14 @@ export function prepareResourceWrites(
       return queued;
     },
 
-    update(change, chunking, job) {
+    update(change, chunking, { job, isPart = false } = {}) {
       const before = rows.readExpected(change);
       if (before === undefined) return undefined;
-      if (job !== undefined && !queue.complete(job))
+      if (job !== undefined && !(isPart ? queue.documentOf(job) : queue.complete(job)))
         throw new KbsyncError("the lease of the job has ended", { code: "lease_lost", subject: change.id });
       const text = change.content ?? content.of(before);
       const columns = changedColumns(before, change, chunking, text);
-      const status = statusOf(queue, change, columns.statusMessage);
+      const status = isPart ? "chunked" : statusOf(queue, change, columns.statusMessage);
       rows.update({ ...columns, status, ...reindex(tables, before, columns, text, chunking) });
       rows.releaseFile(before, columns.fileToken, change.nowIso);
       const written = rows.written(change);

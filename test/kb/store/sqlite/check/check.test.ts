@@ -100,6 +100,19 @@ it.each([
   expect(checkStore(path)?.findings).toEqual([]);
 });
 
+it("warns of documents that have waited for longer than a queue that works needs", () => {
+  const path = damagedBy(`
+    INSERT INTO job (queue, account_id, line, name, due_ms, created_ms, body)
+    SELECT 'ingest', account_id, '', id, 0, 1000, '{}' FROM resource WHERE number = 1`);
+  expect(checkStore(path)?.findings).toEqual([
+    expect.objectContaining({
+      check: "store-queue",
+      level: "warning",
+      message: expect.stringMatching(/^1 doc/),
+    }),
+  ]);
+});
+
 it("returns undefined if there is no store", () => {
   expect(checkStore(join(folder, "none.sqlite"))).toBeUndefined();
 });
