@@ -176,26 +176,6 @@ describe("what an agent reads", () => {
     }
   });
 
-  it("an agent reads one of several passages with nearly the same text, and others in their place", async () => {
-    const reading = await openAsking(undefined, {
-      defaultKnowledge: () => [{ tier: "fastest", owner: "harbour", top_k: 2 }],
-    });
-    try {
-      for (const title of ["One", "Two", "Three"]) {
-        await remember(reading, "The crane of the harbour lifts forty tons of cargo.", title);
-      }
-      await remember(reading, "A crane lifts boats in the yard behind the church, and sometimes a cow.");
-      const { json } = await ask(reading, { user: "What does the crane lift?" });
-      const quoted = json.response.data.annotations.map(({ span }: { span: { text: string } }) => span.text);
-      expect(quoted).toEqual([
-        "The crane of the harbour lifts forty tons of cargo.",
-        "A crane lifts boats in the yard behind the church, and sometimes a cow.",
-      ]);
-    } finally {
-      await reading.close();
-    }
-  });
-
   it("an agent reads only the documents of its owner", async () => {
     await running.send("POST", "/api/rag/resource", {
       body: createBody({ content: "The submarine dives deep.", owner_id: "navy" }),

@@ -18,7 +18,6 @@ let running: Running;
 let web: Web;
 let nowMs = Date.now();
 let png: Buffer;
-let admin: string;
 beforeAll(async () => {
   endpoint = await openModelEndpoint();
   png = await sharp({ create: { width: 40, height: 30, channels: 3, background: "#00c" } })
@@ -29,7 +28,6 @@ beforeAll(async () => {
     "/silent.png": () => undefined,
   });
   running = await openAsking(endpoint, { contextTokens: 2048 }, { nowMs: () => nowMs });
-  admin = await running.issueKey("local", ["admin"]);
 }, 60_000);
 afterAll(async () => {
   await running.close();
