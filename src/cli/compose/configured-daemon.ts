@@ -4,12 +4,8 @@ import { KbsyncError } from "../../lib/failure.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import { type Daemon, type DaemonOptions, openDaemon } from "../../sync/daemon.ts";
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
-import { openFileTexts } from "./file-texts.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import type { ReachedService } from "./embedded-service.ts";
-
-/** Shared by the daemon and the plans beside it, so that both together keep the bound on its processes. */
-const fileTexts = openFileTexts();
 
 /** Opens the daemon over the configuration's sources; see `daemonOptions`. */
 export function openConfiguredDaemon(
@@ -61,7 +57,6 @@ export function daemonOptions(
     },
     sources: config.sources,
     sync: config.sync,
-    fileTexts,
     onActivity: (activity) => {
       metrics?.daemon.activity(activity);
       logActivity(log, activity, levelOfDone());

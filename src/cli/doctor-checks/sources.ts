@@ -31,7 +31,9 @@ export const sourcesCheck: Check = {
 
 /** Says what the check for secrets does not see. */
 function secretWords({ sync }: Pick<Config, "sync">): string {
-  return sync.blockSecrets ? "; the check for secrets does not see text in pictures and scans" : "";
+  return sync.blockSecrets
+    ? "; the check for secrets does not read PDFs, pictures and other files that are sent as they are"
+    : "";
 }
 
 /** Names the user of the check: a daemon under another user may see less. */

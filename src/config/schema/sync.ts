@@ -68,7 +68,7 @@ export const SyncSection = z.strictObject({
     .boolean()
     .optional()
     .describe(
-      "Send no file in which a rule finds a private key, a token or a password in an address. Default: true if text leaves this machine: to a hosted service, or from the embedded one to a model or a database elsewhere or to other machines.",
+      "Send no text in which a rule finds a private key, a token or a password in an address; PDFs, images and mails that are sent as files are not read. Default: true if text leaves this machine: to a hosted service, or from the embedded one to a model or a database elsewhere or to other machines.",
     ),
   trashDays: z
     .number()

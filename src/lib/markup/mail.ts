@@ -13,8 +13,6 @@ export interface Mail {
   readonly date: string;
   /** Subject, people, date and body. */
   readonly markdown: string;
-  /** The plain body beside the HTML one, which `markdown` leaves out; empty: there is none. */
-  readonly alternative: string;
   readonly attachments: readonly MailAttachment[];
 }
 
@@ -33,8 +31,7 @@ export async function readMail(bytes: Buffer): Promise<Mail> {
   ];
   const head = facts.filter(([, value]) => value !== "").map(([name, value]) => `- ${name}: ${value}`);
   const written = mail.html === undefined ? "" : htmlToMarkdown(mail.html, { whole: true }).markdown;
-  const plain = plainText(mail.text ?? "");
-  const body = written === "" ? plain : written;
+  const body = written === "" ? plainText(mail.text ?? "") : written;
   const attachments = mail.attachments.filter(({ related }) => related !== true).map(attachmentOf);
   const title = subject === "" ? undefined : subject;
   return {
@@ -42,7 +39,6 @@ export async function readMail(bytes: Buffer): Promise<Mail> {
     from,
     date: mail.date ?? "",
     markdown: joined([subject === "" ? "" : `# ${subject}`, head.join("\n"), body]),
-    alternative: written === "" ? "" : plain,
     attachments,
   };
 }

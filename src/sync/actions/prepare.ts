@@ -135,20 +135,11 @@ async function mayLeave(
   document: SourceDocument,
   metadata: UserMetadata | undefined,
 ): Promise<boolean> {
-  const path = join(source.root, document.entry.path);
-  const objection = await context.secretCheck?.(path, document, source.rules, metadata);
+  const objection = await context.secretCheck?.(document, source.rules, metadata);
   if (objection === undefined) return true;
-  const { code, checksMax } = objection;
   const rest = hasResource(candidate) ? "; the service still has the version before" : "";
-  const message = `${objection.message}${rest}`;
-  if (triesOf(context, candidate) + 1 < checksMax) park(context, source, candidate, { code, message });
-  else note(context, source, candidate, { state: "failed", code, message });
+  note(context, source, candidate, { state: "failed", code: "secret", message: `${objection}${rest}` });
   return false;
-}
-
-/** How often in a row the file could not be sent. A file that failed for good starts anew when it is checked again. */
-function triesOf({ ledger }: Reporting, { known }: Candidate): number {
-  return known?.state === "parked" ? ledger.files.tries(known.id) : 0;
 }
 
 /** Records why a file cannot be sent for now, and schedules another check, later with each further failure. */

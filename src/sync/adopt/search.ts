@@ -2,7 +2,6 @@ import { join } from "node:path";
 import type { SearchResult } from "../../wire/search.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
 import { readDocument } from "../read/read.ts";
-import { openSecretCheck } from "../read/secret-check.ts";
 import type { SourceDocument } from "../read/outcome.ts";
 import type { ScanEntry } from "../plan/model.ts";
 
@@ -34,14 +33,13 @@ export async function findOmission(
   if (collectionId === undefined) return undefined;
   const step = Math.max(1, Math.floor(entries.length / SAMPLE));
   const sample = entries.filter((_, index) => index % step === 0).slice(0, SAMPLE);
-  const check = context.secretCheck && openSecretCheck();
   for (const entry of sample) {
     const path = join(source.root, entry.path);
     const read = await readDocument(path, entry, source.rules, { signal });
     if (read.kind !== "document") continue;
     const { document } = read;
-    // A search sends a part of the text too, but none of the text inside a file that is sent as it is.
-    if ((await check?.(path, document, source.rules, undefined)) !== undefined) continue;
+    // A search sends a part of the text too.
+    if ((await context.secretCheck?.(document, source.rules, undefined)) !== undefined) continue;
     const query = queryOf(document);
     if (query === "") continue;
     const where = { collectionId, ownerId };

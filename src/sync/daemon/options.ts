@@ -1,7 +1,6 @@
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import { connectPool } from "../../lib/proxy.ts";
 import type { SyncConfig } from "../../config/schema.ts";
-import type { FileTexts } from "../read/secret-check.ts";
 import { type DocumentReader, openThreadReader } from "../read/reader.ts";
 import type { DaemonObserver } from "../remote/observer.ts";
 import type { Connect, ServiceAddress } from "../remote/transport.ts";
@@ -24,8 +23,6 @@ export interface DaemonOptions {
   };
   readonly sources: readonly WatchedSource[];
   readonly sync: SyncConfig;
-  /** Reads text inside files that are sent as they are, for the check for secrets and for plans. Default: it is not read. */
-  readonly fileTexts?: FileTexts;
   /** Called for each action that was done or postponed. */
   readonly onActivity?: (activity: DaemonActivity) => void;
   /** Called for a problem that the daemon survives, such as an unwatchable folder or an unreachable service. */

@@ -12,7 +12,7 @@ import { isLedgerFailure, ledgerFailure } from "../ledger/database/open.ts";
 import { openRequestLimit, type RequestLimit } from "../remote/request-limit.ts";
 import { openPacer, type Pacer, type PacerOptions } from "../remote/pacer.ts";
 import type { DocumentReader } from "../read/reader.ts";
-import { openStoppableCheck } from "../read/secret-check.ts";
+import { checkSecrets } from "../read/secret-check.ts";
 import { openRemote, type Remote } from "../remote/remote.ts";
 import { TIMING } from "../plan/timing.ts";
 import { openTrash } from "../trash/trash.ts";
@@ -117,10 +117,9 @@ function assemble(
   lifecycle.onFatal(closeGate);
   const onRead = (): void => void (steps.reads += 1);
   const reader = countReads(world.openReader(), onRead);
-  const secrets = openStoppableCheck(sync.blockSecrets === true, options.fileTexts, onRead);
   const context: ActionContext = {
     ...openService(options, ledger, { pacer, limit }, steps, (signal) => held.get(signal)?.() === true),
-    secretCheck: secrets.check,
+    secretCheck: sync.blockSecrets === true ? checkSecrets : undefined,
     reader,
     signal: hard.signal,
     moved: () => void (steps.scans += 1),
@@ -173,7 +172,6 @@ function assemble(
         () => hard.abort(new Error("the daemon stopped")),
         fatal === undefined ? STOP_MS : 0,
       );
-      secrets.stop();
       await Promise.all([work.stop(), ...alsoClose]);
       clearTimeout(cut);
       await Promise.all([context.remote.close(), reader.close()]);

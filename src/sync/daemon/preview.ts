@@ -3,7 +3,6 @@ import { freshRow } from "../ledger/sources/rows.ts";
 import { movedSources } from "../source/moved-sources.ts";
 import { previewOf, removalsOf, type PlannedAction } from "../operator/preview.ts";
 import { statusOf, type StatusSource } from "../operator/status.ts";
-import { openSecretCheck } from "../read/secret-check.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 
@@ -24,7 +23,6 @@ export async function previewSources(
   const moves = new Map(
     movedSources(ledger, options.sources).map(({ id, path }) => [path, { ...ledger.sources.get(id), path }]),
   );
-  const check = context.secretCheck && openSecretCheck();
   for (const [index, source] of options.sources.entries()) {
     const { absolutePath, ownerId, collection } = source;
     // Rows of the ledger have no negative numbers.
@@ -33,7 +31,7 @@ export async function previewSources(
       ledger.sources.peek(absolutePath, ownerId, collection) ??
       freshRow(-1 - index, absolutePath, ownerId, collection);
     const opened = sources.openOn(row, source, true);
-    planned.push(...(await previewOf(ledger, row, opened, { signal, check })));
+    planned.push(...(await previewOf(ledger, row, opened, { signal, check: context.secretCheck })));
     statusSources.push({ id: row.id, row, activity: () => opened.activity() });
   }
   planned.push(...removalsOf(ledger, new Set(options.sources.map(({ absolutePath }) => absolutePath))));

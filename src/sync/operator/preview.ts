@@ -156,9 +156,9 @@ async function planFile(
     add(action, path, origin);
     return;
   }
-  const secret = await check?.(join(root, path), document, rules, sent);
+  const secret = await check?.(document, rules, sent);
   if (secret !== undefined) {
-    add("refuse", path, { reason: secret.message });
+    add("refuse", path, { reason: secret });
     return;
   }
   add(action, path, origin);

@@ -159,7 +159,7 @@ describe("the sources", () => {
 });
 
 it("says what the check for secrets does not see, where it is on", async () => {
-  const words = "the check for secrets does not see text in pictures and scans";
+  const words = "the check for secrets does not read PDFs, pictures and other files";
   const sources = [{ path: "docs" }];
   expect((await check("sources", { sources, sync: { blockSecrets: true } })).seen).toContain(words);
   expect((await check("sources", { sources })).seen).not.toContain(words);

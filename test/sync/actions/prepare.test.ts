@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { labelOf } from "../../../src/sync/actions/observe.ts";
 import { type Prepared, prepareFile } from "../../../src/sync/actions/prepare.ts";
 import type { ReadOutcome, SourceDocument } from "../../../src/sync/read/outcome.ts";
-import { openSecretCheck, type Objection } from "../../../src/sync/read/secret-check.ts";
 import type { FileState, Candidate } from "../../../src/sync/plan/model.ts";
 import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";
 
@@ -89,40 +88,18 @@ describe("files that cannot be read to the end", () => {
 });
 
 describe("files that must not leave", () => {
-  const prepareWith = async (objection: Objection): Promise<Prepared | undefined> => {
-    const read = async (): Promise<ReadOutcome> => await Promise.resolve(document());
-    const secretCheck = async (): Promise<Objection> => await Promise.resolve(objection);
-    const context = shop.context({ reader: { read }, secretCheck });
-    return await prepareFile(context, shop.source, shop.candidate("a.md"));
-  };
-
-  it("a file that cannot be checked at present is parked, and keeps its resource", async () => {
+  it("a file with an objection fails, and keeps its resource", async () => {
     const id = await add("agreed", "doc", "other label");
     await shop.write(() => shop.ledger.files.setState(id, "failed"));
-    const passing = { code: "not_checked", message: "not now", checksMax: Infinity } as const;
-    expect(await prepareWith(passing)).toBeUndefined();
-    expect(shop.get(id)).toMatchObject({ state: "parked", docId: "doc" });
-    expect(troubles()).toMatchObject([
-      { code: "not_checked", message: "not now; the service still has the version before" },
-    ]);
-    await prepareWith(passing);
-    expect(shop.checks).toEqual([`a.md at ${shop.nowMs + 60_000}`, `a.md at ${shop.nowMs + 120_000}`]);
-  });
-
-  it("a file that disappears before it is checked is parked, and stops nothing", async () => {
-    const read = async (): Promise<ReadOutcome> => await Promise.resolve(document({ kind: "file" }));
-    const context = shop.context({ reader: { read }, secretCheck: openSecretCheck() });
+    const read = async (): Promise<ReadOutcome> => await Promise.resolve(document());
+    const secretCheck = async (): Promise<string> => await Promise.resolve("line 3 looks like a secret");
+    const context = shop.context({ reader: { read }, secretCheck });
     expect(await prepareFile(context, shop.source, shop.candidate("a.md"))).toBeUndefined();
-    expect(shop.state("a.md")).toBe("parked");
+    expect(shop.get(id)).toMatchObject({ state: "failed", docId: "doc" });
+    expect(shop.checks).toEqual([]);
     expect(troubles()).toMatchObject([
-      { code: "not_checked", message: expect.stringContaining("ENOENT") as string },
+      { code: "secret", message: "line 3 looks like a secret; the service still has the version before" },
     ]);
-  });
-
-  it("a file that can never be checked fails, under a code of its own", async () => {
-    await prepareWith({ code: "not_checked", message: "locked", checksMax: 1 });
-    expect([shop.state("a.md"), shop.checks]).toEqual(["failed", []]);
-    expect(troubles()).toMatchObject([{ code: "not_checked", message: "locked" }]);
   });
 });
 

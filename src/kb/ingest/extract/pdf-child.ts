@@ -6,20 +6,15 @@ import { METADATA_STRING_CHARS_MAX } from "../../../wire/metadata.ts";
 import { oneLine } from "../../../lib/one-line.ts";
 import { dataFolder } from "./data-folder.ts";
 import { pdfPagesMax } from "./pdf-budget.ts";
-import { type PdfDocument, type PdfExtras, readExtras } from "./pdf-extras.ts";
 import { pageText } from "./page-text.ts";
 import type { TextItem } from "./page-text.ts";
 
 /** A request of the parent process: one document at a time. */
 export interface PdfRequest {
   readonly path: string;
-  /** The PDF's bytes, if it is part of the file at `path`. Default: the whole file. */
-  readonly content?: Uint8Array;
   /** Size of the PDF, which limits the number of pages. */
   readonly bytes: number;
   readonly charsMax: number;
-  /** Also reads what is beside the text of the pages. Default: false. */
-  readonly withExtras?: boolean;
 }
 
 /** Why a document yields no text. The parent process turns it into an error. */
@@ -32,7 +27,7 @@ export type PdfFailure =
   | "text_too_large";
 
 /** Some pages, in order. One message for each page would be slow; one for the document would be a second copy. */
-export interface PdfPart extends Partial<PdfExtras> {
+export interface PdfPart {
   readonly texts: readonly string[];
   /** Who wrote the document, if it says so. In the first part. */
   readonly author?: string;
@@ -61,35 +56,17 @@ answerRequests<PdfRequest, PdfPart, PdfFailure>(async (request, give) => {
   if (memoryRefused) throw new CappedRefusal("memory", "an allocation was refused");
 }, codeFor);
 
-/** With `enableXfa`, a document that is a dynamic form is nothing else: its pages have no text. */
-async function openDocument({ path, content }: PdfRequest, enableXfa = false): Promise<PdfDocument> {
-  return await getDocumentProxy(new Uint8Array(content ?? (await readFile(path))), {
+async function sendPages(request: PdfRequest, give: (part: PdfPart) => void): Promise<void> {
+  const { path, bytes, charsMax } = request;
+  const document = await getDocumentProxy(new Uint8Array(await readFile(path)), {
     verbosity: 1,
     cMapUrl: CMAPS,
     cMapPacked: true,
-    enableXfa,
   });
-}
-
-/** Returns the dynamic form of a document, whose pages usually only ask for another program; null if it has none. */
-async function readForm(request: PdfRequest, info: PdfMetadata["info"]): Promise<object | null> {
-  if (!("IsXFAPresent" in info && info.IsXFAPresent === true)) return null;
-  const document = await openDocument(request, true);
-  try {
-    return document.allXfaHtml;
-  } finally {
-    await document.loadingTask.destroy();
-  }
-}
-
-async function sendPages(request: PdfRequest, give: (part: PdfPart) => void): Promise<void> {
-  const { bytes, charsMax, withExtras = false } = request;
-  const document = await openDocument(request);
   try {
     if (document.numPages > pdfPagesMax(bytes))
       throw new CappedRefusal<PdfFailure>("too_many_pages", `${document.numPages} pages`);
-    const metadata = await document.getMetadata();
-    give({ texts: [], ...authorOf(metadata) });
+    give({ texts: [], ...authorOf(await document.getMetadata()) });
     let texts: string[] = [];
     let unsent = 0;
     let chars = 0;
@@ -106,12 +83,7 @@ async function sendPages(request: PdfRequest, give: (part: PdfPart) => void): Pr
         unsent = 0;
       }
     }
-    if (!withExtras) {
-      give({ texts });
-      return;
-    }
-    const form = await readForm(request, metadata.info);
-    give({ texts, ...(await readExtras(document, form, charsMax - chars)) });
+    give({ texts });
   } finally {
     await document.loadingTask.destroy();
   }

@@ -11,7 +11,7 @@ import { pdfError } from "./pdf-error.ts";
 
 /** Child processes that read PDFs, started on demand. */
 export interface PdfPool {
-  /** Returns the text of each page, the author, and the extras if they are asked for. Rejects with an error of `pdfError`, `extractor_busy`, or the signal's reason. */
+  /** Returns the text of each page, and the author. Rejects with an error of `pdfError`, `extractor_busy`, or the signal's reason. */
   extract(request: Omit<PdfRequest, "bytes">, options: AskOptions): Promise<PdfPart>;
   /** Terminates all processes. Documents in flight fail. */
   close(): void;
@@ -29,12 +29,10 @@ export function openPdfPool(options: CappedPoolOptions): PdfPool {
   );
   return {
     extract: async (request, ask) => {
-      const bytes = request.content?.length ?? (await bytesOfFile(request.path));
+      const bytes = await bytesOfFile(request.path);
       const parts = await pool.ask({ ...request, bytes }, ask);
-      // The author is in the first part, the extras are in the last.
-      const { texts: _first, ...author } = parts[0] ?? { texts: [] };
-      const { texts: _last, ...extras } = parts.at(-1) ?? { texts: [] };
-      return { texts: parts.flatMap(({ texts }) => texts), ...author, ...extras };
+      // The author is in the first part.
+      return { ...parts[0], texts: parts.flatMap(({ texts }) => texts) };
     },
     close: () => pool.close(),
   };

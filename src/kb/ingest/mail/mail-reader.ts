@@ -19,10 +19,7 @@ const LIMITS = {
 /** Parses e-mails in a child process with capped memory and time. */
 export interface MailReader {
   /** Rejects with `mail_unreadable`, `extraction_failed`, `extractor_busy`, or the signal's reason. */
-  read(
-    mail: MailRequest,
-    options: AskOptions,
-  ): Promise<Pick<Mail, "markdown" | "alternative" | "attachments">>;
+  read(mail: MailRequest, options: AskOptions): Promise<Pick<Mail, "markdown" | "attachments">>;
   /** Terminates the child process. A mail in flight fails. */
   close(): void;
 }
@@ -40,8 +37,7 @@ export function openMailReader(): MailReader {
       const attachments = parts.flatMap((part) =>
         part.kind === "attachment" ? [{ ...part, bytes: Buffer.from(part.bytes) }] : [],
       );
-      const { markdown = "", alternative = "" } = mail ?? {};
-      return { markdown, alternative, attachments };
+      return { markdown: mail?.markdown ?? "", attachments };
     },
     close: () => pool.close(),
   };

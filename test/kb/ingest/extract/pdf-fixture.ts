@@ -1,5 +1,3 @@
-import { deflateSync } from "node:zlib";
-
 /** A page's content: drawing operators, plain or encoded by a filter. */
 export interface PageContent {
   readonly bytes: Uint8Array;
@@ -42,54 +40,6 @@ export function buildPdf(
   if (author !== undefined) objects.push(Buffer.from(`<< /Author (${author}) >>`));
   const info = author === undefined ? "" : `/Info ${objects.length} 0 R`;
   return assemble(objects, `${info} ${isEncrypted ? ENCRYPTION : ""}`);
-}
-
-/** What `pdfWithExtras` puts beside the text of its page. */
-export interface PdfFixtureExtras {
-  readonly property?: string;
-  readonly bookmark?: string;
-  readonly field?: string;
-  readonly note?: string;
-  readonly attachments?: readonly (readonly [name: string, bytes: string | Uint8Array])[];
-  /** Attached to a place on the page rather than to the document. */
-  readonly pinned?: readonly [name: string, bytes: string | Uint8Array];
-}
-
-/** Builds a PDF of one page without text, with these extras. */
-export function pdfWithExtras(extras: PdfFixtureExtras): Buffer {
-  const { property = "", bookmark = "", field = "", note = "", attachments = [], pinned } = extras;
-  const files = [...attachments, ...(pinned === undefined ? [] : [pinned])];
-  const fileAt = (index: number): number => 9 + 2 * index;
-  const names = attachments.map(([name], at) => `(${name}) ${fileAt(at)} 0 R`).join(" ");
-  const rect = "/Rect [0 0 99 99]";
-  const pin =
-    pinned === undefined
-      ? ""
-      : `<< /Type /Annot /Subtype /FileAttachment ${rect} /FS ${fileAt(attachments.length)} 0 R >>`;
-  return assemble(
-    [
-      `<< /Type /Catalog /Pages 2 0 R /Outlines 6 0 R /AcroForm << /Fields [4 0 R] >> /Names << /EmbeddedFiles << /Names [${names}] >> >> >>`,
-      "<< /Type /Pages /Count 1 /Kids [3 0 R] >>",
-      `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Annots [4 0 R 5 0 R ${pin}] >>`,
-      `<< /Type /Annot /Subtype /Widget /FT /Tx /T (name) /V (${field}) ${rect} /P 3 0 R >>`,
-      `<< /Type /Annot /Subtype /Text /Contents (${note}) ${rect} /P 3 0 R >>`,
-      "<< /Type /Outlines /First 7 0 R /Last 7 0 R /Count 1 >>",
-      `<< /Title (${bookmark}) /Parent 6 0 R /Dest [3 0 R /Fit] >>`,
-      `<< /Subject (${property}) >>`,
-      ...files.flatMap(([name, bytes], at) => [
-        `<< /Type /Filespec /F (${name}) /UF (${name}) /EF << /F ${fileAt(at) + 1} 0 R >> >>`,
-        embedded(bytes),
-      ]),
-    ].map((object) => Buffer.from(object)),
-    "/Info 8 0 R",
-  );
-}
-
-/** Compressed, so that the bytes of the PDF do not show it. */
-function embedded(bytes: string | Uint8Array): Buffer {
-  const packed = deflateSync(bytes);
-  const head = `<< /Type /EmbeddedFile /Filter /FlateDecode /Length ${packed.length} >>\nstream\n`;
-  return Buffer.concat([Buffer.from(head), packed, Buffer.from("\nendstream")]);
 }
 
 /** Builds a PDF with one line in a font outside the file, with a predefined character map (PDF 32000-1, 9.7.5.2). */
