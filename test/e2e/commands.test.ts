@@ -92,7 +92,7 @@ describe("sync", () => {
     const dry = await sync("--dry-run");
     expect(dry.code).toBe(0);
     expect(dry.stdout).toMatch(/^create {3}README\.md$/m);
-    expect(dry.stdout).toMatch(/7 to create; nothing was sent\n7 documents, .* tokens .*\n$/);
+    expect(dry.stdout).toMatch(/7 to create; nothing was sent\n$/);
     const first = await sync("--json");
     expect(parse(first.stdout)).toMatchObject({ files: 7, inAgreement: 7 });
   });
@@ -142,11 +142,6 @@ describe("sync", () => {
     const filter = '{"not": {"kind": "none"}}';
     const found = await kbsync(["search", "aardvark", "--state-dir", state, "--filter", filter]);
     expect(found.stdout).toContain("a.md");
-    const changes = await kbsync(["changes", "--state-dir", state]);
-    expect(changes.stdout).toMatch(/^\S+Z {2}created {2}a\.md, version 1$/m);
-    const [, cursor = ""] = /^cursor (\S+)\n$/m.exec(changes.stdout) ?? [];
-    const later = await kbsync(["changes", "--state-dir", state, "--cursor", cursor, "--json"]);
-    expect(later).toMatchObject({ code: 0, stdout: "" });
     const refused = await kbsync(["search", "x", "--state-dir", state, "--filter", '{"a": {"above": 1}}']);
     expect(refused.code).not.toBe(0);
     expect(refused.stderr).toContain("filter.a.above");
