@@ -1,5 +1,5 @@
 import type { DaemonActivity } from "../src/wire/daemon-files.ts";
-import type { SyncConfig } from "../src/config/schema.ts";
+import type { SyncConfig } from "../src/config/schema/sync.ts";
 import { openDaemon, type Daemon } from "../src/sync/daemon.ts";
 import { configOf } from "./known-tree.ts";
 

@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
-import { CONCURRENCY_EMBEDDED } from "../src/config/schema/sync.ts";
-import { ConfigFile, type SyncConfig } from "../src/config/schema.ts";
+import { CONCURRENCY_EMBEDDED, SYNC_CONSTANTS, type SyncConfig } from "../src/config/schema/sync.ts";
+import { ConfigFile } from "../src/config/schema.ts";
 import { openLedger, type Ledger } from "../src/sync/ledger/ledger.ts";
 import type { Observed } from "../src/sync/ledger/files/observed.ts";
 import { rulesKeyOf } from "../src/sync/pass/rules-key.ts";
@@ -20,7 +20,7 @@ export function configOf(root: string): { readonly source: WatchedSource; readon
   return {
     source: { ...source, absolutePath: root, ownerId: OWNER },
     // The audit would find that the plain service knows none of the resources that were never sent.
-    sync: { ...sync, concurrency: CONCURRENCY_EMBEDDED, settleMs: 0, auditHours: 0 },
+    sync: { ...SYNC_CONSTANTS, ...sync, concurrency: CONCURRENCY_EMBEDDED, settleMs: 0, auditHours: 0 },
   };
 }
 

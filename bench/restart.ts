@@ -91,7 +91,6 @@ function writeConfig(): string {
       service: { apiUrl: service.url, dbUrl: service.url, resourcesUrl: service.url, pauthkeyFile: keyFile },
       stateDir: state.path,
       sources: [{ path: tree.path, ownerId: OWNER }],
-      sync: { auditHours: 0 },
     }),
   );
   return path;

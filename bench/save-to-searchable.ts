@@ -5,13 +5,13 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseConfig } from "../src/config/config-file.ts";
+import { SYNC_CONSTANTS } from "../src/config/schema/sync.ts";
 import { search, startUp, statusOf, stop, temporaryFolder, until } from "../test/e2e/program.ts";
 import { printTable, quantile } from "./report.ts";
 import { writeTree } from "./tree.ts";
 
 const SAVES = 200;
-const { settleMs } = parseConfig("{}", "defaults").sync;
+const { settleMs } = SYNC_CONSTANTS;
 
 const folder = temporaryFolder("bench-latency");
 const state = temporaryFolder("bench-state");

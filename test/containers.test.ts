@@ -169,7 +169,7 @@ describe("the compose file", () => {
     const url = `http://127.0.0.1:${serving.port}`;
     expect(running.service).toMatchObject({ apiUrl: url, dbUrl: url, resourcesUrl: url });
     expect(askedBy(service.healthcheck.test)).toBe(`${url}${LIVE_PATH}`);
-    expect(askedBy(daemon.healthcheck.test)).toBe(`http://127.0.0.1:${running.metrics.port}${LIVE_PATH}`);
+    expect(askedBy(daemon.healthcheck.test)).toBe(`http://127.0.0.1:${running.metrics?.port}${LIVE_PATH}`);
   });
 
   it("publishes the service to this machine alone, where it gives out that very address", () => {
@@ -180,11 +180,11 @@ describe("the compose file", () => {
     expect(service.ports).toEqual([`127.0.0.1:${port}:${port}`]);
     expect(publicUrl).toBe(`http://127.0.0.1:${port}`);
     expect(daemon.ports).toEqual([]);
-    expect(configOf("service").kb.resources.requireKey).toBe(true);
+    expect(configOf("service").service).toMatchObject({ requireKey: true });
   });
 
   it("the compose file exports metrics of both, on ports of their own", () => {
-    expect([configOf("service").metrics.port, running.metrics.port]).toEqual([9465, 9464]);
+    expect([configOf("service").metrics?.port, running.metrics?.port]).toEqual([9465, 9464]);
   });
 
   it("hands the daemon its key as a secret, and the service none", () => {

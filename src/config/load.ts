@@ -5,15 +5,8 @@ import { isExposed, isLoopback } from "../lib/loopback.ts";
 import { isBucket } from "./schema/files.ts";
 import { databaseHost } from "./database.ts";
 import type { Tier } from "../wire/primitives.ts";
-import { CONCURRENCY_EMBEDDED, CONCURRENCY_HOSTED } from "./schema/sync.ts";
-import {
-  ConfigFile,
-  type KbConfig,
-  type MetricsConfig,
-  type ServiceConfig,
-  type SourceConfig,
-  type SyncConfig,
-} from "./schema.ts";
+import { CONCURRENCY_EMBEDDED, CONCURRENCY_HOSTED, SYNC_CONSTANTS, type SyncConfig } from "./schema/sync.ts";
+import { ConfigFile, type KbConfig, type ServiceConfig, type SourceConfig } from "./schema.ts";
 import { type FileRequest, findConfigFile, parseJson, readConfigFile, checkConfig } from "./config-file.ts";
 import { withDatabase, servicePort, environmentPort } from "./environment.ts";
 import { absoluteService, absoluteKb, absolutePathOf } from "./paths.ts";
@@ -35,7 +28,8 @@ export interface Config {
   readonly sync: SyncConfig;
   /** Settings of the embedded service. */
   readonly kb: KbConfig;
-  readonly metrics: MetricsConfig;
+  /** Where monitoring reads metrics, besides the embedded service. */
+  readonly metrics: ConfigFile["metrics"];
 }
 
 /** A folder on the command line. What is left out is as configured for it, else the default. */
@@ -88,9 +82,10 @@ export function loadConfig(request: ConfigRequest): Config {
     stateDir: stateDirOf(request, parsed.stateDir, folder),
     sources,
     sync: {
+      ...SYNC_CONSTANTS,
       ...parsed.sync,
-      concurrency: parsed.sync.concurrency ?? defaultConcurrency(parsed.service),
-      blockSecrets: parsed.sync.blockSecrets ?? leavesMachine(parsed),
+      concurrency: "embedded" in parsed.service ? CONCURRENCY_EMBEDDED : CONCURRENCY_HOSTED,
+      blockSecrets: leavesMachine(parsed, request.env),
     },
     kb: absoluteKb(parsed.kb, folder),
     metrics: parsed.metrics,
@@ -99,20 +94,16 @@ export function loadConfig(request: ConfigRequest): Config {
   return config;
 }
 
-function defaultConcurrency(service: ServiceConfig): number {
-  return "embedded" in service ? CONCURRENCY_EMBEDDED : CONCURRENCY_HOSTED;
-}
-
 /** Whether text may leave this machine: to a service or a model elsewhere, or because others reach the embedded service. */
-function leavesMachine({ service, kb }: Pick<ConfigFile, "service" | "kb">): boolean {
+function leavesMachine({ service, kb }: ConfigFile, env: ConfigRequest["env"]): boolean {
   const models = [kb.embedding.baseUrl, kb.languageModel?.baseUrl, kb.reranker?.url];
   const hosts = "embedded" in service ? models : [service.apiUrl, service.dbUrl, service.resourcesUrl];
   if ("embedded" in service) {
     if (isExposed(service)) return true;
     const { database } = service;
     if (database !== undefined && !isLoopback(databaseHost(database) ?? "localhost")) return true;
-    if (isBucket(service.files) && !isLoopback(URL.parse(service.s3?.endpoint ?? "")?.hostname ?? ""))
-      return true;
+    const bucketAt = env["AWS_ENDPOINT_URL_S3"] ?? env["AWS_ENDPOINT_URL"] ?? "";
+    if (isBucket(service.files) && !isLoopback(URL.parse(bucketAt)?.hostname ?? "")) return true;
   }
   return hosts.some((url) => url !== undefined && !isLoopback(URL.parse(url)?.hostname ?? ""));
 }

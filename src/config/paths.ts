@@ -20,11 +20,8 @@ export function absoluteService(service: ServiceConfig, folder: string): Service
 
 /** Makes the paths of `kb` absolute. `folder` is that of the configuration file. */
 export function absoluteKb(kb: KbConfig, folder: string): KbConfig {
-  const { dataDir } = kb.ocr;
-  const ocr = dataDir === undefined ? kb.ocr : { ...kb.ocr, dataDir: resolve(folder, dataDir) };
   return {
     ...kb,
-    ocr,
     embedding: withAbsoluteKey(kb.embedding, folder),
     ...(kb.languageModel && { languageModel: withAbsoluteKey(kb.languageModel, folder) }),
     ...(kb.reranker && { reranker: withAbsoluteKey(kb.reranker, folder) }),

@@ -1,11 +1,10 @@
 import { z } from "zod";
 import { isExposed, isLoopback } from "../lib/loopback.ts";
-import { isBucket } from "./schema/files.ts";
 import { EmbeddedService, HostedService, HOST_DEFAULT, PORT_DEFAULT } from "./schema/service.ts";
 import { SourceEntry } from "./schema/source.ts";
 import { SyncSection } from "./schema/sync.ts";
 import { KbSection } from "./schema/kb.ts";
-import { MetricsSection } from "./schema/metrics.ts";
+import { MetricsAddress } from "./schema/metrics.ts";
 
 /** The configuration file, with the defaults. */
 export const ConfigFile = z
@@ -24,14 +23,9 @@ export const ConfigFile = z
     sources: z.array(SourceEntry).max(1000).default([]),
     sync: SyncSection.prefault({}),
     kb: KbSection.prefault({}),
-    metrics: MetricsSection.prefault({}),
+    metrics: MetricsAddress.optional(),
   })
   .superRefine(({ service }, problems) => {
-    if (!("embedded" in service) || service.s3 === undefined || isBucket(service.files)) return;
-    const message = "expected service.files to name a bucket, such as s3://bucket/prefix";
-    problems.addIssue({ code: "custom", path: ["service", "s3"], message, input: undefined });
-  })
-  .superRefine(({ service, kb: rules }, problems) => {
     if (!("embedded" in service) || !isExposed(service)) return;
     const { host, publicUrl } = service;
     const missing = (path: string[], message: string): void =>
@@ -43,21 +37,15 @@ export const ConfigFile = z
       );
     }
     // Every other route always requires a key. For this one a person has to decide.
-    if (rules.resources.requireKey === undefined) {
+    if (service.requireKey === undefined) {
       const reason = isLoopback(host) ? `service.publicUrl is ${publicUrl}` : `service.host is ${host}`;
       missing(
-        ["kb", "resources", "requireKey"],
+        ["service", "requireKey"],
         `expected true (uploaded files are served to keys of their account) or false (to anyone with the address), because ${reason}`,
       );
     }
-  })
-  .transform(({ kb: rules, ...file }) => ({
-    ...file,
-    kb: { ...rules, resources: { requireKey: rules.resources.requireKey ?? false } },
-  }));
+  });
 export type ConfigFile = z.infer<typeof ConfigFile>;
 export type SourceConfig = ConfigFile["sources"][number];
-export type SyncConfig = Omit<ConfigFile["sync"], "concurrency"> & { readonly concurrency: number };
 export type KbConfig = ConfigFile["kb"];
-export type MetricsConfig = ConfigFile["metrics"];
 export type ServiceConfig = ConfigFile["service"];

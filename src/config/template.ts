@@ -27,13 +27,10 @@ const EXAMPLES: Readonly<Record<string, unknown>> = {
   stateDir: "~/.local/state/kbsync",
   database: "postgres://kbsync@db.example/kbsync",
   ownerId: "my-documents",
-  collectionId: "6b016a8e36133f0758068e97",
-  concurrency: 16,
   requestsPerMinute: 600,
   reranker: { url: "https://api.jina.ai/v1/rerank", model: "jina-reranker-v2-base-multilingual" },
   languageModel: { baseUrl: "http://127.0.0.1:11434/v1", model: "qwen3:4b" },
-  port: 9464,
-  blockSecrets: true,
+  metrics: "127.0.0.1:9464",
 };
 
 const INDENT = "  ";
@@ -75,7 +72,7 @@ export function configText({ folders, collection, service, stateDir, schema }: W
     `${INDENT}],`,
     ...section(root, "sync"),
     ...section(root, "kb"),
-    ...section(root, "metrics"),
+    ...offered(1, root, "metrics", undefined),
     "}",
   ];
   return `${lines.join("\n")}\n`;

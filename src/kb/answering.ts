@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { CONTEXT_TOKENS_DEFAULT } from "../wire/constants.ts";
 import type { AgentConfig, KnowledgePart } from "../wire/agent.ts";
 import { openChat, type Chat, type ChatParts } from "./chat/chat.ts";
 import { openImageReader } from "./chat/image-reader.ts";
@@ -28,7 +29,7 @@ export const DEFAULT_CHAT: ChatOptions = {
   agents: [],
   defaultKnowledge: () => [],
   models: {},
-  contextTokens: 8192,
+  contextTokens: CONTEXT_TOKENS_DEFAULT,
   timeoutMs: 120_000,
 };
 

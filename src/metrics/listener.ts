@@ -26,7 +26,7 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const RETRY_AFTER_SECONDS = 5;
 const ADDRESS = {
   what: " for metrics",
-  hint: "Set metrics.port (and metrics.host) in the configuration to an address of this machine that is free.",
+  hint: "Set metrics in the configuration to an address of this machine that is free.",
 };
 
 /**

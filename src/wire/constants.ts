@@ -27,3 +27,5 @@ export const DESCRIPTION_CHARS = 200;
 
 /** Ends the warning of a document of which some pages are still being read: the document is written again with their text. */
 export const STILL_READ = "still being read.";
+/** Window in tokens of a language model that the configuration does not describe: that of small local models. */
+export const CONTEXT_TOKENS_DEFAULT = 8192;

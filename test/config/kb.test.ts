@@ -4,18 +4,18 @@ import { parseConfig } from "../../src/config/config-file.ts";
 const parse = (kb: object) => parseConfig(JSON.stringify({ kb }), "kbsync.config.json").kb;
 
 describe("kb in the configuration", () => {
-  it("by default the service fetches from public addresses only, limits no key and serves files to anyone with their URL", () => {
+  it("by default the service fetches from public addresses only and limits no key", () => {
     expect(parse({})).toMatchObject({
-      fetch: { allow: [] },
-      limits: { ingests: 512 },
-      resources: { requireKey: false },
+      allowHosts: [],
+      limits: {},
+      unusedFileDays: 7,
     });
   });
 
   it.each(["wiki.example", "*.corp.example", "intranet", "10.0.0.0/8", "192.168.1.7", "fd00::/8", "::1"])(
     "kb in the configuration opens %s",
     (entry) => {
-      expect(parse({ fetch: { allow: [entry] } }).fetch.allow).toEqual([entry]);
+      expect(parse({ allowHosts: [entry] }).allowHosts).toEqual([entry]);
     },
   );
 
@@ -23,14 +23,13 @@ describe("kb in the configuration", () => {
     expect(parse({})).toMatchObject({ embedding: {} });
     expect(parse({})).not.toHaveProperty("reranker");
     const kb = parse({
-      embedding: { baseUrl: "https://models.example/v1/", model: "m", apiKeyFile: "keys/m", dimensions: 256 },
+      embedding: { baseUrl: "https://models.example/v1/", model: "m", apiKeyFile: "keys/m" },
       reranker: { url: "http://127.0.0.1:8080/rerank", model: "r" },
     });
     expect(kb.embedding).toEqual({
       baseUrl: "https://models.example/v1",
       model: "m",
       apiKeyFile: "keys/m",
-      dimensions: 256,
     });
     expect(kb.reranker).toEqual({ url: "http://127.0.0.1:8080/rerank", model: "r" });
   });
@@ -42,14 +41,10 @@ describe("kb in the configuration", () => {
     ["a reranker without a model", { reranker: { url: "https://a/rerank" } }, "kb.reranker.model"],
     [
       "an address with a path",
-      { fetch: { allow: ["http://wiki.example/"] } },
-      "kb.fetch.allow[0]: expected a host name",
+      { allowHosts: ["http://wiki.example/"] },
+      "kb.allowHosts[0]: expected a host name",
     ],
-    [
-      "a range that is none",
-      { fetch: { allow: ["10.0.0.0/64"] } },
-      "kb.fetch.allow[0]: expected a host name",
-    ],
+    ["a range that is none", { allowHosts: ["10.0.0.0/64"] }, "kb.allowHosts[0]: expected a host name"],
     ["no requests at all", { limits: { requestsPerMinute: 0 } }, "kb.limits.requestsPerMinute"],
     [
       "an unknown key",

@@ -77,13 +77,13 @@ describe("a refused configuration names the JSON path, what was expected and wha
     ["not an object", [], /the file: expected object, got \[\]/],
     [
       "an exposed service without publicUrl",
-      { service: { embedded: true, host: "0.0.0.0" }, kb: { resources: { requireKey: true } } },
+      { service: { embedded: true, host: "0.0.0.0", requireKey: true } },
       /service\.publicUrl: missing, expected the address by which clients reach the service, because service\.host is 0\.0\.0\.0/,
     ],
     [
       "an exposed service without requireKey",
       { service: { embedded: true, host: "10.0.0.1", publicUrl: "https://kb.example" } },
-      /kb\.resources\.requireKey: missing, expected true .* or false .*, because service\.host is 10\.0\.0\.1/,
+      /service\.requireKey: missing, expected true .* or false .*, because service\.host is 10\.0\.0\.1/,
     ],
     [
       "a public address that is none",
@@ -93,7 +93,7 @@ describe("a refused configuration names the JSON path, what was expected and wha
     [
       "a service behind a proxy without requireKey",
       { service: { embedded: true, publicUrl: "https://kb.example" } },
-      /kb\.resources\.requireKey: missing, expected true .* or false .*, because service\.publicUrl is https:\/\/kb\.example/,
+      /service\.requireKey: missing, expected true .* or false .*, because service\.publicUrl is https:\/\/kb\.example/,
     ],
   ];
   it.each(cases)("refuses a configuration: %s", (_name, config, message) => {
@@ -102,8 +102,7 @@ describe("a refused configuration names the JSON path, what was expected and wha
 
   it("accepts an exposed service with publicUrl and requireKey, and a loopback one without", () => {
     const open = {
-      service: { embedded: true, host: "::", publicUrl: "https://kb.example/" },
-      kb: { resources: { requireKey: false } },
+      service: { embedded: true, host: "::", publicUrl: "https://kb.example/", requireKey: false },
     };
     expect(parseConfig(JSON.stringify(open), "c.json")).toMatchObject({
       service: { host: "::", publicUrl: "https://kb.example" },
@@ -212,17 +211,15 @@ describe("where the configuration comes from", () => {
     expect(files({ files: "shared/files" })).toEqual({ kind: "folder", path: join(folder, "shared/files") });
     expect(files({ files: "/mnt/files" })).toEqual({ kind: "folder", path: "/mnt/files" });
     expect(files({ files: "s3://my.bucket" })).toEqual({ kind: "bucket", bucket: "my.bucket", prefix: "" });
-    const s3 = { endpoint: "http://127.0.0.1:9000", region: "garage", pathStyle: false };
     for (const path of ["a/b", "a/b/"])
-      expect(files({ files: `s3://bucket/${path}`, s3 })).toEqual({
+      expect(files({ files: `s3://bucket/${path}` })).toEqual({
         kind: "bucket",
         bucket: "bucket",
         prefix: "a/b/",
-        ...s3,
       });
   });
 
-  it.each<[{ files?: string; s3?: object; sources?: object[] }, string]>([
+  it.each<[{ files?: string; sources?: object[] }, string]>([
     [{ files: "https://bucket.example" }, "service.files: expected a folder, or a bucket"],
     [{ files: "s3://Bucket" }, "service.files: expected a folder, or a bucket"],
     [{ files: "s3://key:secret@bucket" }, "service.files: expected a folder, or a bucket"],
@@ -231,10 +228,6 @@ describe("where the configuration comes from", () => {
     [{ files: "s3://bucket/../b" }, "service.files: expected a prefix without empty parts"],
     [{ files: "s3://bucket//" }, "service.files: expected a prefix without empty parts"],
     [{ files: "" }, "service.files"],
-    [{ s3: { region: "a" } }, "service.s3: expected service.files to name a bucket"],
-    [{ files: "here", s3: { region: "a" } }, "service.s3: expected service.files to name a bucket"],
-    [{ files: "s3://bucket", s3: { endpoint: "bucket.example" } }, "service.s3.endpoint"],
-    [{ files: "s3://bucket", s3: { endpoint: "http://a:hush@b.example" } }, "without a password"],
     [{ files: "watched/files", sources: [{ path: "watched" }] }, "lies inside the source"],
   ])("refuses the files %j", ({ sources = [], ...service }, words) => {
     writeFileSync(
@@ -245,18 +238,18 @@ describe("where the configuration comes from", () => {
   });
 
   it("refuses the password of no database, and checks files for secrets if the database is elsewhere", () => {
-    const blocks = (service: object): boolean => {
+    const blocks = (service: object, env = {}): boolean => {
       writeFileSync(
         join(folder, "kbsync.config.json"),
         JSON.stringify({ service: { embedded: true, ...service } }),
       );
-      return load().sync.blockSecrets === true;
+      return load({ env }).sync.blockSecrets === true;
     };
     expect(() => blocks({ databasePasswordFile: "pw" })).toThrow("expected service.database");
     expect(blocks({ database: "postgres://a@db.example/kb" })).toBe(true);
     expect(blocks({ database: "postgres://a@127.0.0.1/kb" })).toBe(false);
     expect(blocks({ files: "s3://bucket" })).toBe(true);
-    expect(blocks({ files: "s3://bucket", s3: { endpoint: "http://127.0.0.1:9000" } })).toBe(false);
+    expect(blocks({ files: "s3://bucket" }, { AWS_ENDPOINT_URL_S3: "http://127.0.0.1:9000" })).toBe(false);
     expect(blocks({ database: "postgres://a@%2Frun%2Fpostgresql/kb" })).toBe(false);
     expect(blocks({ database: "postgres:///kb?host=/run/postgresql" })).toBe(false);
     expect(blocks({ database: "postgres:///kb?host=db.example" })).toBe(true);

@@ -60,7 +60,7 @@ export type Fault =
   | { readonly kind: "acted"; readonly status: number; readonly body: string }
   /** The request is forwarded twice; the second answer is given. */
   | { readonly kind: "duplicate" }
-  /** Nothing is forwarded and nothing answered until the daemon has had enough. */
+  /** Nothing is forwarded and nothing answered; the connection breaks after `hangMs`, as at a gateway. */
   | { readonly kind: "hang" };
 
 export interface FaultProxyOptions {
@@ -68,6 +68,8 @@ export interface FaultProxyOptions {
   readonly target: string;
   /** Shows the service as the bare specification has it: no idempotency keys, no pages, no list of collections. */
   readonly bare?: boolean;
+  /** How long a request hangs. Default: longer than a test. */
+  readonly hangMs?: number;
 }
 
 /** A proxy on loopback that applies the chosen fault to each request. Of an answer's headers it forwards only those it knows. */
@@ -88,7 +90,11 @@ const NOT_FORWARDED = new Set(["host", "connection", "keep-alive", "transfer-enc
 const NOT_BARE = new Set(["idempotency-key", "prefer"]);
 
 /** Starts the proxy on a free port. */
-export async function openFaultProxy({ target, bare = false }: FaultProxyOptions): Promise<FaultProxy> {
+export async function openFaultProxy({
+  target,
+  bare = false,
+  hangMs = 600_000,
+}: FaultProxyOptions): Promise<FaultProxy> {
   const pool = new Pool(new URL(target).origin, { connections: 64 });
   const sockets = new Set<Socket>();
   const server = createServer((incoming, outgoing) => {
@@ -132,7 +138,11 @@ export async function openFaultProxy({ target, bare = false }: FaultProxyOptions
       incoming.socket.destroy();
       return;
     }
-    if (fault?.kind === "hang") return;
+    if (fault?.kind === "hang") {
+      const timer = setTimeout(() => incoming.socket.destroy(), hangMs);
+      incoming.socket.once("close", () => clearTimeout(timer));
+      return;
+    }
     if (fault?.kind === "answer") {
       outgoing.writeHead(fault.status, { "content-type": "text/html", ...fault.headers });
       outgoing.end(fault.body);

@@ -10,8 +10,6 @@ import type { CrashService, Foreign } from "./service.ts";
 export const RESETTLED = "resettled";
 export const RETITLED = "retitled";
 const CHUNK_CHARS = 1000;
-/** A busy machine takes seconds to read a PDF; what is to time out sooner says so. */
-const TIMEOUT_MS = 30_000;
 /** Nobody listens there: for the proxy of a ground whose daemon does not go through it. */
 const NOWHERE = "http://127.0.0.1:9";
 
@@ -30,8 +28,8 @@ export interface GroundOptions {
   readonly bare?: boolean;
   /** What the service makes of titles and texts. Default: nothing. */
   readonly normalise?: (field: "title" | "description" | "content", text: string) => string;
-  /** Keys of the configuration's `sync`. */
-  readonly sync?: Readonly<Record<string, number>>;
+  /** How long a request hangs, see the proxy. */
+  readonly hangMs?: number;
   /** Default: a folder beside the documents. */
   readonly stateDir?: string;
 }
@@ -72,14 +70,18 @@ export async function endGrounds(): Promise<void> {
 
 /** Lays everything out. Starts no daemon. */
 export async function openGround(options: GroundOptions): Promise<Ground> {
-  const { ownerId, bare = false, sync = {}, normalise = (_field, text) => text } = options;
+  const { ownerId, bare = false, hangMs, normalise = (_field, text) => text } = options;
   const service = options.service === "embedded" ? undefined : options.service;
   const base = temporaryFolder("crash");
   const root = join(base.path, "docs");
   mkdirSync(root);
   const stateDir = options.stateDir ?? join(base.path, "state");
   const configFile = join(base.path, "kbsync.config.json");
-  const proxy = await openFaultProxy({ target: service?.url ?? NOWHERE, bare });
+  const proxy = await openFaultProxy({
+    target: service?.url ?? NOWHERE,
+    bare,
+    ...(hangMs !== undefined && { hangMs }),
+  });
   const foreign = new Map<string, string>();
   let recipes: Recipes = { chunkChars: CHUNK_CHARS, word: "from" };
 
@@ -97,7 +99,6 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
           : { apiUrl: url, dbUrl: url, resourcesUrl: service.url, pauthkeyFile: service.keyFile },
       stateDir,
       sources: [{ path: root, ownerId, rules }],
-      sync: { settleMs: 20, requestTimeoutMs: TIMEOUT_MS, ...sync },
     };
     // At once: a daemon that starts at this moment reads the old one or the new one.
     writeFileSync(`${configFile}.new`, JSON.stringify(config, undefined, 2));

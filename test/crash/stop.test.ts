@@ -63,7 +63,6 @@ describe("a stop in the middle of a first sync", () => {
       const ground = await openGround({
         service,
         ownerId: `stop-hung-${command}`,
-        sync: { requestTimeoutMs: 60_000 },
       });
       fill(ground, openChance(6), 30);
       ground.proxy.fault = ({ operation }) => (operation === "create" ? { kind: "hang" } : undefined);
@@ -82,7 +81,7 @@ describe("a stop in the middle of a first sync", () => {
   );
 
   it("a stop in the middle of a first sync ends at once at a second signal, and nothing is lost by that either", async () => {
-    const ground = await openGround({ service, ownerId: "stop-twice", sync: { requestTimeoutMs: 60_000 } });
+    const ground = await openGround({ service, ownerId: "stop-twice" });
     fill(ground, openChance(7), 60);
     ground.proxy.fault = ({ number }) => (number > 30 ? { kind: "hang" } : undefined);
     const running = ground.start();

@@ -118,7 +118,7 @@ describe("a storm of kills and faults before a service that only speaks the publ
         ownerId: `storm-${seed}`,
         bare: true,
         normalise,
-        sync: { requestTimeoutMs: 4000 },
+        hangMs: 4000,
       });
       const names = new Map<number, string>();
       fill(ground, chance, FILES);

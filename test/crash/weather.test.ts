@@ -79,7 +79,7 @@ describe("a document that the service cannot index", () => {
     const ground = await openGround({
       service,
       ownerId: `poison-${how}`,
-      sync: { requestTimeoutMs: 1000 },
+      hangMs: 1000,
     });
     fill(ground, openChance(3), 30);
     ground.write("poison.pdf", buildPdf([textPage(["what nobody can index"])]));
@@ -132,7 +132,7 @@ describe.concurrent("a service that fails for a while", () => {
       service,
       ownerId: "storm",
       bare: true,
-      sync: { requestTimeoutMs: 5000 },
+      hangMs: 5000,
     });
     const chance = openChance(1);
     fill(ground, chance, FILES);

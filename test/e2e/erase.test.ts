@@ -24,7 +24,7 @@ const configure = (...sources: readonly Record<string, unknown>[]): void =>
       service: { embedded: true, port: 0 },
       stateDir: "state",
       sources,
-      sync: { trashDays: 3, settleMs: 50 },
+      sync: { trashDays: 3 },
     }),
   );
 const run = async (...args: readonly string[]): Promise<Ended> => kbsync(args, { cwd: base });

@@ -70,6 +70,6 @@ it("names an address in use, and what to do", async () => {
   ).rejects.toMatchObject({
     code: "address_in_use",
     message: `cannot listen for metrics on 127.0.0.1:${port}: another program does`,
-    hint: expect.stringContaining("metrics.port"),
+    hint: expect.stringContaining("Set metrics"),
   });
 });

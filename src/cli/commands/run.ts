@@ -39,8 +39,7 @@ async function run(context: Context, options: CommonOptions): Promise<void> {
     `kbsync\n${sources.join("")}  service    ${service.dbUrl}\n  state      ${state.path}\n`,
   );
   const log = openLog(context.env, context.stderrIsTTY, context.invocation);
-  const { requestTimeoutMs } = config.sync;
-  const supervisor = openSupervisor({ env: context.env, log, signal: context.signal, requestTimeoutMs });
+  const supervisor = openSupervisor({ env: context.env, log, signal: context.signal });
   const read = async (): Promise<Ground> => {
     const fresh = readConfig();
     // An embedded service in another process that is restarting is still the same one.

@@ -36,7 +36,7 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
   const alone = filesOfOneProcess(config.service);
   if (alone !== undefined) log.warn({ code: "files_of_one_process" }, alone);
   const budget = openStopBudget(context.signal);
-  const supervisor = openSupervisor({ env: context.env, log, signal: context.signal, requestTimeoutMs: 0 });
+  const supervisor = openSupervisor({ env: context.env, log, signal: context.signal });
   const service = await startEmbeddedService(config, state, log, { waitUntil: context.signal }).catch(
     (error: unknown) => {
       supervisor.close();

@@ -47,7 +47,6 @@ async function up(context: Context, dirs: readonly string[], given: UpOptions): 
     env: context.env,
     log,
     signal: context.signal,
-    requestTimeoutMs: config.sync.requestTimeoutMs,
   });
   try {
     const bridge = openDaemonBridge(context.signal);

@@ -15,7 +15,6 @@ const Recipe = z.object({
     baseUrl: z.string().optional(),
     model: z.string().optional(),
     apiKeyFile: z.string().optional(),
-    dimensions: z.int().optional(),
   }),
   modelDir: z.string().optional(),
 });

@@ -178,7 +178,7 @@ async function openStateService(
       version: programVersion(),
       observer: metrics.service,
       metrics: () => metrics.text(),
-      ...serviceRules(kb),
+      ...serviceRules(kb, own),
       chat: chatOptions(kb, live.sources),
       consoleFiles: readConsole(CONSOLE_FOLDER),
       ...(live.daemon && { daemon: live.daemon }),
@@ -192,31 +192,34 @@ async function openStateService(
 }
 
 /** Options of the service from the configuration. */
-function serviceRules({ fetch, limits, ocr, resources, webhooks, retention }: Config["kb"]) {
-  const { requestsPerMinute: perMinute, burst, ingests, connectionsPerAddress } = limits;
+function serviceRules({ allowHosts, limits, ocr, unusedFileDays }: Config["kb"], own: OwnService) {
+  const { requestsPerMinute: perMinute } = limits;
   return {
-    fetchAllow: fetch.allow,
-    webhookAllow: webhooks.allow,
+    fetchAllow: allowHosts,
+    webhookAllow: allowHosts,
     ocr,
-    retention,
-    ...(perMinute !== undefined && { rate: { perMinute, burst: burst ?? perMinute } }),
-    filesNeedKey: resources.requireKey,
-    limits: { ingests, connectionsPerAddress },
+    retention: { unusedFileDays },
+    ...(perMinute !== undefined && { rate: { perMinute, burst: perMinute } }),
+    filesNeedKey: own.requireKey === true,
+    // All connections come from the proxy's address, and it limits those of its clients.
+    ...(isBehindProxy(own) && { limits: { connectionsPerAddress: Infinity } }),
   };
+}
+
+/** Whether clients reach the service at another host than the one it listens on: through a proxy, or a port of a container. */
+function isBehindProxy({ host, publicUrl }: OwnService): boolean {
+  return publicUrl !== undefined && URL.parse(publicUrl)?.hostname !== host;
 }
 
 /** Sources that `default` reads; each costs a search per question. Further ones need agents of their own. */
 const DEFAULT_SOURCES_MAX = 50;
 
 /** Options of chat from the configuration. `sources` returns the current sources at each question. */
-function chatOptions({ agents, chat }: Config["kb"], sources: () => Config["sources"]) {
-  const { models, contextTokens, timeoutSeconds } = chat;
+function chatOptions({ agents, languageModel }: Config["kb"], sources: () => Config["sources"]) {
   return {
     agents,
     defaultKnowledge: () => knowledgeOf(sources()),
-    models,
-    contextTokens,
-    timeoutMs: timeoutSeconds * 1000,
+    models: languageModel?.models ?? {},
   };
 }
 

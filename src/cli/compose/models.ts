@@ -14,7 +14,7 @@ const OTHERS = 0o007;
  * one is reported at startup. Throws `key_invalid`.
  */
 export function embedderOf(
-  { baseUrl, model, apiKeyFile, dimensions }: Config["kb"]["embedding"],
+  { baseUrl, model, apiKeyFile }: Config["kb"]["embedding"],
   modelDir: string | undefined,
   log: Logger,
 ): NonNullable<ServiceOptions["openEmbedder"]> {
@@ -27,8 +27,7 @@ export function embedderOf(
   const apiKey = serviceKey(apiKeyFile, "kb.embedding.apiKeyFile", log);
   return async () => {
     const { openRemoteEmbedder } = await import("../../kb/embed/remote.ts");
-    const size = dimensions === undefined ? {} : { dimensions };
-    return openRemoteEmbedder({ baseUrl, model, apiKey, ...size });
+    return openRemoteEmbedder({ baseUrl, model, apiKey });
   };
 }
 

@@ -11,25 +11,24 @@ export async function startMetrics(): Promise<Metrics> {
 
 /**
  * Returns the metrics of a daemon's process: those of an embedded service in this process, or new ones if the configuration has
- * a port for them. Undefined if nothing serves them.
+ * an address for them. Undefined if nothing serves them.
  */
 export async function daemonMetrics(
   config: Config,
   service: { readonly metrics?: Metrics },
 ): Promise<Metrics | undefined> {
-  return service.metrics ?? (config.metrics.port === undefined ? undefined : startMetrics());
+  return service.metrics ?? (config.metrics === undefined ? undefined : startMetrics());
 }
 
-/** Serves the metrics on the configured port, if any. Throws the errors of listening. */
+/** Serves the metrics at the configured address, if any. Throws the errors of listening. */
 export async function serveMetrics(
   config: Config,
   metrics: Metrics | undefined,
   notReady: () => string | undefined,
 ): Promise<Listener | undefined> {
-  const { host, port } = config.metrics;
-  if (metrics === undefined || port === undefined) return undefined;
+  if (metrics === undefined || config.metrics === undefined) return undefined;
   const { listenForMonitoring } = await import("../../metrics/listener.ts");
-  return listenForMonitoring({ host, port, metrics, notReady });
+  return listenForMonitoring({ ...config.metrics, metrics, notReady });
 }
 
 /** Line of a command's startup message: `  metrics    http://127.0.0.1:9464/metrics`; empty without a listener. */

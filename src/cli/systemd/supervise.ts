@@ -31,7 +31,7 @@ export interface Supervisor {
 
 /**
  * Time without progress, in milliseconds, after which a part with work counts as hung. Exceeds every other timeout: a
- * document's conversion ends after one minute, a request after `sync.requestTimeoutMs`.
+ * document's conversion ends after one minute, a request after two.
  */
 export const STALL_MS = 300_000;
 /** Longest interval of keep-alives and status updates, in milliseconds; also the default. */
@@ -55,8 +55,6 @@ export interface SupervisorOptions {
   readonly log: Logger;
   /** Aborted when the program stops. Sends STOPPING at once, and READY no more. */
   readonly signal: AbortSignal;
-  /** Longest duration of a request. */
-  readonly requestTimeoutMs: number;
   /** A clock that stops while the machine sleeps. Default: `performance.now`. */
   readonly nowMs?: () => number;
   /** Default: the service manager that the environment names. */
@@ -68,8 +66,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   const { log, signal, nowMs = () => performance.now() } = options;
   const notifier = options.notifier ?? notifierOfManager(options);
   if (!notifier.hasListener) return SILENT;
-  const stallMs = Math.max(STALL_MS, 2 * options.requestTimeoutMs);
-  const hangs = openHangDetector(nowMs, stallMs);
+  const hangs = openHangDetector(nowMs);
   let watched: Supervised | undefined;
   let isReady = false;
   const openedMs = nowMs();
@@ -111,7 +108,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   const tick = (): void => {
     notifier.retry();
     const { hanging, since } = hangs.sample(watched?.samples() ?? {});
-    for (const name of since) log.error({ code: "no_progress", subject: name }, stallWords(name, stallMs));
+    for (const name of since) log.error({ code: "no_progress", subject: name }, stallWords(name));
     if (hanging.length > 0 || startsTooLong()) return;
     if (notifier.watchdogMs !== undefined) notifier.alive();
     if (!isReady && !isStopping) notifier.extend(EXTEND_MS);
@@ -173,7 +170,7 @@ interface HangDetector {
   reset(): void;
 }
 
-function openHangDetector(nowMs: () => number, stallMs: number): HangDetector {
+function openHangDetector(nowMs: () => number): HangDetector {
   const progressOf = new Map<string, Progress>();
   let before: readonly string[] = [];
   return {
@@ -183,7 +180,7 @@ function openHangDetector(nowMs: () => number, stallMs: number): HangDetector {
       for (const [name, sample] of Object.entries(samples))
         progressOf.set(name, addSample(progressOf.get(name), sample, now));
       const hanging = [...progressOf]
-        .filter(([, progress]) => stalledMs(progress, now) >= stallMs)
+        .filter(([, progress]) => stalledMs(progress, now) >= STALL_MS)
         .map(([name]) => name);
       const since = hanging.filter((name) => !before.includes(name));
       before = hanging;
@@ -218,6 +215,6 @@ function tooLongWords(): string {
   return `the start has taken ${duration(START_MS_MAX / 1000)}, and there is no sign of progress: kbsync asks the service manager for no more time, so that it restarts the program`;
 }
 
-function stallWords(name: string, stallMs: number): string {
-  return `${name} has made no progress for ${duration(stallMs / 1000)} although there is work: kbsync stops notifying the watchdog, so that the service manager restarts it`;
+function stallWords(name: string): string {
+  return `${name} has made no progress for ${duration(STALL_MS / 1000)} although there is work: kbsync stops notifying the watchdog, so that the service manager restarts it`;
 }

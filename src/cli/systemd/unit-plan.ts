@@ -198,9 +198,9 @@ function credentialsOf({ service, kb }: Config): Credential[] {
   ];
 }
 
-function otherNeeds({ service, kb }: Config): string[] {
+function otherNeeds({ service }: Config): string[] {
   const modelDir = "embedded" in service ? service.modelDir : undefined;
-  return [modelDir, kb.ocr.dataDir].filter((path) => path !== undefined);
+  return modelDir === undefined ? [] : [modelDir];
 }
 
 /** The options with which the next install writes the same unit. A folder's unit has no configuration. */

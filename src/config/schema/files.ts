@@ -6,22 +6,7 @@ export type FileStorage =
       readonly bucket: string;
       /** Empty, or ends with a slash. */
       readonly prefix: string;
-      readonly endpoint?: string | undefined;
-      readonly region?: string | undefined;
-      readonly pathStyle?: boolean | undefined;
     };
-
-/** The settings of the embedded service about uploaded files. */
-export interface FilesSettings {
-  readonly files?: string | undefined;
-  readonly s3?:
-    | {
-        readonly endpoint?: string | undefined;
-        readonly region?: string | undefined;
-        readonly pathStyle?: boolean | undefined;
-      }
-    | undefined;
-}
 
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html, and characters that need no escape in a key. */
 const BUCKET = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9!_.*'()/-]{0,512}))?$/;
@@ -43,13 +28,13 @@ export function isBucket(files: string | undefined): boolean {
 }
 
 /** Returns where an embedded service has uploaded files; undefined: in the state folder. */
-export function filesOf(service: FilesSettings | object): FileStorage | undefined {
-  const { files, s3 } = service as FilesSettings; // a hosted service has neither
+export function filesOf(service: object): FileStorage | undefined {
+  const { files } = service as { files?: string | undefined }; // a hosted service has none
   if (files === undefined) return undefined;
   const [, bucket, path = ""] = BUCKET.exec(files) ?? [];
   if (bucket === undefined) return { kind: "folder", path: files };
   const prefix = path === "" ? "" : `${path.replace(/\/$/, "")}/`;
-  return { kind: "bucket", bucket, prefix, ...s3 };
+  return { kind: "bucket", bucket, prefix };
 }
 
 /** Describes a storage for people. */

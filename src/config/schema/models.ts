@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { CONTEXT_TOKENS_DEFAULT } from "../../wire/constants.ts";
 import { HttpUrl, Price } from "./values.ts";
 
 const modelName = z.string().min(1).max(200).describe("Name of the model at that service.");
@@ -18,14 +19,6 @@ export const EmbeddingModel = z
     ),
     model: modelName.optional(),
     apiKeyFile,
-    dimensions: z
-      .int()
-      .min(1)
-      .max(8192)
-      .optional()
-      .describe(
-        "Vector length to request from a model that can shorten its vectors; shorter ones take less memory. Default: the model's own.",
-      ),
   })
   .refine(({ baseUrl, model }) => (baseUrl === undefined) === (model === undefined), {
     error: "expected baseUrl and model together, or neither",
@@ -47,24 +40,6 @@ export const LanguageModel = z.strictObject({
   ),
   model: modelName,
   apiKeyFile,
-});
-
-/** Schema of `kb.chat` in the configuration. */
-export const ChatSection = z.strictObject({
-  contextTokens: z
-    .int()
-    .min(1024)
-    .max(10_000_000)
-    .default(8192)
-    .describe(
-      "Window in tokens of a model that `models` does not list: passages, images, earlier messages and the answer share it.",
-    ),
-  timeoutSeconds: z
-    .int()
-    .min(1)
-    .max(3600)
-    .default(120)
-    .describe("Longest wait for a model's answer, all tries together, and for each piece of a streamed one."),
   models: z
     .record(
       z.string().min(1).max(200),
@@ -73,12 +48,9 @@ export const ChatSection = z.strictObject({
           .int()
           .min(1024)
           .max(10_000_000)
-          .optional()
-          .describe("Window of this model in tokens. Default: kb.chat.contextTokens."),
+          .default(CONTEXT_TOKENS_DEFAULT)
+          .describe("Window in tokens: passages, images, earlier messages and the answer share it."),
         inputPrice: Price.default(0).describe("Price of a million tokens of input, for usage.cost."),
-        cachedInputPrice: Price.optional().describe(
-          "Price of a million tokens of input read from the endpoint's cache. Default: inputPrice.",
-        ),
         outputPrice: Price.default(0).describe("Price of a million tokens of output."),
       }),
     )

@@ -16,11 +16,11 @@ export const EmbeddedService = z.strictObject({
     .max(255)
     .default(HOST_DEFAULT)
     .describe(
-      "Address to listen on. One that is not loopback opens the service to other machines, `0.0.0.0` to all that reach this one. Then publicUrl and kb.resources.requireKey are required, and keys and documents travel unencrypted unless a proxy adds TLS.",
+      "Address to listen on. One that is not loopback opens the service to other machines, `0.0.0.0` to all that reach this one. Then publicUrl and requireKey are required, and keys and documents travel unencrypted unless a proxy adds TLS.",
     ),
   port: z.int().min(0).max(65535).default(PORT_DEFAULT).describe("0 takes any free port."),
   publicUrl: HttpUrl.optional().describe(
-    "Address by which clients reach the service, for example that of a proxy; addresses of uploaded files begin with it. One that is not loopback means that other machines reach the service: kb.resources.requireKey is required. Default: the address it listens on.",
+    "Address by which clients reach the service, for example that of a proxy; addresses of uploaded files begin with it. One that is not loopback means that other machines reach the service: requireKey is required. Default: the address it listens on.",
   ),
   modelDir: z
     .string()
@@ -54,33 +54,12 @@ export const EmbeddedService = z.strictObject({
     .describe(
       "Where uploaded files are: a folder, relative to the configuration file, or an S3-compatible bucket, `s3://bucket/prefix`. Several processes may use one place. Default: a folder in stateDir.",
     ),
-  s3: z
-    .strictObject({
-      endpoint: HttpUrl.refine(
-        (text) => URL.parse(text)?.password === "",
-        "expected an address without a password",
-      )
-        .optional()
-        .describe(
-          "Address of an S3-compatible service, such as `http://minio.example:9000`. Default: $AWS_ENDPOINT_URL_S3, else the one in the AWS configuration files, else Amazon S3.",
-        ),
-      region: z
-        .string()
-        .min(1)
-        .max(64)
-        .optional()
-        .describe(
-          "Region of the bucket. Default: $AWS_REGION, else the one in the AWS configuration files; `us-east-1` with an endpoint.",
-        ),
-      pathStyle: z
-        .boolean()
-        .optional()
-        .describe(
-          "Whether requests name the bucket in the path instead of the host. Default: true with an endpoint.",
-        ),
-    })
+  requireKey: z
+    .boolean()
     .optional()
-    .describe("How the bucket of service.files is reached. Credentials come from where AWS tools find them."),
+    .describe(
+      "Serve uploaded files only to keys of their account. Default: false, the address with its 256 random bits suffices, as at the hosted service. Required if host or publicUrl opens the service to other machines.",
+    ),
 });
 
 /** Schema of a `service` elsewhere. */

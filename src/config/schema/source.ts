@@ -131,12 +131,6 @@ export const SourceEntry = z.strictObject({
   collection: Tier.default("fastest").describe(
     "Retrieval tier. `fastest` searches words, `moderate` adds the local language model.",
   ),
-  collectionId: z
-    .string()
-    .min(1)
-    .max(200)
-    .optional()
-    .describe("The collection's id at the service, if known. Saves a request after the ledger was lost."),
   settings: settings.prefault({}).describe("Chunking of this source's files."),
   include: z
     .array(GlobText)
@@ -153,7 +147,7 @@ export const SourceEntry = z.strictObject({
     .max(1000)
     .default([])
     .describe(
-      "Files that match one of these globs are sent although a secret may be in them; see sync.blockSecrets.",
+      "Files that match one of these globs are sent although a secret may be in them; `**` turns the check off.",
     ),
   rules: z
     .array(rule)

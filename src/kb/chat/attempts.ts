@@ -227,7 +227,10 @@ function tooLong(contextTokens: number): Refusal {
   return new Refusal(
     "text_too_large",
     `user: the question and the agent's prompt do not fit into the model's window of ${contextTokens} tokens.`,
-    { field: "user", hint: "Send a shorter question, or set the model's true window with kb.chat.models." },
+    {
+      field: "user",
+      hint: "Send a shorter question, or set the model's true window with kb.languageModel.models.",
+    },
   );
 }
 

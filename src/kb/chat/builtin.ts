@@ -137,7 +137,7 @@ function describeImage({ image, text, isOff, missing }: ReadImage, number: numbe
   const paged = pages === 1 ? "" : `, ${pages} pages`;
   const size = bytes < 1024 ? `${bytes} bytes` : `${Math.round(bytes / 1024)} KB`;
   const head = `${which}: ${image.file.name} (${format}, ${width} × ${height} pixels, ${size}${paged})`;
-  if (isOff) return `${head}. Text recognition is switched off (kb.ocr.pagesMax is 0).`;
+  if (isOff) return `${head}. Text recognition is switched off.`;
   const suffix = missing === undefined ? "" : ` ${missing}`;
   return text === ""
     ? `${head}. No text was recognised in it.${suffix}`

@@ -265,7 +265,7 @@ export async function withField<T>(field: string, work: () => Promise<T>): Promi
       case "link_refused":
         throw new Refusal("link_refused", message, {
           ...facts,
-          hint: error.hint ?? "The operator of the service can allow other addresses with kb.fetch.allow.",
+          hint: error.hint ?? "The operator of the service can allow other addresses with kb.allowHosts.",
         });
       case "link_failed":
       case "unsupported_media_type":

@@ -20,8 +20,6 @@ export const NO_USAGE: ModelUsage = {
 export interface ModelFacts {
   readonly contextTokens?: number | undefined;
   readonly inputPrice: number;
-  /** Default: `inputPrice`. */
-  readonly cachedInputPrice?: number | undefined;
   readonly outputPrice: number;
 }
 
@@ -30,10 +28,7 @@ const MILLION = 1_000_000;
 /** Returns the price of an answer; 0 for an unknown model. */
 export function costOf(usage: ModelUsage, facts: ModelFacts | undefined): number {
   if (facts === undefined) return 0;
-  const { inputPrice, outputPrice, cachedInputPrice = inputPrice } = facts;
-  const cached = Math.min(usage.cacheReadTokens, usage.inputTokens);
-  const fresh = usage.inputTokens - cached;
-  return (fresh * inputPrice + cached * cachedInputPrice + usage.outputTokens * outputPrice) / MILLION;
+  return (usage.inputTokens * facts.inputPrice + usage.outputTokens * facts.outputPrice) / MILLION;
 }
 
 /** Adds up the tokens of several answers. */

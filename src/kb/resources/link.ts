@@ -183,7 +183,7 @@ function asRefusal(error: unknown): unknown {
       return new Refusal("link_refused", `url: ${error.message}`, {
         field: "url",
         cause: error,
-        hint: error.hint ?? "The operator of the service can allow other addresses with kb.fetch.allow.",
+        hint: error.hint ?? "The operator of the service can allow other addresses with kb.allowHosts.",
       });
     case "link_failed":
     case "page_unreadable":

@@ -23,8 +23,6 @@ export interface BucketOptions {
   readonly prefix: string;
   readonly endpoint?: string | undefined;
   readonly region?: string | undefined;
-  /** Whether the bucket is named in the path. Default: true with an endpoint, as most services besides Amazon's expect. */
-  readonly pathStyle?: boolean | undefined;
   readonly timeouts?: Partial<BucketTimeouts> | undefined;
 }
 
@@ -255,7 +253,7 @@ async function listObjects(
 
 function openClient(
   Client: typeof S3Client,
-  { endpoint, region, pathStyle }: BucketOptions,
+  { endpoint, region }: BucketOptions,
   env: NodeJS.ProcessEnv = process.env,
 ): S3Client {
   const isElsewhere = (endpoint ?? env["AWS_ENDPOINT_URL_S3"] ?? env["AWS_ENDPOINT_URL"]) !== undefined;
@@ -264,7 +262,8 @@ function openClient(
   return new Client({
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(name === undefined ? {} : { region: name }),
-    forcePathStyle: pathStyle ?? isElsewhere,
+    // Most services besides Amazon's expect the bucket in the path.
+    forcePathStyle: isElsewhere,
     followRegionRedirects: true,
     maxAttempts: ATTEMPTS_MAX,
     userAgentAppId: "kbsync",

@@ -85,6 +85,6 @@ function unusable(storage: FileStorage, error: unknown): Finding {
     remedy:
       storage.kind === "folder"
         ? "Check service.files, and that the folder is mounted and may be written."
-        : "Check service.files and service.s3, the credentials (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or what AWS tools use), and that they allow s3:PutObject, GetObject, DeleteObject, ListBucket, ListBucketMultipartUploads and AbortMultipartUpload.",
+        : "Check service.files, AWS_ENDPOINT_URL_S3, the credentials (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or what AWS tools use), and that they allow s3:PutObject, GetObject, DeleteObject, ListBucket, ListBucketMultipartUploads and AbortMultipartUpload.",
   };
 }

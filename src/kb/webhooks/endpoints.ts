@@ -96,7 +96,7 @@ export function checkedUrl(parts: Pick<EndpointParts, "allowsHost">, given: stri
     throw invalidField(
       "url",
       `expected a public address, got ${shown(url.hostname)}`,
-      "The operator of the service can allow other addresses with kb.webhooks.allow.",
+      "The operator of the service can allow other addresses with kb.allowHosts.",
     );
   }
   url.hash = "";

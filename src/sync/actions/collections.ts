@@ -15,8 +15,6 @@ export interface Collections {
   ask(tier: Tier, signal: AbortSignal): Promise<AskedId>;
   /** Requests the id again although one is known, because the service no longer knows that one. */
   renew(tier: Tier, signal: AbortSignal): Promise<RenewedId>;
-  /** Reports whether the configuration gives the id. The service need not supply it then. */
-  isConfigured(tier: Tier): boolean;
   /** The listener is notified of a tier whose id has changed: the service was reset or restored. */
   onMoved(listener: (tier: Tier) => void): void;
   /**
@@ -52,15 +50,14 @@ const UNSUPPORTED_AGAIN_MS = 600_000;
 /** Something that answers in the service's place may be gone soon. */
 const UNCLEAR_AGAIN_MS = 100;
 
-/** Opens the ids of the collections. `configured` are those from the configuration. */
+/** Opens the ids of the collections. */
 export function openCollections(
   ledger: Pick<Ledger, "note" | "write"> & {
     readonly sources: Pick<Ledger["sources"], "collectionId" | "setCollectionId">;
   },
   remote: Pick<Remote, "collections">,
-  configured: ReadonlyMap<Tier, string>,
 ): Collections {
-  const known = new Map<Tier, string>(configured);
+  const known = new Map<Tier, string>();
   /** The collections that this process has written to the ledger: each create reports its collection again. */
   const written = new Map<Tier, string>();
   const listeners: ((tier: Tier) => void)[] = [];
@@ -126,7 +123,6 @@ export function openCollections(
         isAnswered: came !== "unanswered",
       };
     },
-    isConfigured: (tier) => configured.has(tier),
     onMoved: (listener) => {
       listeners.push(listener);
     },

@@ -1,6 +1,6 @@
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import { connectPool } from "../../lib/proxy.ts";
-import type { SyncConfig } from "../../config/schema.ts";
+import type { SyncConfig } from "../../config/schema/sync.ts";
 import { type DocumentReader, openThreadReader } from "../read/reader.ts";
 import type { DaemonObserver } from "../remote/observer.ts";
 import type { Connect, ServiceAddress } from "../remote/transport.ts";

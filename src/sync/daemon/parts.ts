@@ -3,7 +3,6 @@ import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import { lockFolder, stateUnusable } from "../../lib/folder-lock.ts";
 import { openTurns } from "../../lib/turns.ts";
 import { steadyClock } from "../../lib/steady-clock.ts";
-import type { Tier } from "../../wire/primitives.ts";
 import type { ActionContext } from "../actions/context.ts";
 import { openCapabilities, type Capabilities } from "../actions/capabilities.ts";
 import { openCollections } from "../actions/collections.ts";
@@ -256,12 +255,7 @@ function openService(
     metadataAgainMs: timing.metadataAgainMs,
     onWarning: options.onWarning ?? (() => undefined),
   });
-  const configured = new Map<Tier, string>(
-    watched.flatMap(({ collection, collectionId }) =>
-      collectionId === undefined ? [] : [[collection, collectionId] as const],
-    ),
-  );
-  const collections = openCollections(ledger, remote, configured);
+  const collections = openCollections(ledger, remote);
   return {
     ledger,
     remote,

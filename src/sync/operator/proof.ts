@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { SyncConfig } from "../../config/schema.ts";
-import type { Tier } from "../../wire/primitives.ts";
+import type { SyncConfig } from "../../config/schema/sync.ts";
 import { openCollections } from "../actions/collections.ts";
 import { openDrift } from "../ledger/drift/drift.ts";
 import { ledgerFile } from "../ledger/ledger.ts";
@@ -79,13 +78,8 @@ export async function proveAgreement(
   try {
     const rows = openSources(db);
     const drift = openDrift(db);
-    const configured = new Map<Tier, string>(
-      watched.flatMap(({ collection, collectionId }) =>
-        collectionId === undefined ? [] : [[collection, collectionId] as const],
-      ),
-    );
     const store = { note: () => undefined, write: async () => await Promise.resolve(), sources: rows };
-    const collections = openCollections(store, remote, configured);
+    const collections = openCollections(store, remote);
     const context = { ledger: { drift }, remote, collections, random: Math.random, signal, timing: TIMING };
     let agrees = true;
     for (const source of watched) {

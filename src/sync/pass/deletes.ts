@@ -1,4 +1,4 @@
-import type { SyncConfig } from "../../config/schema.ts";
+import type { SyncConfig } from "../../config/schema/sync.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { PathStates } from "../agenda/path-states.ts";
 import type { Ledger } from "../ledger/ledger.ts";

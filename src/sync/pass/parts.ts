@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { SyncConfig } from "../../config/schema.ts";
+import type { SyncConfig } from "../../config/schema/sync.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import { type BrakeFacts, isSameRoot, mayHold, REPLACED_FILES_MIN } from "../plan/brakes.ts";

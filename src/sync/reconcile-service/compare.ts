@@ -67,8 +67,7 @@ export async function compareWithService(
       case "gone": {
         const word = await missing.judge(collectionId);
         if (word === "again") continue;
-        // A collection that a person configured exists: either its id is wrong, or it is the wrong service.
-        if (word === "denied" || collections.isConfigured(tier)) throw listRefused(collectionId, "not found");
+        if (word === "denied") throw listRefused(collectionId, "not found");
         return { clockOffsetMs: undefined, isPaged: false };
       }
       case "refused":

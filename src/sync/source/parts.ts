@@ -1,4 +1,4 @@
-import type { SyncConfig } from "../../config/schema.ts";
+import type { SyncConfig } from "../../config/schema/sync.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
 import { openAdoption, type Adoption } from "../adopt/adopt.ts";
 import { openSettler, type Settler } from "../adopt/recover.ts";

@@ -30,18 +30,8 @@ describe("the configuration that is written", () => {
 
   it("names every key of its parts, with its meaning in front", () => {
     const lines = configText(wishes).split("\n");
-    const keys = [
-      "ownerId",
-      "settings",
-      "include",
-      "exclude",
-      "rules",
-      "maxFileBytes",
-      "settleMs",
-      "trashDays",
-      "ocr",
-    ];
-    for (const key of [...keys, "reranker", "port", "stateDir"]) {
+    const keys = ["ownerId", "settings", "include", "exclude", "rules", "maxFileBytes", "trashDays", "ocr"];
+    for (const key of [...keys, "reranker", "metrics", "stateDir"]) {
       const at = lines.findIndex((line) => line.includes(`// "${key}": `));
       expect({ key, before: lines[at - 1] }).toEqual({ key, before: expect.stringMatching(/^ +\/\/ [^"]/) });
     }

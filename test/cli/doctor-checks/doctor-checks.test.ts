@@ -161,7 +161,8 @@ describe("the sources", () => {
 it("says what the check for secrets does not see, where it is on", async () => {
   const words = "the check for secrets does not read PDFs, pictures and other files";
   const sources = [{ path: "docs" }];
-  expect((await check("sources", { sources, sync: { blockSecrets: true } })).seen).toContain(words);
+  const kb = { reranker: { url: "https://models.example/rerank", model: "r" } };
+  expect((await check("sources", { sources, kb })).seen).toContain(words);
   expect((await check("sources", { sources })).seen).not.toContain(words);
 });
 

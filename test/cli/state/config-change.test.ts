@@ -27,7 +27,7 @@ describe("a configuration that was read again", () => {
     [
       "spells out a default",
       { sources: [HANDBOOK] },
-      { sources: [HANDBOOK], sync: { settleMs: 150 } },
+      { sources: [HANDBOOK], sync: { rescanMinutes: 60 } },
       [],
       [],
     ],
@@ -49,19 +49,25 @@ describe("a configuration that was read again", () => {
     [
       "works at another pace",
       {},
-      { sync: { settleMs: 99, concurrency: 3 } },
-      ["sync.settleMs", "sync.concurrency"],
+      { sync: { rescanMinutes: 99, trashDays: 3 } },
+      ["sync.rescanMinutes", "sync.trashDays"],
       [],
     ],
     ["has another port", {}, { service: { embedded: true, port: 8000 } }, [], ["service.port"]],
-    ["has other rules for the service", {}, { kb: { ocr: { pagesMax: 5 } } }, [], ["kb.ocr.pagesMax"]],
+    [
+      "has other rules for the service",
+      {},
+      { kb: { ocr: { languages: ["deu"] } } },
+      [],
+      ["kb.ocr.languages"],
+    ],
     ["lies elsewhere", {}, { stateDir: "/var/lib/other" }, [], ["stateDir"]],
     [
       "has both",
       {},
-      { sources: [HANDBOOK], kb: { limits: { ingests: 9 } } },
+      { sources: [HANDBOOK], kb: { limits: { requestsPerMinute: 9 } } },
       ["source /srv/handbook added"],
-      ["kb.limits.ingests"],
+      ["kb.limits.requestsPerMinute"],
     ],
   ])("compares a configuration that %s", (_name, before, after, applied, pending) => {
     const [old, now] = [configOf(before), configOf(after)];
@@ -73,9 +79,9 @@ describe("a configuration that was read again", () => {
   it("changes nothing of a service that runs alone", () => {
     const change = compareConfigs(
       configOf({}),
-      configOf({ sources: [HANDBOOK], sync: { settleMs: 9 } }),
+      configOf({ sources: [HANDBOOK], sync: { trashDays: 9 } }),
       LIVE_IN_SERVICE,
     );
-    expect(change).toEqual({ applied: [], pending: ["source /srv/handbook added", "sync.settleMs"] });
+    expect(change).toEqual({ applied: [], pending: ["source /srv/handbook added", "sync.trashDays"] });
   });
 });

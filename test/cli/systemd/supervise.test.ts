@@ -50,7 +50,6 @@ beforeEach(() => {
     env: { NOTIFY_SOCKET: socket.address, WATCHDOG_USEC: "30000" },
     log: pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) }),
     signal: stopping.signal,
-    requestTimeoutMs: 120_000,
     nowMs: () => {
       clockReads += 1;
       return nowMs;

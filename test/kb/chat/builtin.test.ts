@@ -128,7 +128,7 @@ describe("without a model", () => {
     [
       "was read in part",
       [{ page: 2, why: "bound" }],
-      `pixels, 2 KB, 2 pages). Page 2 was not read: it has 2 pages, and text was recognised on the first 1 of them, as many as one document may take (kb.ocr.pagesMax, or its time). Its text:\n\n${LINE}`,
+      `pixels, 2 KB, 2 pages). Page 2 was not read: it has 2 pages, and text was recognised on the first 1 of them, as many as one document may take. Its text:\n\n${LINE}`,
     ],
   ] as const)("describes a scan that %s", async (_name, unread, words) => {
     const { text } = await answerBuiltin(

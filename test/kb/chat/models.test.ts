@@ -24,7 +24,7 @@ const SLOW_MS = 60_000;
 beforeAll(async () => {
   endpoint = await openModelEndpoint();
   const options = {
-    models: { seeing: { inputPrice: 2, cachedInputPrice: 1, outputPrice: 10 } },
+    models: { seeing: { inputPrice: 2, outputPrice: 10 } },
     agents: [
       {
         id: "careful",
@@ -118,7 +118,7 @@ describe("an answer of a model", () => {
           cache_read_input_tokens: 400,
           cache_creation_input_tokens: 0,
           reasoning_tokens: 30,
-          cost: (600 * 2 + 400 + 100 * 10) / 1_000_000,
+          cost: (1000 * 2 + 100 * 10) / 1_000_000,
         },
       },
     });

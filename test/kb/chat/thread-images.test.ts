@@ -163,7 +163,7 @@ describe("a failure of the work on an image", () => {
   it("says who can allow an address that is refused", async () => {
     expect(await failing(new KbsyncError("no", { code: "link_refused" }))).toMatchObject({
       refusal: "link_refused",
-      hint: "The operator of the service can allow other addresses with kb.fetch.allow.",
+      hint: "The operator of the service can allow other addresses with kb.allowHosts.",
     });
     expect(await failing(new KbsyncError("no", { code: "link_refused", hint: "ask" }))).toMatchObject({
       hint: "ask",

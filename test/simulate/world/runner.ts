@@ -142,17 +142,13 @@ export function openRunner(options: RunnerOptions): Runner {
     // Elsewhere nothing is asked for it, so that histories stay as they were.
     timing: { metadataAgainMs: conditions.metadataFromMs === undefined ? Infinity : METADATA_AGAIN_MS },
     sync: {
-      ...ConfigFile.parse({
-        sync: {
-          settleMs: conditions.settleMs,
-          rescanMinutes: conditions.rescanMinutes,
-          requestTimeoutMs: conditions.requestTimeoutMs,
-          auditHours: conditions.auditHours,
-          holdDeletesOver: HOLD_DELETES_OVER,
-          holdDeletesPercent: HOLD_DELETES_PERCENT,
-          trashDays: 0,
-        },
-      }).sync,
+      settleMs: conditions.settleMs,
+      rescanMinutes: conditions.rescanMinutes,
+      requestTimeoutMs: conditions.requestTimeoutMs,
+      auditHours: conditions.auditHours,
+      holdDeletesOver: HOLD_DELETES_OVER,
+      holdDeletesPercent: HOLD_DELETES_PERCENT,
+      trashDays: 0,
       concurrency: conditions.concurrency,
     },
     step: (name) => process.effect(name),

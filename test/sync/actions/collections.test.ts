@@ -25,7 +25,7 @@ let flushed: number;
 let questions: number;
 let reply: Answer;
 let moved: Tier[];
-const open = (configured: ReadonlyMap<Tier, string> = new Map()): Collections => {
+const open = (): Collections => {
   const collections = openCollections(
     {
       note: (write) => write(),
@@ -48,7 +48,6 @@ const open = (configured: ReadonlyMap<Tier, string> = new Map()): Collections =>
         return await Promise.resolve(reply);
       },
     },
-    configured,
   );
   collections.onMoved((tier) => moved.push(tier));
   return collections;
@@ -64,16 +63,6 @@ beforeEach(() => {
 });
 
 describe("collection ids", () => {
-  it("a collection's id from the configuration needs no request", async () => {
-    const collections = open(new Map([["fastest", "c0"]]));
-    expect(await collections.ask("fastest", signal)).toEqual({ id: "c0" });
-    expect([collections.isConfigured("fastest"), collections.isConfigured("moderate")]).toEqual([
-      true,
-      false,
-    ]);
-    expect([questions, writes]).toEqual([0, 0]);
-  });
-
   it("a collection's id is requested once, and stored", async () => {
     const collections = open();
     expect(collections.id("fastest")).toBeUndefined();
@@ -177,11 +166,6 @@ describe("creates of a tier", () => {
   it("creates of a tier go together when the service names the id", async () => {
     expect(await creates(open())).toBe(3);
     expect(questions).toBe(1);
-  });
-
-  it("creates of a tier go together without a request when the configuration gives the id", async () => {
-    expect(await creates(open(new Map([["fastest", "c0"]])))).toBe(3);
-    expect(questions).toBe(0);
   });
 
   it("a create that waited while another one showed the id is given back", async () => {

@@ -1,8 +1,7 @@
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { CONCURRENCY_HOSTED } from "../../../src/config/schema/sync.ts";
-import { ConfigFile } from "../../../src/config/schema.ts";
+import { syncSettings } from "../settings.ts";
 import { recoverLedger, type Daemon, type DaemonOptions } from "../../../src/sync/daemon.ts";
 import type { FakeOptions } from "../../fakes/knowledge-service.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
@@ -30,7 +29,7 @@ const optionsOf = (at: World, step?: (name: string) => void): DaemonOptions => (
   stateDir: at.stateDir,
   service: { apiUrl: at.service.url, dbUrl: at.service.url, pauthkey: at.service.key },
   sources: [at.source()],
-  sync: { ...ConfigFile.parse({ sync: { settleMs: 0 } }).sync, concurrency: CONCURRENCY_HOSTED },
+  sync: syncSettings({ settleMs: 0 }),
   ...(step && { step }),
 });
 

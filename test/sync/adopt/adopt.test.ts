@@ -13,8 +13,7 @@ import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { recoverLedger, type RecoverReport, type DaemonOptions } from "../../../src/sync/daemon.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
-import { CONCURRENCY_HOSTED } from "../../../src/config/schema/sync.ts";
-import { ConfigFile } from "../../../src/config/schema.ts";
+import { syncSettings } from "../settings.ts";
 import type { FakeOptions, FakeResource } from "../../fakes/knowledge-service.ts";
 import { markFile } from "../../../src/sync/ledger/mark.ts";
 import { openSqlite } from "../../../src/sync/ledger/database/open.ts";
@@ -48,7 +47,7 @@ const optionsOf = (more: Partial<DaemonOptions> = {}): DaemonOptions => ({
   stateDir: world.stateDir,
   service: { apiUrl: world.service.url, dbUrl: world.service.url, pauthkey: world.service.key },
   sources: [world.source()],
-  sync: { ...ConfigFile.parse({ sync: { settleMs: 0 } }).sync, concurrency: CONCURRENCY_HOSTED },
+  sync: syncSettings({ settleMs: 0 }),
   ...more,
 });
 const recover = (dryRun = false): Promise<RecoverReport> => recoverLedger(optionsOf(), { dryRun });

@@ -1,8 +1,7 @@
 import { cpSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { CONCURRENCY_HOSTED } from "../../../src/config/schema/sync.ts";
-import { ConfigFile } from "../../../src/config/schema.ts";
+import { syncSettings } from "../settings.ts";
 import { recoverLedger, type RecoverReport } from "../../../src/sync/daemon.ts";
 import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
@@ -24,7 +23,7 @@ const recover = (): Promise<RecoverReport> =>
     stateDir: world.stateDir,
     service: { apiUrl: world.service.url, dbUrl: world.service.url, pauthkey: world.service.key },
     sources,
-    sync: { ...ConfigFile.parse({ sync: { settleMs: 0 } }).sync, concurrency: CONCURRENCY_HOSTED },
+    sync: syncSettings({ settleMs: 0 }),
   });
 const sync = (): Promise<void> => world.sync({ sources });
 /** Syncs what happens after a backup of the ledger, and then puts the backup in its place. */

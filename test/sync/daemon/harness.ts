@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { DaemonActivity, Explanation } from "../../../src/wire/daemon-files.ts";
 import { explain } from "../../../src/sync/why/explain.ts";
-import { CONCURRENCY_HOSTED } from "../../../src/config/schema/sync.ts";
+import type { SyncConfig } from "../../../src/config/schema/sync.ts";
+import { syncSettings } from "../settings.ts";
 import { ConfigFile } from "../../../src/config/schema.ts";
 import { openDaemon, type Daemon, type DaemonOptions } from "../../../src/sync/daemon.ts";
 import { type Commands, openCommands } from "../../../src/sync/operator/commands.ts";
@@ -41,9 +42,9 @@ export interface World {
   readonly activity: DaemonActivity[];
   write(path: string, text: string | Buffer): void;
   source(more?: Record<string, unknown>): WatchedSource;
-  daemon(more?: Partial<DaemonOptions> & { settings?: Record<string, unknown> }): Daemon;
+  daemon(more?: Partial<DaemonOptions> & { settings?: Partial<SyncConfig> }): Daemon;
   /** One pass with a separate daemon. */
-  sync(more?: Partial<DaemonOptions> & { settings?: Record<string, unknown> }): Promise<void>;
+  sync(more?: Partial<DaemonOptions> & { settings?: Partial<SyncConfig> }): Promise<void>;
   /** A person's commands without a running daemon. */
   readonly offline: Pick<Commands, "approve" | "held" | "pause" | "resume" | "trash" | "undelete">;
   /** Explains a file without a running daemon; by default of the world's own source. */
@@ -88,11 +89,8 @@ export async function openWorld(options?: FakeOptions): Promise<World> {
         stateDir: world.stateDir,
         service: { apiUrl: service.url, dbUrl: service.url, pauthkey: service.key },
         sources: [world.source()],
-        sync: {
-          // Tests count requests: without a trash each delete is one.
-          ...ConfigFile.parse({ sync: { settleMs: 0, trashDays: 0, ...settings } }).sync,
-          concurrency: Number(settings["concurrency"] ?? CONCURRENCY_HOSTED),
-        },
+        // Tests count requests: without a trash each delete is one.
+        sync: syncSettings({ settleMs: 0, trashDays: 0, ...settings }),
         onActivity: (activity) => world.activity.push(activity),
         ...more,
         timing: { ...BRISK, ...more.timing },

@@ -1,8 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { CONCURRENCY_HOSTED } from "../../../src/config/schema/sync.ts";
-import { ConfigFile } from "../../../src/config/schema.ts";
+import { syncSettings } from "../settings.ts";
 import { proveAgreement, type ProofSums } from "../../../src/sync/operator/proof.ts";
 import type { ProvenFile } from "../../../src/sync/operator/file-proof.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
@@ -31,7 +30,7 @@ async function prove(listLagMs = 0): Promise<Proof> {
       stateDir: world.stateDir,
       service: { apiUrl: url, dbUrl: url, pauthkey: key, listLagMs },
       sources: [world.source()],
-      sync: { ...ConfigFile.parse({}).sync, concurrency: CONCURRENCY_HOSTED },
+      sync: syncSettings(),
       signal: new AbortController().signal,
     },
     { begin: () => undefined, file: (file) => files.push(file), end: (all) => (sums = all) },

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ConfigFile } from "../../../src/config/schema.ts";
+import { syncSettings } from "../settings.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import type { Observed } from "../../../src/sync/ledger/files/observed.ts";
 import { openPathStates, type PathStates } from "../../../src/sync/agenda/path-states.ts";
@@ -22,7 +22,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "kbsync-"));
   ledger = openLedger(folder, "service");
   nowMs = 0;
-  const sync = { ...ConfigFile.parse({ sync: { settleMs: 100 } }).sync, concurrency: 1 };
+  const sync = syncSettings({ settleMs: 100, concurrency: 1 });
   states = openPathStates(100);
   deletes = openDeletes({
     states,

@@ -3,7 +3,7 @@ import { lstatSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } 
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ConfigFile } from "../../../src/config/schema.ts";
+import { syncSettings } from "../settings.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import { openPasses, type PassPlan, type Passes } from "../../../src/sync/pass/pass.ts";
 import { rulesKeyOf } from "../../../src/sync/pass/rules-key.ts";
@@ -57,7 +57,7 @@ beforeEach(() => {
       moved: () => undefined,
       report: () => undefined,
     },
-    sync: { ...ConfigFile.parse({ sync: { settleMs: 0 } }).sync, concurrency: 1 },
+    sync: syncSettings({ settleMs: 0, concurrency: 1 }),
     once: false,
     states,
     signal: new AbortController().signal,

@@ -31,7 +31,6 @@ interface Service {
   readonly renewed?: string;
   /** Default: the service does not name its collections. */
   readonly isNamed?: boolean;
-  readonly isConfigured?: boolean;
   /** For each list, how many pages of any list the service has answered by its end. */
   readonly pages?: readonly number[];
 }
@@ -44,14 +43,13 @@ async function list(
   service: Service,
 ): Promise<{ end: Compared | undefined; seen: string[]; asked: string[] }> {
   const { ids = [{ id: "c1" }], lists, records = [record()], renewed = "c1" } = service;
-  const { isNamed = false, isConfigured = false, pages = [] } = service;
+  const { isNamed = false, pages = [] } = service;
   const asked: string[] = [];
   let questions = 0;
   const context = {
     collections: {
       ask: async () => await Promise.resolve(ids[Math.min(questions++, ids.length - 1)]),
       renew: async () => await Promise.resolve({ id: renewed, isNamed }),
-      isConfigured: () => isConfigured,
     },
     remote: {
       list: async ({ collectionId }: { collectionId: string }, see: (found: ResourceRecord) => void) => {
@@ -133,10 +131,6 @@ describe("a scope of the service", () => {
   });
 
   it.each<[string, Service]>([
-    [
-      "a configured collection that the service does not know",
-      { lists: [{ kind: "gone" }], isConfigured: true },
-    ],
     ["a collection that the service names and does not list", { lists: [{ kind: "gone" }], isNamed: true }],
     [
       "a collection that the service refuses to list",

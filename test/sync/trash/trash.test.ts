@@ -14,7 +14,7 @@ import {
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ConfigFile } from "../../../src/config/schema.ts";
+import { syncSettings } from "../settings.ts";
 import { recoverLedger } from "../../../src/sync/daemon.ts";
 import { ledgerFile, openLedger } from "../../../src/sync/ledger/ledger.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
@@ -477,7 +477,7 @@ describe("saved texts whose ledger was lost", () => {
       stateDir,
       service: { apiUrl: service.url, dbUrl: service.url, pauthkey: service.key },
       sources: [world.source()],
-      sync: { ...ConfigFile.parse({ sync: KEEP }).sync, concurrency: 2 },
+      sync: syncSettings({ ...KEEP, concurrency: 2 }),
     });
     expect(world.offline.trash()).toMatchObject([{ title: "a.txt" }]);
     expect(service.live()).toHaveLength(1);

@@ -208,7 +208,7 @@ async function extractPdf(
       hint:
         ocr.pagesMax > 0
           ? "send a scan of 300 dots an inch, or a PDF with a text layer"
-          : "recognising text (OCR) is switched off here (kb.ocr.pagesMax is 0); send a PDF with a text layer",
+          : "recognising text (OCR) is switched off here; send a PDF with a text layer",
     },
   );
 }
@@ -222,7 +222,7 @@ async function extractImage(
     throw new KbsyncError("text in images is not recognised by this service", {
       code: "image_without_text",
       subject: path,
-      hint: "recognising text (OCR) is switched off here (kb.ocr.pagesMax is 0); send the text as content",
+      hint: "recognising text (OCR) is switched off here; send the text as content",
     });
   }
   const read = await whileWaiting(() => ocr.readImage(path, mediaType, { signal, tenant, lane }), 0);

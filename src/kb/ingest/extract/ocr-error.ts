@@ -37,7 +37,7 @@ export function ocrError(
     case "too_many_pages":
       return refused(
         `the file has ${detail} whose text has to be recognised, more than the limit of ${pagesMax}`,
-        "split the document, give it a text layer (ocrmypdf does), or raise kb.ocr.pagesMax",
+        "split the document, or give it a text layer (ocrmypdf does)",
       );
     case "memory":
     case "time":

@@ -15,7 +15,10 @@ import type { OcrPage } from "./ocr-layout.ts";
 export interface OcrOptions {
   /** Languages by their three letters (ISO 639-2), the likeliest first. Default: English. */
   readonly languages?: readonly string[];
-  /** Folder with the data of each language, either all packed or none. Default: the package's, which has only English. */
+  /**
+   * Folder with the data of each language, either all packed or none. Default: the package's, which has only English, else the one in
+   * TESSDATA_PREFIX, Tesseract's own variable.
+   */
   readonly dataDir?: string | undefined;
   /**
    * Most pages of one document whose text is recognised; 0 switches recognition off. Of a PDF with more pages the first ones are read; an
@@ -177,23 +180,26 @@ export function failureOf({ unread }: Pick<ReadPages, "unread">): KbsyncError | 
   return unread.map(({ why }) => why).find((why) => typeof why !== "string");
 }
 
-/** Finds the data of the languages: in the given folder, or in the package for English. */
+/** Finds the data of the languages: in the given folder, else in the package for English alone, else in TESSDATA_PREFIX. */
 function dataAt(languages: readonly string[], dataDir: string | undefined): OcrData {
-  const folder = dataDir ?? dataFolder("ocr");
-  for (const [packed, ending] of [
-    [true, ".traineddata.gz"],
-    [false, ".traineddata"],
-  ] as const) {
-    if (languages.every((code) => existsSync(join(folder, code + ending))))
-      return { languages, folder, packed };
+  const { TESSDATA_PREFIX: prefix = "" } = process.env;
+  const folders = dataDir === undefined ? [dataFolder("ocr"), ...(prefix === "" ? [] : [prefix])] : [dataDir];
+  for (const folder of folders) {
+    for (const [packed, ending] of [
+      [true, ".traineddata.gz"],
+      [false, ".traineddata"],
+    ] as const) {
+      if (languages.every((code) => existsSync(join(folder, code + ending))))
+        return { languages, folder, packed };
+    }
   }
   const names = languages.map((code) => `${code}.traineddata`).join(", ");
   throw new KbsyncError(
     `there is no data to recognise the languages ${languages.join(", ")}: expected ${names}`,
     {
       code: "ocr_data_missing",
-      subject: folder,
-      hint: "Put the data of each language, English too, into the folder that kb.ocr.dataDir names: all with the ending .traineddata, or all with .traineddata.gz (github.com/tesseract-ocr/tessdata_best).",
+      subject: folders.join(", "),
+      hint: "Put the data of each language, English too, into one folder, and name it in the environment variable TESSDATA_PREFIX: all with the ending .traineddata, or all with .traineddata.gz (github.com/tesseract-ocr/tessdata_best).",
     },
   );
 }

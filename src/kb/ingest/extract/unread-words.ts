@@ -24,7 +24,7 @@ export function unreadWords(
     const subject = `${pagesWords(pages)} ${pages.length === 1 ? "was" : "were"} not`;
     if (reason === "failures") return `${subject} tried after these.`;
     if (reason !== "bound") return `${subject} read: ${reason}.`;
-    return `${subject} read: ${sought.words}, and text was recognised on the first ${sought.count - pages.length} of them, as many as one document may take (kb.ocr.pagesMax, or its time).`;
+    return `${subject} read: ${sought.words}, and text was recognised on the first ${sought.count - pages.length} of them, as many as one document may take.`;
   });
   return sentences.join(" ");
 }

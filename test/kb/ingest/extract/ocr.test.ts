@@ -127,7 +127,7 @@ describe("scanned PDFs", SLOW, () => {
     });
     expect(warning).toContain("Pages 4–5, 7 were not read: 5 pages have no text layer");
     expect(warning).toContain("first 2 of them");
-    expect(warning).toContain("kb.ocr.pagesMax");
+    expect(warning).toContain("as many as one document may take");
   });
 
   it("reads a scan until its processor time is used up, at least one page", async () => {
@@ -316,7 +316,7 @@ describe("languages", () => {
     expect(() => openOcr({ languages: ["eng", "deu"] })).toThrow(
       expect.objectContaining({
         code: "ocr_data_missing",
-        hint: expect.stringContaining("kb.ocr.dataDir") as string,
+        hint: expect.stringContaining("TESSDATA_PREFIX") as string,
       }),
     );
   });

@@ -26,7 +26,7 @@ describe("the pages that were not read", () => {
     [
       "those beyond the bound",
       read([11, "bound"], [12, "bound"]),
-      "Pages 11–12 were not read: 12 pages had no text, and text was recognised on the first 10 of them, as many as one document may take (kb.ocr.pagesMax, or its time).",
+      "Pages 11–12 were not read: 12 pages had no text, and text was recognised on the first 10 of them, as many as one document may take.",
     ],
   ])("the pages that were not read are named with their reason: %s", (_name, words, expected) => {
     expect(words).toBe(expected);
