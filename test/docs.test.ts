@@ -124,7 +124,7 @@ async function refusalOf(words: readonly string[]): Promise<string | undefined> 
   }
 }
 
-it.each(["docs/RECIPES.md"])("every configuration of %s is valid", (file) => {
+it.each(["docs/RECIPES.md", "docs/CONFIG.md"])("every configuration of %s is valid", (file) => {
   const configurations = [...read(file).matchAll(FENCE)].filter(([, language]) => language === "json");
   expect(configurations.length).toBeGreaterThan(3);
   for (const [, , text = ""] of configurations) expect(() => parseConfig(text, file)).not.toThrow();

@@ -2,7 +2,6 @@ import type { HealthParts } from "./health.ts";
 import { NO_LANGUAGE_MODEL } from "./ingest/language-service.ts";
 import type { Admission } from "./http/limits/admission.ts";
 import type { ServiceFigures } from "./observer.ts";
-import { foundIn } from "./store/damage-check.ts";
 import type { Store } from "./store/store.ts";
 
 /** The parts whose figures the metrics report. */
@@ -16,12 +15,11 @@ export interface FigureParts extends Pick<HealthParts, "model" | "reranker" | "l
 export async function figuresOf(parts: FigureParts): Promise<ServiceFigures> {
   const { store, admission, model, reranker, language, nowMs } = parts;
   const { records, queue } = store;
-  const [documents, failed, questions, messages, check] = await Promise.all([
+  const [documents, failed, questions, messages] = await Promise.all([
     queue.figures("ingest", undefined, nowMs()),
     records.failedResources(undefined),
     queue.figures("chat", undefined),
     queue.figures("webhook", undefined),
-    store.damageCheck?.record(),
   ]);
   const secondsSince = (ms: number | null): number => (ms === null ? 0 : Math.max(0, (nowMs() - ms) / 1000));
   return {
@@ -34,10 +32,6 @@ export async function figuresOf(parts: FigureParts): Promise<ServiceFigures> {
     oldestQuestionSeconds: secondsSince(questions.oldestMs),
     messages: { waiting: messages.waiting, failed: messages.dead },
     resourcesFailed: failed,
-    check: check && {
-      damage: foundIn(check),
-      ageSeconds: check.last && secondsSince(check.last.endedMs),
-    },
     models: {
       embedder: model.state().state,
       reranker: reranker?.state().state ?? "off",

@@ -44,21 +44,11 @@ export interface ServiceFigures {
   readonly messages: { readonly waiting: number; readonly failed: number };
   /** Resources whose last ingestion failed. */
   readonly resourcesFailed: number;
-  /** The check of the store for damage; undefined without one, and before its first step. */
-  readonly check: StoreCheckFigures | undefined;
   readonly models: {
     readonly embedder: ModelState["state"];
     readonly reranker: RerankerState["state"];
     readonly language_model: LanguageState["state"];
   };
-}
-
-/** What the check of the store has found. */
-export interface StoreCheckFigures {
-  /** Damage that is known. */
-  readonly damage: number;
-  /** Age of the last complete pass in seconds; undefined before it. */
-  readonly ageSeconds: number | undefined;
 }
 
 /** Wraps a store to report to `onStored` the duration of each write of a text with its chunks. */

@@ -11,7 +11,6 @@ import type { FoundModel } from "./ingest/model.ts";
 import type { OpenAiOptions } from "./models/openai.ts";
 import type { ServiceObserver } from "./observer.ts";
 import type { Retention } from "./resources/housekeeping.ts";
-import type { CheckPace } from "./resources/store-check.ts";
 import type { RerankerOptions } from "./search/reranker.ts";
 import type { Store } from "./store/store.ts";
 import type { FileStorage } from "./uploads/open-files.ts";
@@ -60,8 +59,6 @@ export interface ServiceOptions {
   /** Non-public hosts, addresses and ranges to which webhooks may be sent. Default: none. */
   readonly webhookAllow?: readonly string[];
   readonly retention?: Partial<Retention>;
-  /** Pace of the check of a database for damage; set by tests. Default: half a percent of a core. */
-  readonly checkPace?: CheckPace;
   /** Agents and facts about models. Default: only the agent `default`. */
   readonly chat?: Partial<ChatOptions>;
   /** Options of text recognition. */

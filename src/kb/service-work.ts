@@ -6,10 +6,8 @@ import { openJobRunner } from "./jobs/job-runner.ts";
 import type { ServiceOptions } from "./options.ts";
 import { DEFAULT_RETENTION, openHousekeeping, type Housekeeping } from "./resources/housekeeping.ts";
 import type { KnowledgeBase } from "./resources/knowledge-base.ts";
-import { openStoreCheck, type StoreCheck } from "./resources/store-check.ts";
 import { fetching } from "./service-knowledge-base.ts";
 import type { ServiceModels } from "./service-models.ts";
-import { describeDamage } from "./store/damage-check.ts";
 import type { Topic } from "./store/methods.ts";
 import { logDelivery } from "./webhooks/report.ts";
 import { openWebhooks, type Webhooks } from "./webhooks/webhooks.ts";
@@ -19,7 +17,6 @@ export interface Work {
   readonly answering: Answering;
   readonly webhooks: Webhooks;
   readonly housekeeping: Housekeeping;
-  readonly storeCheck: StoreCheck | undefined;
   /** Starts the jobs that wait in a queue. */
   wake(queue: Exclude<Topic, "change">): void;
   /** Ends the jobs: those of documents get `withinMs` to complete. They are durable, and the next start repeats an aborted one. */
@@ -68,7 +65,6 @@ export function openWork(
     answering,
     webhooks,
     housekeeping,
-    storeCheck: openCheck(options, kb, fail("the check of the store failed; retrying")),
     wake: (queue) => queues[queue].wake(),
     close: async (withinMs) => {
       await documents.close(withinMs);
@@ -76,29 +72,6 @@ export function openWork(
       await webhooks.close();
     },
   };
-}
-
-/** Opens the check of a store for damage, if the store has one. */
-function openCheck(
-  { store: { damageCheck: check }, files, log, checkPace }: ServiceOptions,
-  kb: KnowledgeBase,
-  onProblem: (error: unknown) => void,
-): StoreCheck | undefined {
-  if (check === undefined) return undefined;
-  return openStoreCheck({
-    check,
-    files: files === undefined ? undefined : kb.files,
-    records: kb.records,
-    turns: kb.sharedTurns,
-    nowMs: kb.nowMs,
-    onDamage: (damage) => {
-      const { message, remedy } = describeDamage(damage);
-      const { account, tier, owner } = damage;
-      log.error({ account, tier, owner, hint: remedy }, message);
-    },
-    onProblem,
-    pace: checkPace,
-  });
 }
 
 /** Opens the deliveries to webhooks, whose addresses must be public or allowed. */

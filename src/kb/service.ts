@@ -229,7 +229,6 @@ async function resumeWork(
   for (const queue of QUEUES) work.wake(queue);
   kb.notices?.listen(listenerOf(kb, work));
   work.housekeeping.start();
-  work.storeCheck?.start();
   await models.backfill.resume();
 }
 
@@ -263,7 +262,7 @@ async function closeService(
   await kb.leases.close().catch(fail("interrupted jobs were not handed back"));
   // Before housekeeping, which may wait for it.
   kb.files.close();
-  await Promise.all([work.housekeeping.close(), work.storeCheck?.close()]);
+  await work.housekeeping.close();
   kb.pages.close();
   kb.mails.close();
   // Closed together: a backfill in progress ends with its model.

@@ -104,19 +104,8 @@ function measureState(registry: Registry): Pick<ServiceMeasures, "set" | "forget
     "Resources whose last text failed to be ingested after the answer.",
   );
 
-  const damage = gauge(
-    "kbsync_service_store_damage",
-    "Damage that the check of a database has found; only with service.database.",
-  );
-  const checked = gauge(
-    "kbsync_service_store_check_age_seconds",
-    "Age of the last complete check of a database for damage; only with service.database, and after the first.",
-  );
-
   return {
     set: (figures) => {
-      if (figures.check !== undefined) damage.set(figures.check.damage);
-      if (figures.check?.ageSeconds !== undefined) checked.set(figures.check.ageSeconds);
       setOneOf(state, {}, STATES, figures.state);
       for (const [model, now] of Object.entries(figures.models))
         setOneOf(modelState, { model }, MODEL_STATES, now);
@@ -131,18 +120,7 @@ function measureState(registry: Registry): Pick<ServiceMeasures, "set" | "forget
       messages.set({ state: "failed" }, figures.messages.failed);
     },
     forget: () => {
-      for (const each of [
-        underWay,
-        jobs,
-        oldest,
-        overdue,
-        failed,
-        questions,
-        oldestQuestion,
-        damage,
-        checked,
-      ])
-        each.remove();
+      for (const each of [underWay, jobs, oldest, overdue, failed, questions, oldestQuestion]) each.remove();
       for (const each of [state, modelState, messages]) each.reset();
     },
   };

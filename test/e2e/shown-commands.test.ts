@@ -229,7 +229,7 @@ beforeAll(async () => {
     service: { embedded: true, port: 0 },
     stateDir: state,
     sources,
-    kb: { agents: [{ id: "desk", knowledge: [{ tier: "fastest", owner: "docs" }] }] },
+    kb: { agents: [{ id: "desk", knowledge: ["docs"] }] },
   };
   write("kbsync.config.json", JSON.stringify(config));
   write("root/etc/kbsync/kbsync.config.json", JSON.stringify(config));

@@ -18,8 +18,6 @@ export const OWN_METRICS: Readonly<Record<string, readonly string[]>> = {
   kbsync_service_requests_under_way: [],
   kbsync_service_search_duration_seconds: ["tier"],
   kbsync_service_state: ["state"],
-  kbsync_service_store_check_age_seconds: [],
-  kbsync_service_store_damage: [],
   kbsync_service_webhook_messages: ["state"],
   kbsync_sync_activities_total: ["action", "outcome"],
   kbsync_sync_activity_duration_seconds: ["action"],

@@ -74,7 +74,6 @@ beforeAll(async () => {
     oldestQuestionSeconds: 0,
     messages: { waiting: 0, failed: 0 },
     resourcesFailed: 0,
-    check: { damage: 0, ageSeconds: 0 },
     spent: undefined,
   };
   metrics.readService(async () => ({ state: "ready", ...counts, models: states }));

@@ -12,7 +12,6 @@ import { lockFolder } from "../../lib/folder-lock.ts";
 import { packagePath } from "../../lib/package.ts";
 import type { KnowledgePart } from "../../wire/agent.ts";
 import { Tier } from "../../wire/primitives.ts";
-import { TOP_K_DEFAULT } from "../../wire/search.ts";
 import {
   ensureKey,
   forgetServiceAddress,
@@ -227,9 +226,9 @@ function chatOptions({ agents, languageModel }: Config["kb"], sources: () => Con
 function knowledgeOf(sources: Config["sources"]): KnowledgePart[] {
   const read = new Map<string, KnowledgePart>();
   for (const { collection: tier, ownerId: owner } of sources) {
-    read.set(`${tier} ${owner}`, { tier, owner, top_k: TOP_K_DEFAULT });
+    read.set(`${tier} ${owner}`, { tier, owner });
   }
-  const unowned = Tier.options.map((tier) => ({ tier, top_k: TOP_K_DEFAULT }));
+  const unowned = Tier.options.map((tier) => ({ tier }));
   return [...[...read.values()].slice(0, DEFAULT_SOURCES_MAX), ...unowned];
 }
 

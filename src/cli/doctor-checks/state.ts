@@ -81,7 +81,7 @@ async function databaseSeen(service: OwnService, env: NodeJS.ProcessEnv): Promis
     return { seen: "the database cannot be used", findings: [finding] };
   }
   if (report === undefined) return NONE;
-  const { version, resources, chunks, bytes, standbys, isArchived, checkedMs, findings } = report;
+  const { version, resources, chunks, bytes, standbys, isArchived, findings } = report;
   const parts = [
     `PostgreSQL ${version}`,
     counted(resources, "document"),
@@ -89,9 +89,6 @@ async function databaseSeen(service: OwnService, env: NodeJS.ProcessEnv): Promis
     `${thousands(Math.ceil(bytes / 1e6))} MB`,
     standbys === 0 ? "no standby" : counted(standbys, "standby", "standbys"),
     isArchived ? "archived" : "no archive",
-    checkedMs === undefined
-      ? "not yet checked for damage"
-      : `last checked for damage at ${new Date(checkedMs).toISOString()}`,
   ];
   const file = service.databasePasswordFile;
   return { seen: parts.join(", "), findings: [...findings, ...(file === undefined ? [] : openFile(file))] };

@@ -61,9 +61,9 @@ function Conversation({ agents }: { readonly agents: readonly AgentRecord[] }): 
               disabled={running.value !== undefined}
               onChange={(event) => refine({ agent: event.currentTarget.value, thread: undefined })}
             >
-              {agents.map(({ _id, name }) => (
+              {agents.map(({ _id }) => (
                 <option key={_id} value={_id}>
-                  {name}
+                  {_id}
                 </option>
               ))}
             </select>

@@ -5,12 +5,10 @@ import { Refusal, shown } from "../resources/refusal.ts";
 /** An agent, available to every account. */
 export interface Agent {
   readonly id: string;
-  readonly name: string;
   readonly systemPrompt: string;
   /** Undefined: the configured model. */
   readonly model: string | undefined;
   readonly fallbackModel: string | undefined;
-  readonly temperature: number | undefined;
   readonly knowledge: readonly KnowledgePart[];
 }
 
@@ -38,18 +36,14 @@ export function readAgent(agents: Agents, id: string, field?: string): Agent {
 /** Lists the agents in the order of the configuration. Always includes `default`, first unless configured. */
 export function listAgents({ configured, defaultKnowledge }: Agents): readonly Agent[] {
   const hasDefault = configured.some(({ id }) => id === DEFAULT_AGENT_ID);
-  const configs = hasDefault
-    ? configured
-    : [{ id: DEFAULT_AGENT_ID, name: "Default", systemPrompt: "" }, ...configured];
+  const configs = hasDefault ? configured : [{ id: DEFAULT_AGENT_ID, systemPrompt: "" }, ...configured];
   return configs.map((config: AgentConfig) => {
     const isDefault = config.id === DEFAULT_AGENT_ID;
     return {
       id: config.id,
-      name: config.name ?? config.id,
       systemPrompt: config.systemPrompt || (isDefault ? DEFAULT_PROMPT : ""),
       model: config.model,
       fallbackModel: config.fallbackModel,
-      temperature: config.temperature,
       knowledge: config.knowledge ?? (isDefault ? defaultKnowledge() : []),
     };
   });

@@ -174,7 +174,7 @@ async function askModel(
   question: Question,
   { signal, onText }: AnswerOptions,
 ): Promise<AttemptResult> {
-  const { accountId, agent, systemPrompt, passages, turns, asJson } = question;
+  const { accountId, systemPrompt, passages, turns, asJson } = question;
   const shownAt = (at: number | undefined): ModelImage[] =>
     question.images.flatMap(({ facts, turnAt }) => (turnAt === at ? (facts.rendered ?? []) : []));
   const parts = {
@@ -188,7 +188,7 @@ async function askModel(
   };
   const prompt = makePrompt(parts);
   if (prompt === undefined) throw tooLong(contextTokens);
-  const request = { model, messages: prompt.messages, temperature: agent.temperature, asJson };
+  const request = { model, messages: prompt.messages, asJson };
   // JSON is sent in one piece after it was parsed: pieces could not be taken back before the fallback model is tried.
   const onPiece = onText && (asJson ? () => undefined : onText);
   const call = { signal, accountId };

@@ -2,14 +2,15 @@ import { byRank } from "../../lib/by-rank.ts";
 import { countTokens } from "../../lib/tokens.ts";
 import type { KnowledgePart } from "../../wire/agent.ts";
 import { ANSWER_TOKENS_DEFAULT, type SearchContext } from "../../wire/context.ts";
-import { QUERY_CHARS_MAX } from "../../wire/search.ts";
+import { QUERY_CHARS_MAX, TOP_K_DEFAULT } from "../../wire/search.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import { queryResources } from "../resources/query.ts";
 import type { Searched } from "../resources/pending.ts";
 import type { Passage } from "./passage.ts";
 
 /** A part of an agent's knowledge, as it is searched. */
-export interface SearchedPart extends Searched, Pick<KnowledgePart, "top_k" | "score"> {
+export interface SearchedPart extends Searched {
+  readonly top_k: number;
   /** There is nothing to find. A search would load the model of the tier for nothing. */
   readonly isEmpty: boolean;
 }
@@ -22,11 +23,11 @@ export async function findParts(
 ): Promise<readonly SearchedPart[]> {
   if (parts.length === 0) return [];
   const collections = await kb.records.collections(accountId);
-  return parts.flatMap(({ tier, owner, top_k, score }) => {
+  return parts.flatMap(({ tier, owner }) => {
     const collection = collections.find((one) => one.tier === tier);
     if (collection === undefined) return [];
     const scope = { accountId, collectionId: collection.id, ownerId: (owner ?? accountId).toWellFormed() };
-    return [{ scope, tier, top_k, ...(score !== undefined && { score }), isEmpty: collection.chunks === 0 }];
+    return [{ scope, tier, top_k: TOP_K_DEFAULT, isEmpty: collection.chunks === 0 }];
   });
 }
 

@@ -4,9 +4,16 @@ import { codeOf } from "../../lib/failure.ts";
 export const DAMAGE_HINT =
   "`kbsync doctor` reports what is damaged, `kbsync restore` replaces the store by a backup; the store was left as it is.";
 
-/** The same of a database: its processes make a damaged index again from the documents. */
+/** The same of a database. */
 export const DATABASE_DAMAGE_HINT =
-  "The services check the database and repair its index of words; `kbsync doctor` reports what they found, and what is left to do.";
+  "The log of PostgreSQL names the table and the block. Restore the database from a copy; what changed since then is sent again.";
+
+/** A part of the index that differs from what was written: it is rebuilt from the stored texts (`Rebuilds`). */
+export const INDEX_DAMAGE = {
+  what: "a part of the search index is damaged, and is being rebuilt from the stored texts",
+  code: "index_damaged",
+  retryable: true,
+} as const;
 
 /** Reports whether an error means that the store file is damaged: a KbsyncError, or an error of SQLite itself. */
 export function isDamage(error: unknown): boolean {

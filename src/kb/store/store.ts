@@ -1,7 +1,6 @@
 import type { KbsyncError } from "../../lib/failure.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Claims } from "../queue/claims.ts";
-import type { DamageCheck } from "./damage-check.ts";
 import type { TokenBuckets } from "./token-buckets.ts";
 import type { Notices } from "./notices.ts";
 import type { Index } from "./search-index.ts";
@@ -24,8 +23,6 @@ export interface Store extends Ports {
   readonly clockMs?: ((this: void) => Promise<number>) | undefined;
   /** Announcements between the processes that use the store. Undefined: there is one process at a time. */
   readonly notices?: Notices;
-  /** Finds damage while the store is in use. Undefined: `kbsync doctor` checks the store itself. */
-  readonly damageCheck?: DamageCheck | undefined;
   /** Why a part of the store does not work at present; it may recover by itself. Undefined: all parts work. */
   problem(this: void): KbsyncError | undefined;
   /**

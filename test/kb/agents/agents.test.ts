@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { listAgents, readAgent } from "../../../src/kb/agents/agents.ts";
 import type { Agents } from "../../../src/kb/agents/agents.ts";
-import type { AgentConfig, KnowledgePart } from "../../../src/wire/agent.ts";
+import { AgentConfig, type KnowledgePart } from "../../../src/wire/agent.ts";
 
-const OWN: readonly KnowledgePart[] = [{ tier: "fastest", owner: "own", top_k: 3 }];
-const DEFAULT: readonly KnowledgePart[] = [{ tier: "fastest", owner: "docs", top_k: 5 }];
+const OWN: readonly KnowledgePart[] = [{ tier: "fastest", owner: "own" }];
+const DEFAULT: readonly KnowledgePart[] = [{ tier: "fastest", owner: "docs" }];
 const agentsOf = (...configured: readonly Omit<AgentConfig, "systemPrompt">[]): Agents => ({
   configured: configured.map((config) => Object.assign({ systemPrompt: "" }, config)),
   defaultKnowledge: () => DEFAULT,
@@ -32,4 +32,12 @@ it("refuses an unknown agent, and names the field", () => {
   expect(() => readAgent(agentsOf(), "nobody", "agent_id")).toThrow(
     expect.objectContaining({ code: "agent_not_found", field: "agent_id" }),
   );
+});
+
+it.each<[text: string, part: KnowledgePart]>([
+  ["handbook", { tier: "fastest", owner: "handbook" }],
+  ["moderate/handbook", { tier: "moderate", owner: "handbook" }],
+  ["team/handbook", { tier: "fastest", owner: "team/handbook" }],
+])("reads the knowledge %s as a tier and an owner", (text, part) => {
+  expect(AgentConfig.parse({ id: "desk", knowledge: [text] }).knowledge).toEqual([part]);
 });

@@ -9,7 +9,7 @@ import type { Answered, Running, RunningOptions } from "../service/running.ts";
 export const CHAT = "/api/v2/model/chat/completion";
 export const OWNER = "harbour";
 /** The owner's part of the knowledge base. */
-export const KNOWLEDGE = [{ tier: "fastest" as const, owner: OWNER, top_k: 5 }];
+export const KNOWLEDGE = [{ tier: "fastest" as const, owner: OWNER }];
 
 /** Opens a service whose agent `default` uses the endpoint, if any, and reads the owner's documents. */
 export async function openAsking(

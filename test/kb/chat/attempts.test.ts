@@ -8,7 +8,7 @@ import { openModelHealth } from "../../../src/kb/models/model-health.ts";
 
 const MODEL = "seeing";
 const question = {
-  agent: { id: "default", knowledge: [], temperature: 0 },
+  agent: { id: "default", knowledge: [] },
   systemPrompt: "",
   text: "Hello?",
   images: [],
@@ -132,11 +132,11 @@ async function askOnce(
   answer: Partial<ModelAnswer>,
   { isStreamed = true, contextTokens = 10_000 } = {},
 ) {
-  const sent: { readonly images: number[]; readonly asJson: boolean; readonly temperature: unknown }[] = [];
+  const sent: { readonly images: number[]; readonly asJson: boolean }[] = [];
   const pieces: string[] = [];
   const chat: Pick<ChatModel, "answer"> = {
-    answer: async ({ messages, asJson, temperature }, { onText }) => {
-      sent.push({ images: messages.map(({ images = [] }) => images.length), asJson, temperature });
+    answer: async ({ messages, asJson }, { onText }) => {
+      sent.push({ images: messages.map(({ images = [] }) => images.length), asJson });
       onText?.("piece");
       return {
         id: "1",
@@ -173,7 +173,7 @@ it("an answer in words is passed on piece by piece, and one in JSON at once when
       firstAttemptError: "",
     },
     pieces: ["piece"],
-    sent: [{ asJson: false, temperature: 0 }],
+    sent: [{ asJson: false }],
   });
   const json = await askOnce({ asJson: true }, { text: '```json\n{"a":1}\n```' });
   expect(json).toMatchObject({ outcome: { text: '{"a":1}' }, pieces: ['{"a":1}'], sent: [{ asJson: true }] });

@@ -13,7 +13,7 @@ beforeAll(async () => {
   const navy = {
     id: "navy",
     systemPrompt: "",
-    knowledge: [{ tier: "fastest" as const, owner: "navy", top_k: 5 }],
+    knowledge: [{ tier: "fastest" as const, owner: "navy" }],
   };
   running = await openAsking(undefined, { agents: [navy] });
   resourceId = await remember(running, "The harbour is old. The new crane lifts forty tons.");
@@ -164,7 +164,7 @@ describe("what an agent reads", () => {
       opened += 1;
       return Promise.reject(new Error("nobody needs it"));
     };
-    const places = (["fastest", "moderate", "high_accuracy"] as const).map((tier) => ({ tier, top_k: 5 }));
+    const places = (["fastest", "moderate", "high_accuracy"] as const).map((tier) => ({ tier }));
     const asked = await openAsking(undefined, { defaultKnowledge: () => places }, { openEmbedder });
     try {
       await asked.send("POST", "/api/rag/resource", { body: createBody() });

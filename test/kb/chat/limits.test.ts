@@ -163,17 +163,12 @@ describe("a question at a bound is taken, and refused above it", SLOW, () => {
 describe("an agent at a bound is made, and refused above it", () => {
   it.each<[string, (more: 0 | 1) => object, string]>([
     ["id", (more) => ({ id: text(64 + more) }), "id"],
-    ["name", (more) => ({ name: text(200 + more) }), "name"],
     ["systemPrompt", (more) => ({ systemPrompt: text(32_000 + more) }), "systemPrompt"],
     ["model", (more) => ({ model: text(200 + more) }), "model"],
     ["fallbackModel", (more) => ({ fallbackModel: text(200 + more) }), "fallbackModel"],
-    ["temperature", (more) => ({ temperature: 2 + more / 10 }), "temperature"],
-    ["temperature, at least", (more) => ({ temperature: 0 - more / 10 }), "temperature"],
-    ["knowledge", (more) => ({ knowledge: Array.from({ length: 8 + more }, () => ({})) }), "knowledge"],
-    ["owner", (more) => ({ knowledge: [{ owner: text(256 + more) }] }), "knowledge[0].owner"],
-    ["top_k", (more) => ({ knowledge: [{ top_k: 50 + more }] }), "knowledge[0].top_k"],
-    ["top_k, at least", (more) => ({ knowledge: [{ top_k: 1 - more }] }), "knowledge[0].top_k"],
-    ["score", (more) => ({ knowledge: [{ score: 1 + more / 10 }] }), "knowledge[0].score"],
+    ["knowledge", (more) => ({ knowledge: Array.from({ length: 8 + more }, () => "a") }), "knowledge"],
+    ["owner", (more) => ({ knowledge: [text(256 + more)] }), "knowledge[0]"],
+    ["owner of a tier", (more) => ({ knowledge: [`moderate/${text(256 + more)}`] }), "knowledge[0]"],
   ])("accepts an agent at the limit of %s, and refuses it above", (_name, change, field) => {
     expect(AgentConfig.safeParse({ id: "one", ...change(0) }).success).toBe(true);
     const refused = AgentConfig.safeParse({ id: "one", ...change(1) });

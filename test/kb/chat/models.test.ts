@@ -31,7 +31,6 @@ beforeAll(async () => {
         systemPrompt: "You serve {{place}}.",
         knowledge: KNOWLEDGE,
         fallbackModel: "second",
-        temperature: 0.5,
       },
       { id: "plain", systemPrompt: "", knowledge: [], fallbackModel: "builtin/ocr" },
       { id: "lost", systemPrompt: "", model: "nowhere", fallbackModel: "gone" },
@@ -179,8 +178,7 @@ describe("an answer of a model", () => {
       variables: { place: "Ostend", what: 7 },
     };
     const { json } = await ask(running, body);
-    const { messages, temperature } = lastRequest() ?? {};
-    expect(temperature).toBe(0.5);
+    const { messages } = lastRequest() ?? {};
     expect(textOf(messages?.[0]?.content)).toMatch(/^You serve Ostend\./);
     expect(lastUser()).toMatch(/Where is 7 in Ostend\? \{\{gone\}\}$/);
     expect(json.response.data.annotations).toContainEqual({ type: "missing_variable", name: "gone" });

@@ -136,6 +136,12 @@ function refusalOf(error: unknown): Refusal {
     return new Refusal("disk_full", "The disk has no space left to store this.", { cause: error });
   }
   if (isDamage(error)) return storeDamaged(error);
+  if (code === "index_damaged") {
+    return new Refusal("store_busy", "A part of the search index is damaged, and is being rebuilt.", {
+      hint: "Repeat the request later. Nothing is lost: the index is made from the stored texts.",
+      cause: error,
+    });
+  }
   if (code === "store_busy") {
     // The message of the store names its database, so it belongs in the log only.
     const hint = error instanceof KbsyncError && mayBeCommitted(error) ? error.hint : undefined;

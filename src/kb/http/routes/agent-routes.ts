@@ -16,17 +16,10 @@ export function addAgentRoutes(server: FastifyInstance, parts: HttpParts, agents
       answer(200, "Agents fetched successfully", {
         agents: listAgents(agents).map((agent) => ({
           _id: agent.id,
-          name: agent.name,
           systemPrompt: agent.systemPrompt,
           model: agent.model ?? null,
           fallbackModel: agent.fallbackModel ?? null,
-          temperature: agent.temperature ?? null,
-          knowledge: agent.knowledge.map(({ tier, owner = null, top_k, score = null }) => ({
-            tier,
-            owner,
-            top_k,
-            score,
-          })),
+          knowledge: agent.knowledge.map(({ tier, owner = null }) => ({ tier, owner })),
         })),
       }),
   });

@@ -36,7 +36,7 @@ const Answer = z
 export interface Health {
   /**
    * `damaged`: an operation found the store file damaged; requests that the damage does not affect are still answered. Never said of a
-   * database that processes share, where the check for damage reports it.
+   * database that processes share.
    * `failing`: a thread of the store ended and is being restarted, or the database does not answer.
    */
   readonly status: ServiceState | "damaged" | "failing";

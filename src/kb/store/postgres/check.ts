@@ -1,10 +1,8 @@
 import type { Finding } from "../../../lib/finding.ts";
-import { findingsIn } from "../damage-check.ts";
 import type { KnownUpload, ReadUploads } from "../maintenance.ts";
 import type { Transaction } from "./database/connections.ts";
 import { nameOf, openDatabase } from "./database/database.ts";
 import { readVersions, refuseUnfit, refuseUnknown } from "./database/migrate.ts";
-import { storedRecord } from "./queue/check-record.ts";
 import { queueOn } from "./queue/queue.ts";
 import { overdueFindings } from "../rules.ts";
 import { HNSW_INDEXES } from "./vectors/hnsw.ts";
@@ -33,13 +31,11 @@ export interface DatabaseReport {
   /** Servers that receive the log at present. */
   readonly standbys: number;
   readonly isArchived: boolean;
-  /** When services have last checked all of it for damage; undefined: not yet, or not since the server crashed. */
-  readonly checkedMs: number | undefined;
   readonly findings: readonly Finding[];
 }
 
 /**
- * Checks a database with the statistics of its server, and reads what the check of its services has found; changes nothing. Throws as `openPostgresStore` if it cannot be used at all.
+ * Checks a database with the statistics of its server; changes nothing. Throws as `openPostgresStore` if it cannot be used at all.
  * A user without the role `pg_monitor` sees only its own long transactions.
  */
 export async function checkPostgres(url: string): Promise<DatabaseReport> {
@@ -50,18 +46,12 @@ export async function checkPostgres(url: string): Promise<DatabaseReport> {
       await refuseUnfit(tx);
       refuseUnknown(await readVersions(tx), name);
       const facts = await readFacts(tx);
-      const check = await storedRecord(tx);
       const { overdue } = await queueOn(tx).figures("ingest", undefined, Date.now());
       return {
         ...facts,
         name,
         isArchived: facts.archiveMode !== "off",
-        checkedMs: check?.last?.endedMs,
-        findings: [
-          ...(check === undefined ? [] : findingsIn(check, name)),
-          ...overdueFindings(overdue, name),
-          ...findingsOf(facts, name),
-        ],
+        findings: [...overdueFindings(overdue, name), ...findingsOf(facts, name)],
       };
     });
   } finally {

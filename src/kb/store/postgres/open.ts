@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
 import { openTurns } from "../../../lib/turns.ts";
 import { accountOf, answerMethods, makeMethods, METHODS, type Kind } from "../methods.ts";
+import { openRebuilds } from "../rebuilds.ts";
 import type { Ports, Store } from "../store.ts";
 import type { Mode, Transaction } from "./database/connections.ts";
 import { nameOf, openDatabase, type DatabaseListener } from "./database/database.ts";
 import { bringUpToDate } from "./database/migrate.ts";
 import { openClaims } from "./queue/claims.ts";
 import { openTokenBuckets } from "./queue/token-buckets.ts";
-import { openDamageCheck } from "./damage/walk.ts";
 import { operationsOn } from "./operations.ts";
 import { groupCreatesOn } from "./resources/group-creates.ts";
+import { rebuildDamaged } from "./resources/rebuild.ts";
 import { makeIndexCaches } from "./search/caches.ts";
 import { openNotices } from "./notices/notices.ts";
 import { openHnswBuilder, type HnswOptions } from "./vectors/hnsw-builder.ts";
@@ -33,17 +34,20 @@ export async function openPostgresStore(
   }
   const turns = openTurns();
   const caches = makeIndexCaches(hnsw.chunksMin);
+  const rebuilds = openRebuilds((accountId, signal) => rebuildDamaged(database, accountId, signal));
   const grouped = { records: groupCreatesOn(database, nameOf(url)), queue: {}, index: {} };
   const methods = makeMethods(KINDS, (port, name, method) => (...given) => {
-    const call = { port, name, given };
+    const named = { port, name, given };
+    const accountId = accountOf(method, given);
     const run = async (): Promise<unknown> => {
-      if (Object.hasOwn(grouped[port], name)) return answerMethods(grouped)(call);
-      return database.run(modeOf(port, name, method.kind), accountOf(method, given), async (tx) =>
-        answerMethods(operationsOn(tx, caches))(call),
+      if (Object.hasOwn(grouped[port], name)) return answerMethods(grouped)(named);
+      return database.run(modeOf(port, name, method.kind), accountId, async (tx) =>
+        answerMethods(operationsOn(tx, caches))(named),
       );
     };
     const record = isWrite(method.kind) ? recordOf(given[0]) : undefined;
-    return record === undefined ? run() : turns.run(record, run);
+    const call = record === undefined ? run() : turns.run(record, run);
+    return rebuilds.watch(accountId, call);
   }) as unknown as Ports; // every method of the ports has one of the kinds
   const closing = new AbortController();
   const merging = openMerging(database);
@@ -53,9 +57,8 @@ export async function openPostgresStore(
   return {
     ...methods,
     notices,
-    damageCheck: openDamageCheck(database),
     // The server overwrites removed rows after its own vacuum; its log and its copies are the business of its operator.
-    scrub: (accountId) => purgeRemoved(database, accountId, closing.signal),
+    scrub: (accountId) => rebuilds.watch(accountId, purgeRemoved(database, accountId, closing.signal)),
     claims,
     buckets: openTokenBuckets((work) => database.run("single", "", work)),
     clockMs: () => database.run("single", "", readClock),
@@ -65,6 +68,7 @@ export async function openPostgresStore(
       await notices.close();
       await builder.close();
       await merging.close();
+      await rebuilds.close();
       await database.close();
     },
   };

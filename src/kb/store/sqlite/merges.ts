@@ -12,12 +12,15 @@ export interface Merges {
   after<T>(this: void, write: Promise<T>): Promise<T>;
   /** Merges parts until nothing is left of removed chunks. Rejects with the store's failure. */
   purge(this: void): Promise<void>;
+  /** Rebuilds the damaged parts of the index of words. Rejects with the store's failure. */
+  rebuild(this: void): Promise<void>;
   /** Begins no further step. */
   close(this: void): void;
 }
 
 export function openMerges(
   parts: readonly Merging[],
+  rebuild: () => () => boolean,
   enqueue: (step: () => boolean) => Promise<boolean>,
 ): Merges {
   const state = { isClosed: false, isRunning: false };
@@ -54,6 +57,7 @@ export function openMerges(
     purge: async () => {
       for (const part of parts) await run(part.purge());
     },
+    rebuild: () => run(rebuild()),
     close: () => {
       state.isClosed = true;
     },

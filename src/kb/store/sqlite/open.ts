@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { KbsyncError } from "../../../lib/failure.ts";
 import { openGate } from "../../../lib/gate.ts";
 import { accountOf, deriveMethods, makeMethods, type Inside } from "../methods.ts";
+import { openRebuilds } from "../rebuilds.ts";
 import type { Store } from "../store.ts";
 import { prepareAccountReads } from "./accounts/accounts.ts";
 import { prepareSessionReads } from "./accounts/sessions.ts";
@@ -25,6 +26,9 @@ const READS_WIDTH = 2;
 const READS_GUESTS = 4;
 /** Reads that may wait: more than all requests in flight make together. */
 const READS_LINE_MAX = 16_384;
+
+/** Rebuilds are of the whole file, not of an account. */
+const WHOLE = "";
 
 export interface SqliteStoreOptions extends StoreThreadOptions {
   /** The database file; a missing folder is created. Undefined: a temporary store, removed when it is closed. */
@@ -74,12 +78,11 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
         retryable: true,
       }),
   });
-  const reads = makeMethods(
-    ["read", "scan"],
-    (port, name, method) =>
-      (...given) =>
-        reading.run(() => reader.call("run", { port, name, given }), { path: [accountOf(method, given)] }),
-  );
+  const rebuilds = openRebuilds(() => writer.call("rebuild", undefined));
+  const reads = makeMethods(["read", "scan"], (port, name, method) => (...given) => {
+    const run = () => reader.call("run", { port, name, given });
+    return rebuilds.watch(WHOLE, reading.run(run, { path: [accountOf(method, given)] }));
+  });
   const writes = makeMethods(
     ["write", "free"],
     (port, name) =>
@@ -109,7 +112,7 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
         return scopes.length === 0 ? 0 : writer.call("serve", { fingerprint, scopes });
       },
     },
-    scrub: () => writer.call("scrub", undefined),
+    scrub: () => rebuilds.watch(WHOLE, writer.call("scrub", undefined)),
     problem: () => writer.problem() ?? reader.problem(),
     close: () => (closing ??= close()),
   };
@@ -119,7 +122,7 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
       db.close();
       // The writer closes last, so that SQLite checkpoints the write-ahead log. A thread that ended has closed its connection.
       await reader.close();
-      await writer.close();
+      await Promise.all([writer.close(), rebuilds.close()]);
     } catch (error) {
       // A thread that still runs would keep the process alive.
       await Promise.all([writer.terminate(), reader.terminate()]);

@@ -5,7 +5,7 @@ import { answerMethods, type MethodCall } from "../methods.ts";
 import { openWriter, type Writer } from "./writer.ts";
 
 /** The calls of the writer thread. The first one is `open`; it returns a message for the log if it upgraded the store. */
-export type WriterMethods = Pick<Writer, "serve" | "scrub" | "close"> & {
+export type WriterMethods = Pick<Writer, "serve" | "scrub" | "rebuild" | "close"> & {
   open(path: string): string | undefined;
   /** Calls a method of the ports. */
   run(call: MethodCall): unknown;

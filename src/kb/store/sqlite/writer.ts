@@ -17,6 +17,7 @@ import { prepareCodeWrites } from "./vectors/code-writes.ts";
 import { prepareQueueWrites } from "./queue/queue.ts";
 import { prepareWebhookWrites } from "./queue/webhook-writes.ts";
 import { prepareErasures } from "./resources/erasures.ts";
+import { prepareRebuild } from "./resources/rebuild.ts";
 import { prepareResourceWrites } from "./resources/writes.ts";
 import { prepareWordWrites } from "./words/word-writes.ts";
 
@@ -26,6 +27,8 @@ export interface Writer extends MethodsOf<"write" | "free"> {
   serve(this: void, argument: Parameters<ServingWrites["serve"]>[0]): Promise<number>;
   /** See `Store.scrub`. */
   scrub(this: void): Promise<void>;
+  /** Rebuilds the damaged parts of the index of words. */
+  rebuild(this: void): Promise<void>;
   /** Commits waiting writes, checkpoints the log and closes the file. */
   close(this: void): Promise<void>;
 }
@@ -47,7 +50,7 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
   const serving = prepareServingWrites(db, codes);
   const erasures = prepareErasures(db, resources);
   const { enqueue, compact, close } = openGroupCommit(db, path);
-  const merges = openMerges([words, codes], enqueue);
+  const merges = openMerges([words, codes], prepareRebuild(db, resources, words), enqueue);
 
   /** Notes the request with the resource that it created or changed. */
   function withNote<R extends Parameters<AnswerNotes["resource"]>[0] | undefined>(
@@ -117,6 +120,7 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
       await merges.purge();
       compact();
     },
+    rebuild: merges.rebuild,
     close: () => {
       merges.close();
       return close();

@@ -126,6 +126,7 @@ describe("errors of other parts of the service", () => {
     ["EDQUOT", "disk_full", "The disk has no space left to store this."],
     ["SQLITE_FULL", "disk_full", "The disk has no space left to store this."],
     ["SQLITE_CORRUPT_VTAB", "store_damaged", "The store of the knowledge base is damaged."],
+    ["index_damaged", "store_busy", "A part of the search index is damaged, and is being rebuilt."],
     ["store_damaged", "store_damaged", "The store of the knowledge base is damaged."],
     ["store_busy", "store_busy", "The store is busy, or does not answer."],
   ])("reports errors of the disk and the store without a path: %s", (code, answered, message) => {

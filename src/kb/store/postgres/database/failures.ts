@@ -1,6 +1,6 @@
 import { codeOf, KbsyncError, messageOf, type FailureFacts } from "../../../../lib/failure.ts";
 import { CommitUnknown } from "../../commit-unknown.ts";
-import { DATABASE_DAMAGE_HINT } from "../../damage.ts";
+import { DATABASE_DAMAGE_HINT, INDEX_DAMAGE } from "../../damage.ts";
 
 /** Converts an error of PostgreSQL or its driver to a KbsyncError with a message for people. Returns a KbsyncError unchanged. */
 export function databaseFailure(error: unknown, subject: string): KbsyncError {
@@ -103,10 +103,7 @@ const FACTS: readonly (readonly [prefix: string, facts: Facts])[] = [
   ["53", { what: "the database has too few resources", code: "store_busy", retryable: true }],
   ["58", { what: "the database could not read or write its files", code: "store_unreachable" }],
   ["XX00", { what: "the database is damaged", code: "store_damaged", hint: DATABASE_DAMAGE_HINT }],
-  [
-    "INDEX_DAMAGED",
-    { what: "the index in the database is damaged", code: "store_damaged", hint: DATABASE_DAMAGE_HINT },
-  ],
+  ["INDEX_DAMAGED", INDEX_DAMAGE],
   ["23505", { what: "the store already has a record with that name or id", code: "conflict" }],
   ["23503", { what: "the record that the new one belongs to is not in the store", code: "conflict" }],
   [

@@ -2,7 +2,6 @@ import type { Erased, Erasure, ErasureRecords } from "../../erasure.ts";
 import { erasedMessage, withoutText } from "../../rows/webhooks.ts";
 import { answerEventId } from "../../webhooks.ts";
 import type { Transaction } from "../database/connections.ts";
-import { forgetOwner } from "../queue/check-record.ts";
 import { lockScopes } from "../scopes/scopes.ts";
 import { removeResource } from "./writes.ts";
 
@@ -54,7 +53,6 @@ export function erasuresOn(
             SELECT 1 FROM resource WHERE resource.account_id = @accountId AND resource.scope = scope.number)`,
         { accountId, ownerId, noOwner: "\0" },
       );
-      await forgetOwner(tx, accountId, ownerId);
     },
   };
 }

@@ -8,7 +8,7 @@ import { wrongMetadata } from "./check-metadata.ts";
 import { checkPostings } from "./check-postings.ts";
 import { prepareQueueReads } from "../queue/queue.ts";
 import { storeFailure } from "../database/failures.ts";
-import { isSealed } from "../../../index/seal.ts";
+import { DamagedIndex, isSealed } from "../../../index/seal.ts";
 
 /** Maximum rows named in a finding; a hundred thousand of them would say no more. */
 const NAMED = 3;
@@ -123,7 +123,7 @@ function reportOf(db: Connection, path: string, quick: boolean): StoreReport {
     findings.push(...overdueFindings(overdue, path));
     findings.push(...summarise(path, "store-metadata", WRONG_METADATA, wrongMetadata(db)));
     if (!quick && findings.every(({ level }) => level === "warning")) {
-      findings.push(...checkPostings(db).map((words) => wrongTerms(path, words)));
+      findings.push(...wordFindings(db, path));
       findings.push(...summarise(path, "store-vectors", "runs of codes are damaged", damagedRuns(db)));
     }
   }
@@ -133,6 +133,17 @@ function reportOf(db: Connection, path: string, quick: boolean): StoreReport {
     chunks: count("SELECT count(*) FROM chunk"),
     findings,
   };
+}
+
+function wordFindings(db: Connection, path: string): Finding[] {
+  try {
+    return checkPostings(db).map((words) => wrongTerms(path, words));
+  } catch (error) {
+    if (!(error instanceof DamagedIndex)) throw error;
+    const message = `a part of the index of words is damaged: ${error.message}`;
+    const remedy = "The next search that reads it makes the service rebuild it from the stored texts.";
+    return [{ check: "store-words", level: "failure", subject: path, message, remedy }];
+  }
 }
 
 /** Returns the stored runs of codes that differ from what was written. */

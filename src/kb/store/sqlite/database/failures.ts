@@ -1,5 +1,5 @@
 import { codeOf, KbsyncError, messageOf } from "../../../../lib/failure.ts";
-import { DAMAGE_HINT } from "../../damage.ts";
+import { DAMAGE_HINT, INDEX_DAMAGE } from "../../damage.ts";
 
 /** Converts an error of SQLite to a KbsyncError with a message for people. Returns a KbsyncError unchanged. */
 export function storeFailure(error: unknown, path: string): KbsyncError {
@@ -37,14 +37,7 @@ const FACTS: readonly (readonly [
       hint: DAMAGE_HINT,
     },
   ],
-  [
-    "INDEX_DAMAGED",
-    {
-      what: "the index of words in the store file is damaged",
-      code: "store_damaged",
-      hint: DAMAGE_HINT,
-    },
-  ],
+  ["INDEX_DAMAGED", INDEX_DAMAGE],
   [
     "SQLITE_FULL",
     {

@@ -13,6 +13,10 @@ export function prepareResourceRows(db: Connection) {
   const select = db.prepare<[string, string], ResourceRow>(
     `${SELECT_RESOURCE} WHERE resource.id = ? AND resource.account_id = ? AND is_deleted = 0`,
   );
+  const selectNumbered = db.prepare<[number], ResourceRow>(
+    `${SELECT_RESOURCE} WHERE resource.number = ? AND is_deleted = 0`,
+  );
+  const setFirstRow = db.prepare("UPDATE resource SET first_row = ? WHERE number = ?");
   const insert = db.prepare<NewColumns>(`
     INSERT INTO resource (id, account_id, scope, origin, title, description, url, head, settings, created_at,
       updated_at, first_row, chunks, version, status, metadata, file_metadata, file_token, strategy_used, warning,
@@ -58,6 +62,8 @@ export function prepareResourceRows(db: Connection) {
       if (row === undefined) throw new TypeError("a resource just written was not found");
       return row;
     },
+    numbered: (number: number): ResourceRow | undefined => selectNumbered.get(number),
+    move: ({ number }: ResourceRow, firstRow: number): void => void setFirstRow.run(firstRow, number),
     insert: (columns: NewColumns): number => Number(insert.run(columns).lastInsertRowid),
     update: (columns: ChangedColumns): void => void update.run(columns),
     markQueued: ({ number }: ResourceRow, nowIso: string): void => void setQueued.run(nowIso, number),

@@ -51,6 +51,8 @@ export interface ResourceWrites {
   /** `hide` changes what the event shows of the deleted resource. */
   remove(at: ChangeKey, hide?: (deleted: Resource) => Resource): Resource | undefined;
   purgeDeleted: Inside<"free">["records"]["purgeDeleted"];
+  /** Moves the chunks of a resource to new rows, so that the index has their words anew. */
+  reindex(resource: number): void;
 }
 
 /** Removal of copies of a text outside its resource. */
@@ -130,6 +132,8 @@ export function prepareResourceWrites(
 
     purgeDeleted: rows.purgeDeleted,
 
+    reindex: (number) => moveChunks(tables, rows.numbered(number)),
+
     remove(at, hide) {
       const before = rows.readExpected(at);
       if (before === undefined) return undefined;
@@ -205,6 +209,14 @@ function reindex(
   const { firstRow, grown } = chunks.replace(before, names, parts, chunking);
   scopes.count(before.scope, 0, parts.length - before.chunks, grown);
   return { head, version: before.version + 1, firstRow, chunks: parts.length };
+}
+
+/** Moves the chunks of a resource to new rows, with entries made anew. */
+function moveChunks({ rows, scopes, chunks }: TextTables, row: ResourceRow | undefined): void {
+  if (row === undefined || row.chunks === 0) return;
+  const { firstRow, grown } = chunks.rename(row, row);
+  scopes.count(row.scope, 0, 0, grown);
+  rows.move(row, firstRow);
 }
 
 /** Forgets the fetch of a resource's link if its next address differs; null: the resource is deleted. */

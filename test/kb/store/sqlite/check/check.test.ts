@@ -159,11 +159,6 @@ describe("a damaged store", () => {
       "INSERT INTO word_segment SELECT first_row + 9, data FROM word_segment LIMIT 1",
       "store-words",
     ],
-    [
-      "a byte of the index of words that changed",
-      "UPDATE word_segment SET data = CAST(substr(data, 1, 20) || x'ff' || substr(data, 22) AS BLOB)",
-      "store-structure",
-    ],
     ["a removed chunk that words still find", "DELETE FROM word_removal", "store-words"],
     [
       "a run without its pages",
@@ -238,6 +233,14 @@ describe("a damaged store", () => {
       expect([level, remedy]).toEqual(["damage", expect.stringContaining("kbsync restore")]);
       expect(message).not.toBe("");
     }
+  });
+
+  it("reports a changed byte of the index of words as a failure, because the service rebuilds the part", () => {
+    const sql =
+      "UPDATE word_segment SET data = CAST(substr(data, 1, 20) || x'ff' || substr(data, 22) AS BLOB)";
+    const report = checkStore(damagedBy(sql));
+    expect(report).toMatchObject({ resources: 2, findings: [{ check: "store-words", level: "failure" }] });
+    expect(report?.findings[0]?.remedy).toContain("rebuild it from the stored texts");
   });
 
   it("finds truncated pages and files that are not databases, with a message", () => {
