@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openModelEndpoint, ENDPOINT_KEY, type ModelEndpoint } from "../../../../fakes/model-endpoint.ts";
 import { createBody } from "../../../service/running.ts";
 import { isSkipped } from "../databases.ts";
@@ -66,21 +66,6 @@ describe.skipIf(isSkipped())("two processes that change the same", () => {
     expect((await send(0, "GET", `${path}/chunks`)).json.data.version).toBe(1 + changed);
   });
 
-  it("two processes keep both fields of an agent, and of `default`, which the first change stores", async () => {
-    await send(0, "POST", "/v1/agents", { body: { id: "own", name: "Own" } });
-    for (const id of ["own", "default"]) {
-      const path = `/v1/agents/${id}`;
-      for (let round = 1; round <= ROUNDS; round += 1) {
-        await both("PUT", path, { name: `Name ${round}` }, { systemPrompt: `Prompt ${round}` });
-        expect((await send(0, "GET", path)).json.data).toMatchObject({
-          name: `Name ${round}`,
-          systemPrompt: `Prompt ${round}`,
-        });
-      }
-    }
-    await send(0, "DELETE", "/v1/agents/default");
-  });
-
   it("two processes answer the questions of a thread one after another, each with the one before", async () => {
     let running = 0;
     let most = 0;
@@ -121,20 +106,5 @@ describe.skipIf(isSkipped())("two processes that change the same", () => {
         content: `Queued ${round}.`,
       });
     }
-  });
-
-  it("two processes complete a batch that both work on", async () => {
-    const ids = await Promise.all(Array.from({ length: 20 }, async () => (await create()).split("/").at(-1)));
-    const { json } = await send(0, "POST", "/v1/batches", { body: { kind: "delete", ids } });
-    // Both look for work at once.
-    await send(1, "POST", "/v1/batches", { body: { kind: "delete", ids: [ids[0]] } });
-    await vi.waitFor(
-      async () =>
-        expect((await send(1, "GET", `/v1/batches/${json.data._id}`)).json.data).toMatchObject({
-          state: "done",
-          failed: 0,
-        }),
-      { timeout: 10_000 },
-    );
   });
 });

@@ -106,15 +106,6 @@ describe.skipIf(isSkipped())("two processes with requests of one Idempotency-Key
     expect(new Set(tokens).size).toBe(1);
   });
 
-  it("requests of one Idempotency-Key start one batch", async () => {
-    const { json } = await send(0, "POST", "/api/rag/resource", { body: createBody() });
-    const answers = await race("POST", "/v1/batches", "batch", {
-      body: { kind: "delete", ids: [json.data._id] },
-    });
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 202));
-    expect(new Set(answers.map((answer) => answer.json.data._id)).size).toBe(1);
-  });
-
   it("two processes carry out requests of one Idempotency-Key once: the later request waits for the first", async () => {
     const first = createLink(0, "slow", "slow");
     await started(1);
