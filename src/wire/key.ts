@@ -33,16 +33,6 @@ const expiresAt = z.iso
 export const KeyBody = z.object({ name, scopes, expiresAt: expiresAt.optional() }).meta({ id: "KeyBody" });
 export type KeyBody = z.infer<typeof KeyBody>;
 
-/** Body of `PUT /v1/keys/<id>` (an addition): any subset. */
-export const KeyChangeBody = z
-  .object({
-    name: name.optional(),
-    scopes: scopes.optional(),
-    expiresAt: expiresAt.optional(),
-  })
-  .meta({ id: "KeyChangeBody" });
-export type KeyChangeBody = z.infer<typeof KeyChangeBody>;
-
 /** Body of `POST /v1/keys/<id>/rotate` (an addition). Without `expiresAt` the new key gets the old one's lifetime. */
 export const RotateBody = z
   .object({

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from "node:crypto";
 import { newHexId } from "../../lib/ids.ts";
-import type { KeyBody, KeyChangeBody, KeyRecordAnswer, RotateBody } from "../../wire/key.ts";
+import type { KeyBody, KeyRecordAnswer, RotateBody } from "../../wire/key.ts";
 import type { Records } from "../store/records.ts";
 import type { KeyRecord, KeyScope } from "../store/accounts.ts";
 import { invalidField, Refusal, shown } from "../resources/refusal.ts";
@@ -78,32 +78,6 @@ export async function createKey(parts: KeyParts, accountId: string, body: KeyBod
 /** Lists all keys of the account, oldest first. */
 export function listKeys({ records }: KeyParts, accountId: string): Promise<readonly KeyRecord[]> {
   return records.keys(accountId);
-}
-
-/** Changes name, scopes or expiry. Throws `key_not_found`, also for a revoked key. */
-export async function changeKey(
-  parts: KeyParts,
-  accountId: string,
-  id: string,
-  body: KeyChangeBody,
-): Promise<KeyRecord> {
-  if (Object.values(body).every((value) => value === undefined)) {
-    throw new Refusal("invalid_body", "The body names nothing to change.", {
-      hint: "Send at least one of name, scopes and expiresAt.",
-    });
-  }
-  refusePast(body.expiresAt, parts.nowMs());
-  await unrevokedKey(parts, accountId, id);
-  const { name, scopes, expiresAt } = body;
-  const changed = await parts.records.changeKey({
-    accountId,
-    id,
-    ...(name === undefined ? {} : { name: name.toWellFormed() }),
-    ...(scopes === undefined ? {} : { scopes }),
-    ...(expiresAt === undefined ? {} : { expiresAt: isoOf(expiresAt) }),
-  });
-  if (changed === undefined) throw noKey(id);
-  return changed;
 }
 
 /** Revokes a key permanently; its record stays. Throws `key_not_found`, also for a revoked key. */

@@ -444,18 +444,18 @@ describe("reports of deliveries", () => {
 });
 
 describe("endpoints", () => {
-  it("endpoints are listed, read, changed and removed without their secret", async () => {
+  it("endpoints are listed, changed and removed without their secret", async () => {
     const made = await register({ description: "ours", events: ["resource.chunked"] });
     const id = made.json.data._id;
     const { secret, ...record } = made.json.data;
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
-    expect((await send("GET", `/v1/webhooks/${id}`)).json.data).toEqual(record);
+    expect((await send("GET", "/v1/webhooks")).json.data.endpoints).toEqual([record]);
     const changed = await send("PUT", `/v1/webhooks/${id}`, { body: { enabled: false, description: "" } });
     expect(changed.json.data).toMatchObject({ enabled: false, description: "", url: record.url });
     expect(changed.text).not.toContain(secret);
     await create();
     expect((await send("DELETE", `/v1/webhooks/${id}`)).status).toBe(200);
-    expect((await send("GET", `/v1/webhooks/${id}`)).json.error.code).toBe("endpoint_not_found");
+    expect((await send("DELETE", `/v1/webhooks/${id}`)).json.error.code).toBe("endpoint_not_found");
     expect((await send("GET", "/v1/webhooks")).json.data.endpoints).toEqual([]);
     expect(receiver.messages).toEqual([]);
   });
@@ -465,12 +465,11 @@ describe("endpoints", () => {
     const path = `/v1/webhooks/${json.data._id}`;
     const foreign = await running.issueKey("foreign", ["admin"]);
     const answers = await Promise.all([
-      send("GET", path, { key: foreign }),
       send("PUT", path, { key: foreign, body: { enabled: false } }),
       send("DELETE", path, { key: foreign }),
       send("POST", `${path}/test`, { key: foreign }),
     ]);
-    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404]);
+    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404]);
     const writer = await running.issueKey("local", ["read", "write", "chat"]);
     expect((await send("GET", "/v1/webhooks", { key: writer })).status).toBe(403);
     expect((await send("GET", "/v1/queues", { key: writer })).status).toBe(200);

@@ -1,14 +1,7 @@
 import type { FastifyInstance } from "fastify";
-import {
-  KeyAnswer,
-  KeyBody,
-  KeyChangeBody,
-  KeysAnswer,
-  NewKeyAnswer,
-  RotateBody,
-} from "../../../wire/key.ts";
+import { KeyAnswer, KeyBody, KeysAnswer, NewKeyAnswer, RotateBody } from "../../../wire/key.ts";
 import { ROUTES } from "../../../wire/routes.ts";
-import { changeKey, createKey, listKeys, revokeKey, rotateKey, shownKey } from "../../keys/keys.ts";
+import { createKey, listKeys, revokeKey, rotateKey, shownKey } from "../../keys/keys.ts";
 import type { KeyRecord } from "../../store/accounts.ts";
 import { addOperation, answer, idOf } from "../operation/operation.ts";
 import type { HttpParts } from "../operation/operation.ts";
@@ -16,7 +9,7 @@ import { readBody } from "../body/validate.ts";
 
 const TAG = "Keys";
 
-/** Adds the operations on keys of the caller's account (additions): create, list, change, rotate, revoke. */
+/** Adds the operations on keys of the caller's account (additions): create, list, rotate, revoke. */
 export function addKeyRoutes(server: FastifyInstance, parts: HttpParts): void {
   const { kb } = parts;
   const oneKey = `${ROUTES.keys}/:id`;
@@ -46,23 +39,6 @@ export function addKeyRoutes(server: FastifyInstance, parts: HttpParts): void {
     handle: async (_request, accountId) => {
       const keys = await listKeys(kb, accountId);
       return answer(200, "Keys fetched successfully", { keys: keys.map(shown) });
-    },
-  });
-
-  addOperation(server, parts, {
-    method: "PUT",
-    url: oneKey,
-    scope: "admin",
-    doc: {
-      summary: "Changes a key's name, scopes or expiry.",
-      tag: TAG,
-      body: KeyChangeBody,
-      answers: { 200: KeyAnswer },
-    },
-    handle: async (request, accountId) => {
-      const changed = await changeKey(kb, accountId, idOf(request), readBody(KeyChangeBody, request.body));
-      applyKeyChange(parts, accountId);
-      return answer(200, "Key updated successfully", shown(changed));
     },
   });
 

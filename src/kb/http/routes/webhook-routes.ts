@@ -13,7 +13,7 @@ import {
 import type { QueueFigures } from "../../../wire/webhook.ts";
 import type { QuestionFigures } from "../../chat/job-runner.ts";
 import type { Endpoint, EndpointKey } from "../../store/webhooks.ts";
-import { changeEndpoint, createEndpoint, readEndpoint, removeEndpoint } from "../../webhooks/endpoints.ts";
+import { changeEndpoint, createEndpoint, removeEndpoint } from "../../webhooks/endpoints.ts";
 import type { Webhooks } from "../../webhooks/webhooks.ts";
 import { addOperation, answer, idOf } from "../operation/operation.ts";
 import type { HttpParts } from "../operation/operation.ts";
@@ -30,7 +30,7 @@ export function addWebhookRoutes(server: FastifyInstance, parts: HttpParts, webh
   addTestRoute(server, parts, webhooks);
 }
 
-/** Adds create, list, read, change and remove. */
+/** Adds create, list, change and remove. */
 function addEndpointRoutes(server: FastifyInstance, parts: HttpParts, webhooks: Webhooks): void {
   addOperation(server, parts, {
     method: "POST",
@@ -59,17 +59,6 @@ function addEndpointRoutes(server: FastifyInstance, parts: HttpParts, webhooks: 
     handle: async (_request, accountId) => {
       const endpoints = await webhooks.records.endpoints(accountId);
       return answer(200, "Endpoints fetched successfully", { endpoints: endpoints.map(recordOf) });
-    },
-  });
-
-  addOperation(server, parts, {
-    method: "GET",
-    url: ONE,
-    scope: "admin",
-    doc: { summary: "Returns one endpoint.", tag: TAG, answers: { 200: EndpointAnswer } },
-    handle: async (request, accountId) => {
-      const endpoint = await readEndpoint(webhooks, keyOf(request, accountId));
-      return answer(200, "Endpoint fetched successfully", recordOf(endpoint));
     },
   });
 
