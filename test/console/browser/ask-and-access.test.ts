@@ -144,19 +144,6 @@ describe.skipIf(whyNoBrowser !== "")(`asking and access in a browser${whyNoBrows
   });
 
   describe("the page Access", () => {
-    it("shows what the account used, as charts and as a table, over the time that is chosen", async () => {
-      await open("/access?tab=usage");
-      await page.getByRole("region", { name: "Documents" }).getByText("1", { exact: true }).waitFor();
-      await page.getByRole("img", { name: /^Searches: / }).waitFor();
-      await page.getByText("As a table").click();
-      expect(await page.getByRole("row").count()).toBe(25);
-      expect(await violations(page)).toEqual([]);
-      await page.getByRole("button", { name: "90 days" }).focus();
-      await page.keyboard.press("Enter");
-      await expect.poll(() => page.getByRole("row").count()).toBe(91);
-      expect(page.url()).toContain("span=90d");
-    });
-
     it("makes a key that works, is shown once, and ends when it is revoked", async () => {
       await open("/access");
       await page.getByLabel("Name (required)").fill("search page");
@@ -194,34 +181,6 @@ describe.skipIf(whyNoBrowser !== "")(`asking and access in a browser${whyNoBrows
       await page.getByRole("button", { name: "Delete", exact: true }).click();
       await page.getByRole("button", { name: "Delete the address" }).click();
       await page.getByText("No address receives events").waitFor();
-    });
-
-    it("makes an agent, tries it, and changes it", async () => {
-      await open("/access?tab=agents");
-      await page.getByRole("button", { name: "New agent" }).click();
-      const dialog = page.getByRole("dialog", { name: "New agent" });
-      await dialog.getByLabel("Name (required)").fill("Harbour desk");
-      await dialog.getByLabel("Instructions").fill("You serve the harbour.");
-      await dialog.getByRole("button", { name: "Add documents" }).click();
-      await dialog.getByLabel("Owner 1").fill(OWNER);
-      expect(await violations(page)).toEqual([]);
-      await dialog.getByRole("button", { name: "Save" }).click();
-      const card = page.locator("article", { hasText: "Harbour desk" });
-      await card.getByRole("link", { name: "Try" }).click();
-      await page.getByLabel("Question").fill("What does the new crane lift?");
-      await page.keyboard.press("Enter");
-      await page.getByRole("heading", { name: "Sources" }).waitFor();
-
-      await open("/access?tab=agents");
-      await page.getByRole("button", { name: "Edit Harbour desk" }).click();
-      await page.getByLabel("Name (required)").fill("Crane desk");
-      await page.getByRole("button", { name: "Save" }).click();
-      await page.getByRole("heading", { name: "Crane desk", exact: true }).waitFor();
-      await page.getByRole("button", { name: "Delete Crane desk" }).click();
-      await page.getByRole("button", { name: "Delete the agent" }).click();
-      await page
-        .getByRole("heading", { name: "Crane desk", level: 2, exact: true })
-        .waitFor({ state: "detached" });
     });
   });
 });

@@ -379,7 +379,6 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
     const fastest = page.getByRole("region", { name: "Results of Fastest" });
     await fastest.getByText("Has burrow, nests").waitFor();
     await page.getByRole("region", { name: "Results of High accuracy" }).getByText("Has burrow").waitFor();
-    await fastest.getByText("Nothing is known to be missing").waitFor();
     await fastest.getByText("Why this result").click();
     await fastest.getByText("BM25", { exact: true }).waitFor();
     expect(await fastest.getByText("1.00").count()).toBe(2); // all words, and the best match

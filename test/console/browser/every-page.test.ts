@@ -114,28 +114,6 @@ describe.skipIf(whyNoBrowser !== "")(`every page of the console${whyNoBrowser}`,
     expect((await spent()) - before).toBeLessThan(3 * FRAME_SECONDS_MAX);
   }, 180_000);
 
-  it("shows the disk of the machine to the account of the machine alone", async () => {
-    await open("/overview");
-    await page.getByRole("region", { name: "Disk" }).getByText(/free/).waitFor();
-    const asked: number[] = [];
-    page.on("response", (answer) => {
-      if (answer.url().endsWith("/v1/disk")) asked.push(answer.status());
-    });
-    await page.goto("about:blank");
-    await page.context().clearCookies();
-    await signIn(page, running.url, await running.issueKey("tenant", ["admin"]));
-    // A page that is left before it has loaded does not know the answer.
-    const queue = page.getByRole("region", { name: "Queue" });
-    await open("/overview");
-    await queue.waitFor();
-    await open("/knowledge");
-    await queue.waitFor({ state: "detached" });
-    await open("/overview");
-    await queue.waitFor();
-    expect(await page.getByRole("region", { name: "Disk" }).count()).toBe(0);
-    expect(asked).toEqual([404]);
-  });
-
   it("every page of the console counts down where the service limits requests, and names the request", async () => {
     await page.route("**/api/rag/owners*", (route) =>
       route.fulfill({
