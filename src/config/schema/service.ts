@@ -9,7 +9,6 @@ export const PORT_DEFAULT = 7411;
 
 /** Schema of a `service` that runs in this process. */
 export const EmbeddedService = z.strictObject({
-  embedded: z.literal(true).describe("Run the service in this process."),
   host: z
     .string()
     .min(1)
