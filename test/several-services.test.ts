@@ -20,7 +20,7 @@ const commands = (await wholeProgram()).commands.map((command) => command.name()
 /** The address, port and secret of a configuration with a database. */
 function servingOf(config: unknown) {
   const { service, stateDir, metrics } = ConfigFile.parse(config);
-  if (!("embedded" in service)) throw new Error("the service is the embedded one");
+  if ("apiUrl" in service) throw new Error("the service is the embedded one");
   return { ...service, stateDir, metricsPort: metrics?.port };
 }
 

@@ -41,7 +41,7 @@ export function withModelDir(text: string, modelDir: string | undefined): string
   const service = membersOf(plain, plain.indexOf("{")).find(({ key }) => key === "service");
   if (service === undefined) {
     if (modelDir === undefined) return text;
-    return inserted(text, plain.indexOf("{") + 1, `\n  "service": { "embedded": true, ${member} },`);
+    return inserted(text, plain.indexOf("{") + 1, `\n  "service": { ${member} },`);
   }
   const members = membersOf(plain, service.value.start);
   const index = members.findIndex(({ key }) => key === "modelDir");
@@ -53,7 +53,8 @@ export function withModelDir(text: string, modelDir: string | undefined): string
   if (modelDir === undefined) return text;
   const start = service.value.start + 1;
   const indent = /^\s*\n/.test(text.slice(start)) ? "\n    " : " ";
-  return inserted(text, start, `${indent}${member},`);
+  const end = members.length === 0 ? " " : ",";
+  return inserted(text, start, `${indent}${member}${end}`);
 }
 
 /** Removes one of the items of an array or an object, with its comma. */

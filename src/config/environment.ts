@@ -17,7 +17,7 @@ export function withDatabase(
   { KBSYNC_DATABASE: given = "" }: FileRequest["env"],
 ): ConfigFile {
   const { service } = parsed;
-  if (!("embedded" in service)) return parsed;
+  if ("apiUrl" in service) return parsed;
   const { database: configured, databasePasswordFile: passwordFile } = service;
   const problem =
     configured === undefined
@@ -52,7 +52,7 @@ export function servicePort(
   asked: number | undefined,
   fromEnvironment: number | undefined,
 ): ServiceConfig {
-  if ("embedded" in service) return { ...service, port: asked ?? fromEnvironment ?? service.port };
+  if (!("apiUrl" in service)) return { ...service, port: asked ?? fromEnvironment ?? service.port };
   if (asked === undefined) return service;
   throw new KbsyncError("--port is for the embedded service, but the configuration names a hosted one", {
     code: "usage",

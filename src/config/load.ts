@@ -84,7 +84,7 @@ export function loadConfig(request: ConfigRequest): Config {
     sync: {
       ...SYNC_CONSTANTS,
       ...parsed.sync,
-      concurrency: "embedded" in parsed.service ? CONCURRENCY_EMBEDDED : CONCURRENCY_HOSTED,
+      concurrency: "apiUrl" in parsed.service ? CONCURRENCY_HOSTED : CONCURRENCY_EMBEDDED,
       blockSecrets: leavesMachine(parsed, request.env),
     },
     kb: absoluteKb(parsed.kb, folder),
@@ -97,8 +97,8 @@ export function loadConfig(request: ConfigRequest): Config {
 /** Whether text may leave this machine: to a service or a model elsewhere, or because others reach the embedded service. */
 function leavesMachine({ service, kb }: ConfigFile, env: ConfigRequest["env"]): boolean {
   const models = [kb.embedding.baseUrl, kb.languageModel?.baseUrl, kb.reranker?.url];
-  const hosts = "embedded" in service ? models : [service.apiUrl, service.dbUrl, service.resourcesUrl];
-  if ("embedded" in service) {
+  const hosts = "apiUrl" in service ? [service.apiUrl, service.dbUrl, service.resourcesUrl] : models;
+  if (!("apiUrl" in service)) {
     if (isExposed(service)) return true;
     const { database } = service;
     if (database !== undefined && !isLoopback(databaseHost(database) ?? "localhost")) return true;

@@ -5,7 +5,7 @@ import type { KbConfig, ServiceConfig } from "./schema.ts";
 
 /** Makes the paths of the service absolute. `folder` is that of the configuration file. */
 export function absoluteService(service: ServiceConfig, folder: string): ServiceConfig {
-  if ("embedded" in service) {
+  if (!("apiUrl" in service)) {
     const { modelDir, databasePasswordFile: passwordFile, files } = service;
     return {
       ...service,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isExposed, isLoopback } from "../lib/loopback.ts";
-import { EmbeddedService, HostedService, HOST_DEFAULT, PORT_DEFAULT } from "./schema/service.ts";
+import { EmbeddedService, HostedService } from "./schema/service.ts";
 import { SourceEntry } from "./schema/source.ts";
 import { SyncSection } from "./schema/sync.ts";
 import { KbSection } from "./schema/kb.ts";
@@ -10,9 +10,7 @@ import { MetricsAddress } from "./schema/metrics.ts";
 export const ConfigFile = z
   .strictObject({
     $schema: z.string().optional(),
-    service: z
-      .union([EmbeddedService, HostedService])
-      .default({ embedded: true, host: HOST_DEFAULT, port: PORT_DEFAULT }),
+    service: z.union([EmbeddedService, HostedService]).prefault({}),
     stateDir: z
       .string()
       .min(1)
@@ -26,7 +24,7 @@ export const ConfigFile = z
     metrics: MetricsAddress.optional(),
   })
   .superRefine(({ service }, problems) => {
-    if (!("embedded" in service) || !isExposed(service)) return;
+    if ("apiUrl" in service || !isExposed(service)) return;
     const { host, publicUrl } = service;
     const missing = (path: string[], message: string): void =>
       problems.addIssue({ code: "custom", path, message, input: undefined });

@@ -9,7 +9,7 @@ export interface Wishes {
   readonly folders: readonly string[];
   readonly collection: Tier;
   readonly service:
-    | { readonly embedded: true }
+    | { readonly apiUrl?: never }
     | {
         readonly apiUrl: string;
         readonly dbUrl: string;

@@ -17,7 +17,7 @@ describe("a source that is added", () => {
     ["after a trailing comma", '{\n  "sources": [\n    { "path": "/a" },\n  ],\n}', ["/a", "/new"]],
     [
       "although another key has that name",
-      '{ "service": {"embedded": true}, "sources": [{"path": "sources"}] }',
+      '{ "service": {}, "sources": [{"path": "sources"}] }',
       ["sources", "/new"],
     ],
     [
@@ -75,7 +75,7 @@ it("edits what `kbsync init` writes", () => {
   const text = configText({
     folders: ["/a", "/b"],
     collection: "fastest",
-    service: { embedded: true },
+    service: {},
     stateDir: undefined,
     schema: undefined,
   });
@@ -87,16 +87,16 @@ it("edits what `kbsync init` writes", () => {
 describe("the model folder", () => {
   const folderIn = (text: string): string | undefined => {
     const { service } = parseConfig(text, "c.json");
-    return "embedded" in service ? service.modelDir : undefined;
+    return "apiUrl" in service ? undefined : service.modelDir;
   };
 
   it.each([
     ["in no configuration", "{}"],
     ["without a service", '{ "sources": [] }'],
-    ["of a service", '{ "service": { "embedded": true } }'],
-    ["in the place of another", '{ "service": { "modelDir": "/a", "embedded": true } }'],
-    ["although another key has that name", '{ "stateDir": "modelDir", "service": {"embedded": true} }'],
-    ["although a comment names one", '{ "service": { /* "modelDir": "/a" */ "embedded": true, } }'],
+    ["of a service", '{ "service": {} }'],
+    ["in the place of another", '{ "service": { "modelDir": "/a" } }'],
+    ["although another key has that name", '{ "stateDir": "modelDir", "service": {} }'],
+    ["although a comment names one", '{ "service": { /* "modelDir": "/a" */ } }'],
   ])("the model folder is set %s, and removed again", (_name, text) => {
     const set = withModelDir(text, '/m "1"');
     expect(folderIn(set)).toBe('/m "1"');
@@ -108,9 +108,8 @@ describe("the model folder", () => {
   });
 
   it("leaves comments and layout as they are", () => {
-    const text = '{\n  "service": {\n    "embedded": true, // mine\n    "port": 1,\n  },\n}\n';
-    const set =
-      '{\n  "service": {\n    "modelDir": "/m",\n    "embedded": true, // mine\n    "port": 1,\n  },\n}\n';
+    const text = '{\n  "service": {\n    // mine\n    "port": 1,\n  },\n}\n';
+    const set = '{\n  "service": {\n    "modelDir": "/m",\n    // mine\n    "port": 1,\n  },\n}\n';
     expect(withModelDir(text, "/m")).toBe(set);
     expect(withModelDir(set, undefined)).toBe(text);
   });

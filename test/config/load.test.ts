@@ -68,7 +68,7 @@ describe("a refused configuration names the JSON path, what was expected and wha
       /sources\[0\]\.settings\.chunkOverlap: expected a number below chunkSize, got 100/,
     ],
     ["missing path", { sources: [{}] }, /sources\[0\]\.path: missing, expected string/],
-    ["port as text", { service: { embedded: true, port: "80" } }, /service\.port: expected number, got "80"/],
+    ["port as text", { service: { port: "80" } }, /service\.port: expected number, got "80"/],
     [
       "hosted service with an address that is none",
       { service: { apiUrl: "ftp://x", dbUrl: "http://x", resourcesUrl: "http://x" } },
@@ -77,22 +77,22 @@ describe("a refused configuration names the JSON path, what was expected and wha
     ["not an object", [], /the file: expected object, got \[\]/],
     [
       "an exposed service without publicUrl",
-      { service: { embedded: true, host: "0.0.0.0", requireKey: true } },
+      { service: { host: "0.0.0.0", requireKey: true } },
       /service\.publicUrl: missing, expected the address by which clients reach the service, because service\.host is 0\.0\.0\.0/,
     ],
     [
       "an exposed service without requireKey",
-      { service: { embedded: true, host: "10.0.0.1", publicUrl: "https://kb.example" } },
+      { service: { host: "10.0.0.1", publicUrl: "https://kb.example" } },
       /service\.requireKey: missing, expected true .* or false .*, because service\.host is 10\.0\.0\.1/,
     ],
     [
       "a public address that is none",
-      { service: { embedded: true, publicUrl: "kb" } },
+      { service: { publicUrl: "kb" } },
       /service\.publicUrl: expected an http or https address, got "kb"$/m,
     ],
     [
       "a service behind a proxy without requireKey",
-      { service: { embedded: true, publicUrl: "https://kb.example" } },
+      { service: { publicUrl: "https://kb.example" } },
       /service\.requireKey: missing, expected true .* or false .*, because service\.publicUrl is https:\/\/kb\.example/,
     ],
   ];
@@ -102,15 +102,13 @@ describe("a refused configuration names the JSON path, what was expected and wha
 
   it("accepts an exposed service with publicUrl and requireKey, and a loopback one without", () => {
     const open = {
-      service: { embedded: true, host: "::", publicUrl: "https://kb.example/", requireKey: false },
+      service: { host: "::", publicUrl: "https://kb.example/", requireKey: false },
     };
     expect(parseConfig(JSON.stringify(open), "c.json")).toMatchObject({
       service: { host: "::", publicUrl: "https://kb.example" },
     });
     for (const host of ["127.0.0.1", "localhost", "::1"])
-      expect(
-        parseConfig(JSON.stringify({ service: { embedded: true, host } }), "c.json").service,
-      ).toMatchObject({ host });
+      expect(parseConfig(JSON.stringify({ service: { host } }), "c.json").service).toMatchObject({ host });
   });
 
   it("refuses text that is not JSON", () => {
@@ -143,12 +141,12 @@ describe("where the configuration comes from", () => {
       writeFileSync(join(folder, "kbsync.config.json"), text);
       return load({ env, ...(asked !== undefined && { port: asked }) }).service;
     };
-    expect(port('{"service": {"embedded": true, "port": 7000}}')).toMatchObject({ port: 7002 });
+    expect(port('{"service": {"port": 7000}}')).toMatchObject({ port: 7002 });
     expect(port("{}", 7001)).toMatchObject({ port: 7001 });
     env = { ...env, KBSYNC_PORT: "0" };
     expect(port("{}")).toMatchObject({ port: 0 });
-    expect(port('{"service": {"embedded": true}}')).toMatchObject({ port: 0 });
-    expect(port('{"service": {"embedded": true, "port": 7000}}')).toMatchObject({ port: 7000 });
+    expect(port('{"service": {}}')).toMatchObject({ port: 0 });
+    expect(port('{"service": {"port": 7000}}')).toMatchObject({ port: 7000 });
     expect(port("{}", 7001)).toMatchObject({ port: 7001 });
     const hosted = {
       apiUrl: "https://a.example",
@@ -165,8 +163,7 @@ describe("where the configuration comes from", () => {
       writeFileSync(join(folder, "kbsync.config.json"), text);
       return load({ env: { KBSYNC_DATABASE: database, XDG_STATE_HOME: "/x" } }).service;
     };
-    const file =
-      '{"service": {"embedded": true, "database": "postgres://a@db.example/kb", "databasePasswordFile": "pw"}}';
+    const file = '{"service": {"database": "postgres://a@db.example/kb", "databasePasswordFile": "pw"}}';
     const databasePasswordFile = join(folder, "pw");
     expect(service(file)).toMatchObject({ database: "postgres://a@db.example/kb", databasePasswordFile });
     expect(service(file, "postgresql://b:secret@h/kb")).toMatchObject({
@@ -186,10 +183,7 @@ describe("where the configuration comes from", () => {
     ["postgres://a:hush@h/kb", "expected no password in the address"],
     ["postgres://a@h/kb?password=hush", "expected no password in the address"],
   ])("refuses the database %s without repeating it", (database, words) => {
-    writeFileSync(
-      join(folder, "kbsync.config.json"),
-      JSON.stringify({ service: { embedded: true, database } }),
-    );
+    writeFileSync(join(folder, "kbsync.config.json"), JSON.stringify({ service: { database } }));
     expect(() => load()).toThrow(words);
     expect(() => load()).not.toThrow("hush");
     if (words.includes("password")) return;
@@ -201,10 +195,7 @@ describe("where the configuration comes from", () => {
 
   it("takes a folder or a bucket for uploaded files", () => {
     const files = (service: object) => {
-      writeFileSync(
-        join(folder, "kbsync.config.json"),
-        JSON.stringify({ service: { embedded: true, ...service } }),
-      );
+      writeFileSync(join(folder, "kbsync.config.json"), JSON.stringify({ service: { ...service } }));
       return filesOf(load().service);
     };
     expect(files({})).toBeUndefined();
@@ -230,19 +221,13 @@ describe("where the configuration comes from", () => {
     [{ files: "" }, "service.files"],
     [{ files: "watched/files", sources: [{ path: "watched" }] }, "lies inside the source"],
   ])("refuses the files %j", ({ sources = [], ...service }, words) => {
-    writeFileSync(
-      join(folder, "kbsync.config.json"),
-      JSON.stringify({ service: { embedded: true, ...service }, sources }),
-    );
+    writeFileSync(join(folder, "kbsync.config.json"), JSON.stringify({ service: { ...service }, sources }));
     expect(() => load()).toThrow(words);
   });
 
   it("refuses the password of no database, and checks files for secrets if the database is elsewhere", () => {
     const blocks = (service: object, env = {}): boolean => {
-      writeFileSync(
-        join(folder, "kbsync.config.json"),
-        JSON.stringify({ service: { embedded: true, ...service } }),
-      );
+      writeFileSync(join(folder, "kbsync.config.json"), JSON.stringify({ service: { ...service } }));
       return load({ env }).sync.blockSecrets === true;
     };
     expect(() => blocks({ databasePasswordFile: "pw" })).toThrow("expected service.database");

@@ -95,7 +95,7 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
     const config = {
       service:
         service === undefined
-          ? { embedded: true, port: 0 }
+          ? { port: 0 }
           : { apiUrl: url, dbUrl: url, resourcesUrl: service.url, pauthkeyFile: service.keyFile },
       stateDir,
       sources: [{ path: root, ownerId, rules }],

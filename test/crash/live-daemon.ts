@@ -13,7 +13,7 @@ export interface Orders {
 /** Opens the daemon of a configuration that names a service. */
 export function openOrdered({ configFile, keyFile }: Orders, step: (name: string) => void): Daemon {
   const config = loadConfig({ file: configFile, cwd: process.cwd(), env: process.env });
-  if ("embedded" in config.service) throw new Error("the configuration names no service");
+  if (!("apiUrl" in config.service)) throw new Error("the configuration names no service");
   const { apiUrl, dbUrl } = config.service;
   return openDaemon({
     stateDir: config.stateDir,

@@ -154,7 +154,7 @@ describe("sync", () => {
     const sources = [{ path: docs, collection: "moderate" }];
     writeFileSync(
       config,
-      JSON.stringify({ stateDir: state, sources, service: { embedded: true, port: 0 }, kb: { embedding } }),
+      JSON.stringify({ stateDir: state, sources, service: { port: 0 }, kb: { embedding } }),
     );
     expect(await kbsync(["sync", "--config", config])).toMatchObject({ code: 0 });
     const found = await kbsync(["search", "aardvark", "--config", config]);
@@ -244,10 +244,7 @@ describe("sync", () => {
 describe("a folder that is missing", () => {
   const configured = (...args: string[]) => {
     const config = join(temporary.path, `missing-${count}.json`);
-    writeFileSync(
-      config,
-      JSON.stringify({ service: { embedded: true, port: 0 }, sources: [{ path: docs }] }),
-    );
+    writeFileSync(config, JSON.stringify({ service: { port: 0 }, sources: [{ path: docs }] }));
     return kbsync(["sync", "--config", config, "--state-dir", state, ...args]);
   };
 
@@ -414,7 +411,7 @@ it("commands that end by themselves need no port of their own", async () => {
   await once(taken, "listening");
   const { port } = taken.address() as AddressInfo;
   const file = join(temporary.path, "taken.json");
-  const service = { embedded: true, port };
+  const service = { port };
   writeFileSync(file, JSON.stringify({ stateDir: state, service, sources: [{ path: docs }] }));
   write("a.md", "# Ferry\n");
   for (const args of [["sync", "-n"], ["sync"], ["sync", "--recover"], ["verify"]]) {

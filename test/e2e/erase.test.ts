@@ -21,7 +21,7 @@ const configure = (...sources: readonly Record<string, unknown>[]): void =>
   writeFileSync(
     join(base, "kbsync.config.json"),
     JSON.stringify({
-      service: { embedded: true, port: 0 },
+      service: { port: 0 },
       stateDir: "state",
       sources,
       sync: { trashDays: 3 },

@@ -31,7 +31,7 @@ beforeAll(() => {
   }
   writeFileSync(
     config,
-    `{\n  // mine\n  "stateDir": "state",\n  "service": { "embedded": true, "port": 0 },\n  "sources": [{ "path": "one" }]\n}\n`,
+    `{\n  // mine\n  "stateDir": "state",\n  "service": { "port": 0 },\n  "sources": [{ "path": "one" }]\n}\n`,
   );
 });
 afterAll(() => temporary.remove());

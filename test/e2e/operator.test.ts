@@ -314,7 +314,7 @@ describe("retry and why", () => {
 it("a dry run that finds a folder missing ends with 4, as the pass would", async () => {
   write("a.md", "# A\n");
   const config = join(temporary.path, "missing.json");
-  const service = { embedded: true, port: 0 };
+  const service = { port: 0 };
   writeFileSync(config, JSON.stringify({ service, sources: [{ path: docs }], stateDir: state }));
   expect((await kbsync(["sync", "--config", config])).code).toBe(0);
   rmSync(docs, { recursive: true });

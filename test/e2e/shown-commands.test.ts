@@ -226,7 +226,7 @@ beforeAll(async () => {
   await picture.clone().jpeg().toFile(join(home, "meter.jpg"));
   const sources = ["docs", "notes"].map((name) => ({ path: join(home, name), ownerId: name }));
   const config = {
-    service: { embedded: true, port: 0 },
+    service: { port: 0 },
     stateDir: state,
     sources,
     kb: { agents: [{ id: "desk", knowledge: ["docs"] }] },

@@ -11,7 +11,7 @@ const synced = join(temporary.path, "synced");
 const sync = (stateDir: string) => {
   const config = `${stateDir}.json`;
   const sources = [{ path: docs, ownerId: "sample" }];
-  writeFileSync(config, JSON.stringify({ service: { embedded: true, port: 0 }, stateDir, sources }));
+  writeFileSync(config, JSON.stringify({ service: { port: 0 }, stateDir, sources }));
   return kbsync(["sync", "--config", config]);
 };
 

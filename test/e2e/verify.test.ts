@@ -15,7 +15,7 @@ beforeEach(() => {
   writeFileSync(join(folder, "a.md"), "# Alpha\n\nsome text");
   writeFileSync(join(folder, "b.txt"), "other text");
   const config = {
-    service: { embedded: true, port: 0 },
+    service: { port: 0 },
     stateDir,
     sources: [{ path: folder }],
   };

@@ -100,10 +100,7 @@ describe("the package", () => {
   it("syncs a folder; a second time nothing is sent; its model is there", () => {
     const config = join(folder, "kbsync.config.json");
     const sources = [{ path: docs, ownerId: "sample", collection: "moderate" }];
-    writeFileSync(
-      config,
-      JSON.stringify({ service: { embedded: true, port: 0 }, stateDir: "state", sources }),
-    );
+    writeFileSync(config, JSON.stringify({ service: { port: 0 }, stateDir: "state", sources }));
     const first = kbsync("sync", "--json");
     expect({ status: first.status, stderr: first.stderr }).toEqual({ status: 0, stderr: "" });
     const files = readdirSync(docs, { recursive: true, withFileTypes: true }).filter((entry) =>

@@ -48,7 +48,7 @@ describe.skipIf(why !== undefined)(
 
     it("keeps a folder once it is named", async () => {
       const config = JSON.stringify({
-        service: { embedded: true, port: 7411 },
+        service: { port: 7411 },
         sources: [{ path: "/srv/handbook" }],
       });
       box.sh(`echo '${config}' > /etc/kbsync/kbsync.config.json && systemctl enable --now kbsync`);

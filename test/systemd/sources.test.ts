@@ -21,7 +21,7 @@ describe.skipIf(why !== undefined)(
     const writes = (folder: string): boolean =>
       box.run("nsenter", "-t", unit()["MainPID"] ?? "", "-m", "--", "touch", `${folder}/written`).code === 0;
     const configure = (...paths: readonly string[]): void => {
-      const config = { service: { embedded: true, port: 7411 }, sources: paths.map((path) => ({ path })) };
+      const config = { service: { port: 7411 }, sources: paths.map((path) => ({ path })) };
       box.sh(`mkdir -p /etc/kbsync && cat > ${CONFIG} <<'END'\n${JSON.stringify(config)}\nEND`);
     };
     /** A disk with one file, as a unit of systemd mounts it. */

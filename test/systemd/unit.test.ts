@@ -8,7 +8,7 @@ const why = whyNoContainer();
 const CONFIG = "/etc/kbsync/kbsync.config.json";
 const STATE = "/var/lib/kbsync";
 const AT = ["--config", CONFIG, "--state-dir", STATE] as const;
-const SERVICE = { embedded: true, port: 7411 };
+const SERVICE = { port: 7411 };
 /** From a stop's signal to the end. */
 const STOP_MS_MAX = 10_000;
 

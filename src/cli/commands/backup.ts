@@ -37,7 +37,7 @@ export function addBackup(program: Command, context: Context): void {
 async function backup(context: Context, to: string, options: BackupCommandOptions): Promise<void> {
   const { stateDir, sources, service } = loadConfig(configRequest(context, options));
   const files = filesOf(service);
-  const isInDatabase = "embedded" in service && service.database !== undefined;
+  const isInDatabase = !("apiUrl" in service) && service.database !== undefined;
   const target = resolve(context.cwd, to);
   refuseWatched(target, [...sources.map(({ absolutePath }) => absolutePath), ...ledgerFolders(stateDir)]);
   finishRestore(stateDir);

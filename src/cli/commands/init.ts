@@ -41,7 +41,7 @@ async function init(context: Context, folders: readonly string[], options: InitO
   const wishes = wishesOf(context, folders, options, options.tier ?? (await suitingTier(options)));
   writeConfig(file, configText(wishes), context);
   const next = (line: string): string => completeCommand(line, context.invocation);
-  const start = next(`kbsync ${"embedded" in wishes.service ? "up" : "run"}`);
+  const start = next(`kbsync ${"apiUrl" in wishes.service ? "run" : "up"}`);
   const tierLine = `  ${wishes.collection}: ${TIER_WORDS[wishes.collection]} (\`collection\` in the file changes it)\n`;
   context.stdout.write(
     `wrote ${file}\n${tierLine}  check it   ${next("kbsync doctor")}\n  start it   ${start}\n`,
@@ -80,7 +80,7 @@ function wishesOf(
     collection,
     service:
       apiUrl === undefined
-        ? { embedded: true }
+        ? {}
         : {
             apiUrl,
             dbUrl: apiUrl,

@@ -92,7 +92,7 @@ const LINK_SECONDS = 60;
 
 async function link(context: Context, options: Omit<KeyOptions, "account">): Promise<void> {
   const config = loadConfig(configRequest(context, options));
-  if (!("embedded" in config.service)) {
+  if ("apiUrl" in config.service) {
     throw new KbsyncError("the configuration names a hosted service, which has no console of kbsync", {
       code: "usage",
     });
@@ -167,7 +167,7 @@ async function withKeys(
   work: (parts: OpenKeys) => Promise<void>,
 ): Promise<void> {
   const config = loadConfig(configRequest(context, options));
-  if (!("embedded" in config.service)) {
+  if ("apiUrl" in config.service) {
     throw new KbsyncError("the configuration names a hosted service: create its keys there", {
       code: "usage",
     });

@@ -112,7 +112,7 @@ async function addressOf(
   try {
     return await runningService(config, state, env);
   } catch (error) {
-    if (!mayLackKey || codeOf(error) !== "key_missing" || "embedded" in config.service) throw error;
+    if (!mayLackKey || codeOf(error) !== "key_missing" || !("apiUrl" in config.service)) throw error;
     return config.service;
   }
 }

@@ -37,8 +37,7 @@ export function addModels(program: Command, context: Context): void {
 async function models(context: Context, name: string | undefined, options: ModelsOptions): Promise<void> {
   const operator = openOperator(context, options);
   const { service, stateDir } = operator.config;
-  if (!("embedded" in service))
-    throw usage("the configuration names a hosted service, which has its own model");
+  if ("apiUrl" in service) throw usage("the configuration names a hosted service, which has its own model");
   const { KNOWN_MODELS } = await import("../../kb/embed/known-models.ts");
   if (name === undefined) {
     if (options.from !== undefined) throw usage("expected the name of a model with --from");
@@ -71,7 +70,7 @@ async function list(
 ): Promise<void> {
   const { readConfiguredModel } = await import("../../kb/embed/model-files.ts");
   const { baseUrl, model: remote } = kb.embedding;
-  const modelDir = "embedded" in service ? service.modelDir : undefined;
+  const modelDir = "apiUrl" in service ? undefined : service.modelDir;
   const inUse =
     baseUrl === undefined ? await readConfiguredModel(modelDir) : { name: remote ?? "", url: baseUrl };
   const rows = known.map((model) => ({

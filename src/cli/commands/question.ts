@@ -71,7 +71,7 @@ async function askOnce(context: Context, question: string, options: AskOptions):
   refuseUsage(question, options);
   const config = loadWithFolders(context, options);
   const { serviceDir } = stateFolder(config.stateDir);
-  if ("embedded" in config.service && config.sources.length === 0 && !existsSync(serviceDir))
+  if (!("apiUrl" in config.service) && config.sources.length === 0 && !existsSync(serviceDir))
     throw nothingSynced(config.stateDir);
   const state = makeStateFolder(config.stateDir);
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY, context.invocation);

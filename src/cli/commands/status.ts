@@ -194,7 +194,7 @@ async function serviceLine(
   state: StateFolder,
   context: Context,
 ): Promise<Status["service"]> {
-  if (!("embedded" in config.service)) return { address: config.service.dbUrl, running: null };
+  if ("apiUrl" in config.service) return { address: config.service.dbUrl, running: null };
   const service = await findService(config, state, context.env);
   return { address: service?.dbUrl ?? null, running: service !== undefined };
 }

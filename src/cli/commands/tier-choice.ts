@@ -32,7 +32,7 @@ export async function thisMachine({
   service,
 }: Partial<Pick<Config, "kb" | "service">>): Promise<Machine> {
   const { readConfiguredModel } = await import("../../kb/embed/model-files.ts");
-  const modelDir = service !== undefined && "embedded" in service ? service.modelDir : undefined;
+  const modelDir = service === undefined || "apiUrl" in service ? undefined : service.modelDir;
   return {
     processors: availableParallelism(),
     memoryBytes: totalmem(),

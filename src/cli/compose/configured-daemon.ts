@@ -53,7 +53,7 @@ export function daemonOptions(
       pauthkey,
       identity,
       // Our own service lists every acknowledged resource at once; another one may not.
-      ...("embedded" in config.service && { listLagMs: 0 }),
+      ...(!("apiUrl" in config.service) && { listLagMs: 0 }),
     },
     sources: config.sources,
     sync: config.sync,

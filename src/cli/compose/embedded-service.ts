@@ -71,7 +71,7 @@ export async function startEmbeddedService(
   log: Logger,
   options: StartOptions = {},
 ): Promise<ReachedService> {
-  if (!("embedded" in config.service)) {
+  if ("apiUrl" in config.service) {
     throw new KbsyncError("the configuration names a hosted service, so there is no service to run here", {
       code: "usage",
       hint: "`kbsync run` is the daemon alone.",

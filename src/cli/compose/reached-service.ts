@@ -20,7 +20,7 @@ export async function findService(
   env: NodeJS.ProcessEnv,
 ): Promise<ReachedService | undefined> {
   const close = (): Promise<void> => Promise.resolve();
-  if (!("embedded" in config.service)) {
+  if ("apiUrl" in config.service) {
     const { apiUrl, dbUrl, resourcesUrl, pauthkeyFile } = config.service;
     return { apiUrl, dbUrl, resourcesUrl, pauthkey: hostedKey(pauthkeyFile, env), identity: dbUrl, close };
   }
@@ -73,7 +73,7 @@ export async function reachService(
 ): Promise<ReachedService> {
   const found = await findService(config, state, env);
   if (found !== undefined) return found;
-  const service = "embedded" in config.service ? { ...config.service, port } : config.service;
+  const service = "apiUrl" in config.service ? config.service : { ...config.service, port };
   return startEmbeddedService({ ...config, service }, state, log);
 }
 

@@ -12,7 +12,7 @@ import type { StateFolder } from "../state/state-folder.ts";
 import { credentialOf } from "./models.ts";
 
 /** The settings of a service of our own. */
-export type OwnService = Extract<Config["service"], { readonly embedded: unknown }>;
+export type OwnService = Exclude<Config["service"], { readonly apiUrl: unknown }>;
 
 /** Key of the configuration that names the file with the password of the database. */
 export const PASSWORD_FILE = "service.databasePasswordFile";

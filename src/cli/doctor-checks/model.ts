@@ -6,7 +6,7 @@ import type { Check } from "./check.ts";
 export const modelCheck: Check = {
   name: "model",
   run: async ({ config, state }) => {
-    if (!("embedded" in config.service)) return { seen: "the hosted service has its own", findings: [] };
+    if ("apiUrl" in config.service) return { seen: "the hosted service has its own", findings: [] };
     const { baseUrl, model } = config.kb.embedding;
     if (baseUrl !== undefined) return { seen: `${model} at ${baseUrl} (not asked)`, findings: [] };
     const { readConfiguredModel } = await import("../../kb/embed/model-files.ts");

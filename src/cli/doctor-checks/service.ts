@@ -31,7 +31,7 @@ export const serviceCheck: Check = {
   name: "service",
   run: async (ground) => {
     const { config } = ground;
-    if ("embedded" in config.service) {
+    if (!("apiUrl" in config.service)) {
       const found = await findService(config, ground.state, ground.env);
       const findings = exposed(config.service);
       return { seen: found === undefined ? "embedded, not running" : `embedded, ${found.dbUrl}`, findings };
@@ -69,7 +69,7 @@ export const keyCheck: Check = {
   name: "key",
   run: async (ground) => {
     const { config, state } = ground;
-    const file = "embedded" in config.service ? state.keyFile : config.service.pauthkeyFile;
+    const file = "apiUrl" in config.service ? config.service.pauthkeyFile : state.keyFile;
     const reached = await reach(ground);
     if (reached instanceof KbsyncError) return keyFailure(reached);
     const findings = file === undefined ? [] : openFile(file);

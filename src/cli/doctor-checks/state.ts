@@ -59,7 +59,7 @@ export const ledgerCheck: Check = {
 export const storeCheck: Check = {
   name: "store",
   run: async ({ config, state, env, quick }) => {
-    if ("embedded" in config.service && config.service.database !== undefined)
+    if (!("apiUrl" in config.service) && config.service.database !== undefined)
       return await databaseSeen(config.service, env);
     const report = maintainStore(storeFile(state)).check({ quick });
     if (report === undefined) return NONE;
@@ -112,7 +112,7 @@ export const uploadsCheck: Check = {
     if (files === undefined) {
       if (read === undefined) return NONE;
       // Without a common storage each process has files of its own, so that others are missing here.
-      if ("embedded" in service && service.database !== undefined)
+      if (!("apiUrl" in service) && service.database !== undefined)
         return { seen: `in the state folder, ${counted(known ?? 0, "file")} in the database`, findings: [] };
       const findings = await checkUploads(uploadsFolder(state), read, { quick, signal });
       return { seen: counted(known ?? 0, "file"), findings };
@@ -131,7 +131,7 @@ async function readableUploads(
   state: DoctorGround["state"],
   env: NodeJS.ProcessEnv,
 ): Promise<{ readonly read?: ReadUploads; readonly known?: number }> {
-  if (!("embedded" in service)) return {};
+  if ("apiUrl" in service) return {};
   if (service.database === undefined) {
     if (!isThere(storeFile(state))) return {};
     const read = async () => maintainStore(storeFile(state)).uploads();

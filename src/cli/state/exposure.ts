@@ -6,7 +6,7 @@ import { isExposed, isLoopback } from "../../lib/loopback.ts";
  * service itself has no TLS, because certificates are the proxy's task. Pure.
  */
 export function openWithoutTls(service: ServiceConfig): string | undefined {
-  if (!("embedded" in service) || !isExposed(service)) return undefined;
+  if ("apiUrl" in service || !isExposed(service)) return undefined;
   const { host, port, publicUrl = "" } = service;
   if (publicUrl.startsWith("https:")) return undefined;
   const where = isLoopback(host) ? `at ${publicUrl}` : `on ${host}, port ${port}`;
@@ -18,7 +18,6 @@ export function openWithoutTls(service: ServiceConfig): string | undefined {
  * undefined. Pure.
  */
 export function filesOfOneProcess(service: ServiceConfig): string | undefined {
-  if (!("embedded" in service) || service.database === undefined || service.files !== undefined)
-    return undefined;
+  if ("apiUrl" in service || service.database === undefined || service.files !== undefined) return undefined;
   return "uploaded files are in this state folder, where other processes of the database cannot read them: name a place for all in service.files";
 }

@@ -34,7 +34,7 @@ export async function foreignFolders(
   { service, kb, sources }: Pick<Config, "service" | "kb" | "sources">,
 ): Promise<readonly ForeignFolder[]> {
   const usesPackagedModel =
-    "embedded" in service && service.modelDir === undefined && kb.embedding.baseUrl === undefined;
+    !("apiUrl" in service) && service.modelDir === undefined && kb.embedding.baseUrl === undefined;
   if (!usesPackagedModel) return [];
   const folders = sources.filter(({ collection }) => collection !== "fastest");
   const paths = textFiles(stateDir, new Set(folders.map(({ absolutePath }) => absolutePath)));

@@ -175,16 +175,16 @@ function configFile({ file }: Config): string {
 }
 
 function argsOf(config: Config, request: UnitRequest): string[] {
-  const command = "embedded" in config.service ? "up" : "run";
+  const command = "apiUrl" in config.service ? "run" : "up";
   const state = request.stateDir === undefined ? [] : ["--state-dir", config.stateDir];
   return [command, "--config", configFile(config), ...state];
 }
 
 /** Keys in files: the service manager reads them as root, so that no other user needs access. */
 function credentialsOf({ service, kb }: Config): Credential[] {
-  const hosted = "embedded" in service ? undefined : service.pauthkeyFile;
+  const hosted = "apiUrl" in service ? service.pauthkeyFile : undefined;
   const others = [
-    [PASSWORD_FILE, "embedded" in service ? service.databasePasswordFile : undefined],
+    [PASSWORD_FILE, "apiUrl" in service ? undefined : service.databasePasswordFile],
     ["kb.embedding.apiKeyFile", kb.embedding.apiKeyFile],
     ["kb.reranker.apiKeyFile", kb.reranker?.apiKeyFile],
     ["kb.languageModel.apiKeyFile", kb.languageModel?.apiKeyFile],
@@ -192,14 +192,14 @@ function credentialsOf({ service, kb }: Config): Credential[] {
   return [
     ...(hosted === undefined ? [] : [{ id: HOSTED_KEY_CREDENTIAL, path: hosted }]),
     // A hosted service has its own.
-    ...("embedded" in service ? others : []).flatMap(([key, path]) =>
+    ...("apiUrl" in service ? [] : others).flatMap(([key, path]) =>
       path === undefined ? [] : [{ id: credentialOf(key), path }],
     ),
   ];
 }
 
 function otherNeeds({ service }: Config): string[] {
-  const modelDir = "embedded" in service ? service.modelDir : undefined;
+  const modelDir = "apiUrl" in service ? undefined : service.modelDir;
   return modelDir === undefined ? [] : [modelDir];
 }
 

@@ -3,13 +3,12 @@ import { filesProblem } from "./files.ts";
 import { HttpUrl } from "./values.ts";
 
 /** Default address of the embedded service, reachable from this machine only. */
-export const HOST_DEFAULT = "127.0.0.1";
+const HOST_DEFAULT = "127.0.0.1";
 /** Default port of the embedded service. */
 export const PORT_DEFAULT = 7411;
 
 /** Schema of a `service` that runs in this process. */
 export const EmbeddedService = z.strictObject({
-  embedded: z.literal(true).describe("Run the service in this process."),
   host: z
     .string()
     .min(1)

@@ -46,17 +46,3 @@ export const CONVERTED_TEXT: ReadonlySet<TextFormat> = new Set([
   "notebook",
   "rtf",
 ]);
-
-const MARKDOWN: ReadonlySet<string> = new Set([
-  ...OFFICE_EXTENSIONS.split(" "),
-  ...TEXT_FORMATS.filter(([format]) => format === "markdown" || CONVERTED_TEXT.has(format)).flatMap(
-    ([, extensions]) => extensions.split(" "),
-  ),
-]);
-
-/** Whether the text of a file of this name is Markdown at the service. */
-export function isMarkdownAtService(path: string): boolean {
-  const name = path.slice(path.lastIndexOf("/") + 1);
-  const dot = name.lastIndexOf(".");
-  return dot > 0 && MARKDOWN.has(name.slice(dot + 1).toLowerCase());
-}

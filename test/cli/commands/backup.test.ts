@@ -39,7 +39,7 @@ it.each([
   });
   await store.close();
   const config = join(folder, "c.json");
-  writeFileSync(config, JSON.stringify({ stateDir, service: { embedded: true, ...service } }));
+  writeFileSync(config, JSON.stringify({ stateDir, service: { ...service } }));
   let text = "";
   const context = cliContext({
     cwd: folder,

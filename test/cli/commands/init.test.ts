@@ -13,7 +13,7 @@ import { cliContext, outputTo } from "../context.ts";
 const wishes: Wishes = {
   folders: ["/srv/docs", "/srv/more docs"],
   collection: "moderate",
-  service: { embedded: true },
+  service: {},
   stateDir: undefined,
   schema: undefined,
 };
@@ -25,7 +25,7 @@ describe("the configuration that is written", () => {
       { path: "/srv/docs", collection: "moderate" },
       { path: "/srv/more docs", collection: "moderate" },
     ]);
-    expect(config.service).toEqual({ embedded: true, host: "127.0.0.1", port: 7411 });
+    expect(config.service).toEqual({ host: "127.0.0.1", port: 7411 });
   });
 
   it("names every key of its parts, with its meaning in front", () => {
@@ -82,7 +82,7 @@ describe("kbsync init", () => {
     const config = loadConfig({ cwd, env: {} });
     expect(config.sources).toMatchObject([{ absolutePath: join(cwd, "docs"), collection: "high_accuracy" }]);
     expect(config.stateDir).toBe(join(cwd, "state"));
-    expect(config.service).toEqual({ embedded: true, host: "127.0.0.1", port: 7411 });
+    expect(config.service).toEqual({ host: "127.0.0.1", port: 7411 });
     expect(said).toContain(`wrote ${file()}\n`);
     expect(said).toContain("kbsync up");
     // Nothing is left of how it was written.

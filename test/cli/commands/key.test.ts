@@ -40,10 +40,7 @@ const keys = async (...args: readonly string[]) =>
 
 /** The embedded service over the state folder, for as long as `work` takes. */
 async function serving<T>(work: (url: string, own: string) => Promise<T>): Promise<T> {
-  await writeFile(
-    join(folder, "kbsync.config.json"),
-    JSON.stringify({ service: { embedded: true, port: 0 } }),
-  );
+  await writeFile(join(folder, "kbsync.config.json"), JSON.stringify({ service: { port: 0 } }));
   const config = loadConfig({ cwd: folder, env: env() });
   const service = await startEmbeddedService(
     config,

@@ -33,7 +33,7 @@ async function models(...args: string[]): Promise<string> {
 }
 
 it("shows the model in use and the known ones", async () => {
-  configure({ service: { embedded: true } });
+  configure({ service: {} });
   const text = await models();
   expect(text).toMatch(/^in use: /);
   for (const { name } of KNOWN_MODELS) expect(text).toContain(name);
@@ -46,7 +46,7 @@ it("shows the model in use and the known ones", async () => {
 });
 
 it("switches to a model from a folder, and back to the packaged one", async () => {
-  configure({ service: { embedded: true } });
+  configure({ service: {} });
   await writeTinyModel(join(cwd, "usb"));
   await expect(models(E5, "--from", "usb")).resolves.toContain("The next start of kbsync uses it");
   const folder = join(cwd, "state/models", E5);
@@ -57,13 +57,13 @@ it("switches to a model from a folder, and back to the packaged one", async () =
     new RegExp(`^in use: ${E5} \\(q8, 384 dimensions, texts of up to 512 tokens\\)`),
   );
   await models("all-MiniLM-L6-v2");
-  expect(configured()).toEqual({ service: { embedded: true } });
+  expect(configured()).toEqual({ service: {} });
   expect(await models(E5)).toContain("is already in");
   expect(configured().service?.modelDir).toBe(folder);
 });
 
 it("says what to do without access to the hub, and changes nothing", async () => {
-  configure({ service: { embedded: true } });
+  configure({ service: {} });
   await expect(models(E5)).rejects.toMatchObject({
     code: "model_download",
     message: expect.stringMatching(
@@ -71,7 +71,7 @@ it("says what to do without access to the hub, and changes nothing", async () =>
     ) as string,
     hint: expect.stringMatching(/^Nothing was changed.*--from FOLDER/) as string,
   });
-  expect(configured()).toEqual({ service: { embedded: true } });
+  expect(configured()).toEqual({ service: {} });
   expect(existsSync(join(cwd, "state/models"))).toBe(false);
 });
 

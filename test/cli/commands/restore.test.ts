@@ -19,7 +19,7 @@ beforeEach(async () => {
   state = join(folder, "state");
   await writeFile(
     join(folder, "kbsync.config.json"),
-    JSON.stringify({ service: { embedded: true, port: 0 }, stateDir: state }),
+    JSON.stringify({ service: { port: 0 }, stateDir: state }),
   );
 });
 afterEach(() => rm(folder, { recursive: true }));
@@ -68,7 +68,7 @@ describe("kbsync backup", () => {
     writeFile(
       join(folder, "kbsync.config.json"),
       JSON.stringify({
-        service: { embedded: true, port: 0 },
+        service: { port: 0 },
         stateDir: state,
         sources: [{ path }],
       }),

@@ -53,7 +53,7 @@ async function run(args: readonly string[], onOutput: () => void = () => undefin
 function configure(...names: readonly string[]): void {
   const sources = names.map((name) => ({ path: name, ownerId: name, collection: "fastest" }));
   // Words alone are quick, and enough here.
-  const service = { embedded: true, port: 0, modelDir: "no-model" };
+  const service = { port: 0, modelDir: "no-model" };
   writeFileSync(join(folder, "kbsync.config.json"), JSON.stringify({ stateDir: "state", sources, service }));
 }
 

@@ -13,7 +13,6 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 const serviceOf = (database?: string, databasePasswordFile?: string): OwnService => ({
-  embedded: true,
   host: "127.0.0.1",
   port: 0,
   database,

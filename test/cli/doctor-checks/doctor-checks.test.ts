@@ -235,7 +235,7 @@ it.each([
 
 describe("the model", () => {
   it("a missing model fails the check where a source needs it, else is a warning", async () => {
-    const service = { embedded: true, modelDir: "no-model" };
+    const service = { modelDir: "no-model" };
     expect(levels(await check("model", { service }))).toEqual(["warning model-missing"]);
     const sources = [{ path: "docs", collection: "moderate" }];
     expect(levels(await check("model", { service, sources }))).toEqual(["failure model-missing"]);
@@ -274,7 +274,7 @@ describe("the model", () => {
     ])("the packaged model checks a folder that is %s", async (_name, texts, name, collection, found) => {
       mkdirSync(join(base, "state"), { mode: 0o700 });
       await sync(texts, name);
-      const config = { service: { embedded: true }, sources: [{ path: "docs", collection }] };
+      const config = { service: {}, sources: [{ path: "docs", collection }] };
       expect(levels(await check("model", config))).toEqual(found);
     });
 
@@ -284,7 +284,7 @@ describe("the model", () => {
       rmSync(join(base, "docs", "0.md"));
       rmSync(join(base, "docs", "1.md"));
       execFileSync("mkfifo", [join(base, "docs", "1.md")]);
-      const config = { service: { embedded: true }, sources: [{ path: "docs", collection: "moderate" }] };
+      const config = { service: {}, sources: [{ path: "docs", collection: "moderate" }] };
       const { findings } = await check("model", config);
       expect(findings[0]?.message).toContain("mostly in German");
     });

@@ -53,7 +53,7 @@ describe("a configuration that was read again", () => {
       ["sync.rescanMinutes", "sync.trashDays"],
       [],
     ],
-    ["has another port", {}, { service: { embedded: true, port: 8000 } }, [], ["service.port"]],
+    ["has another port", {}, { service: { port: 8000 } }, [], ["service.port"]],
     [
       "has other rules for the service",
       {},

@@ -3,7 +3,7 @@ import { filesOfOneProcess, openWithoutTls } from "../../../src/cli/state/exposu
 import { parseConfig } from "../../../src/config/config-file.ts";
 
 const service = (more: object) =>
-  parseConfig(JSON.stringify({ service: { embedded: true, requireKey: true, ...more } }), "c.json").service;
+  parseConfig(JSON.stringify({ service: { requireKey: true, ...more } }), "c.json").service;
 const HOSTED = { apiUrl: "http://a.example", dbUrl: "http://b.example", resourcesUrl: "http://c.example" };
 
 it.each([

@@ -146,7 +146,7 @@ describe("the unit of a configuration", () => {
     ],
     [
       "names a folder of uploaded files that the unit cannot write",
-      { sources: [{ path: "docs" }], service: { embedded: true, files: "/srv/files" } },
+      { sources: [{ path: "docs" }], service: { files: "/srv/files" } },
       {},
       "cannot write the folder of uploaded files /srv/files",
     ],
@@ -160,7 +160,7 @@ describe("the unit of a configuration", () => {
   );
 
   it("lets the owner of a folder of uploaded files write it", () => {
-    configure({ sources: [{ path: "docs" }], service: { embedded: true, files: "/srv/files" } });
+    configure({ sources: [{ path: "docs" }], service: { files: "/srv/files" } });
     expect(directive(plan({ runAs: "me" }).text, "BindPaths")).toContain("/srv/files");
   });
 
@@ -226,7 +226,7 @@ describe("the unit of a configuration", () => {
     const port = (): unknown =>
       loadConfig({ file: config, cwd: folder, env: { ...context().env, ...env } }).service;
     expect(port()).toMatchObject({ port: 0 });
-    configure({ service: { embedded: true, port: 7411 }, sources: [{ path: "docs" }] });
+    configure({ service: { port: 7411 }, sources: [{ path: "docs" }] });
     expect(port()).toMatchObject({ port: 7411 });
     expect(plan().text).not.toContain("KBSYNC_PORT");
   });

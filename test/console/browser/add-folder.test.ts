@@ -22,7 +22,7 @@ describe.skipIf(whyNoBrowser !== "")(`the folders of a configuration${whyNoBrows
     for (let at = 0; at < 25; at += 1) writeFileSync(join(notes, `note-${at}.md`), `# Note ${at}\n\nText.`);
     writeFileSync(join(notes, "song.mp3"), "x");
     writeFileSync(join(notes, "<img src=x onerror=alert(1)>.md"), "# Hostile name\n\nText.");
-    writeFileSync(config, `{ "stateDir": "state", "service": { "embedded": true, "port": 0 } }`);
+    writeFileSync(config, `{ "stateDir": "state", "service": { "port": 0 } }`);
     program = await startUp(["up", "--config", config], state);
   });
   afterAll(async () => {

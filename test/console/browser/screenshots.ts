@@ -33,7 +33,7 @@ for (const each of [folder, reviewFolder]) if (each !== undefined) mkdirSync(eac
 cpSync(join(repositoryRoot, "sample-docs"), docs, { recursive: true });
 writeFileSync(join(docs, "scan.pdf"), "%PDF-1.4 a copy that was interrupted");
 const config = join(base.path, "kbsync.config.json");
-writeFileSync(config, JSON.stringify({ service: { embedded: true, port: 0 }, sources: [{ path: docs }] }));
+writeFileSync(config, JSON.stringify({ service: { port: 0 }, sources: [{ path: docs }] }));
 const papers = join(base.path, "papers");
 cpSync(join(repositoryRoot, "sample-docs"), papers, { recursive: true });
 mkdirSync(join(papers, ".git"));

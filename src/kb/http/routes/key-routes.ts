@@ -74,7 +74,7 @@ export function addKeyRoutes(server: FastifyInstance, parts: HttpParts): void {
 }
 
 /** Applies a change of the account's keys from the next request on, and at once to its open streams. */
-export function applyKeyChange({ kb, keyring }: HttpParts, accountId: string): void {
+function applyKeyChange({ kb, keyring }: HttpParts, accountId: string): void {
   keyring.clear();
   kb.changeWaits.notify(accountId);
 }

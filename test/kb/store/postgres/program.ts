@@ -70,7 +70,7 @@ export function newSite(database: string): Site {
   writeFileSync(
     config,
     JSON.stringify({
-      service: { embedded: true, port: 0, database },
+      service: { port: 0, database },
       stateDir,
       sources: [{ path: docs, ownerId: "tests" }],
     }),
