@@ -43,8 +43,8 @@ const uploadRate = z
   .refine((rate) => rate === 0 || rate >= RATE_MIN, {
     error: 'expected at least 1 kB/s, or "paused"',
   });
-// One would leave nothing for deletes while files wait.
-const requestsPerMinute = z.int().min(2).max(1_000_000);
+// Fewer would leave nothing for recent changes or deletes while files wait.
+const requestsPerMinute = z.int().min(3).max(1_000_000);
 
 const clock = (pattern: RegExp): z.ZodType<number, string> => {
   const error = 'expected a time such as "08:00"';
@@ -96,7 +96,7 @@ export const LimitsConfig = z
     requestsPerMinute: requestsPerMinute
       .optional()
       .describe(
-        "Most requests in any 60 seconds. A tenth is reserved for lists, reads and deletes, a tenth for documents. Default: unlimited.",
+        "Most requests in any 60 seconds. A tenth is reserved for recent changes, one for other documents, one for lists, reads and deletes. Default: unlimited.",
       ),
     timetable: z
       .array(timeWindow)

@@ -282,5 +282,6 @@ function openService(
     timing,
     random: world.random,
     yieldSlot: (wait) => wait(() => 1),
+    contentKind: "content",
   };
 }

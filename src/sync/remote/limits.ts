@@ -10,8 +10,11 @@ import { type Fifo, openFifo } from "../../lib/fifo.ts";
 import type { LimitState } from "../../wire/daemon-status.ts";
 import type { ExchangeRequest } from "./exchange.ts";
 
-/** `content` carries a document. Lists, reads, deletes and changes of a title are `control`. */
-export type RequestKind = "content" | "control";
+/** A request that carries a document: `recent` if a person changed it a moment ago, `content` if it is backlog. */
+export type ContentKind = "recent" | "content";
+
+/** Lists, reads, deletes and changes of a title are `control`. */
+export type RequestKind = ContentKind | "control";
 
 /** A request that may leave. */
 export interface Departure {
@@ -49,7 +52,7 @@ export interface LimitsOptions {
 }
 
 const MINUTE_MS = 60_000;
-/** Share of the requests per minute that only one kind may use, so that neither waits for all of the other. */
+/** Share of the requests per minute that only one kind may use, so that none waits for all of the others. */
 const RESERVE_SHARE = 0.1;
 /** A body leaves in slices that take this long at the configured rate, within these sizes. */
 const SLICE_MS = 250;
@@ -122,7 +125,7 @@ export function openLimits({
       const limit = current();
       const requestMs = requests.waitMs(kind, limit.requestsPerMinute);
       if (requestMs > 0) return Math.min(requestMs, nextMinuteMs());
-      if (kind === "content") {
+      if (kind !== "control") {
         if (limit.uploadRate === 0 || isBusy) return nextMinuteMs();
         if (limit.uploadRate !== Infinity && freeMs > elapsed())
           return Math.min(freeMs - elapsed(), nextMinuteMs());
@@ -215,7 +218,11 @@ function openRequestCount(elapsed: () => number): {
   /** How long a request of this kind has to wait; 0: not at all. */
   readonly waitMs: (kind: RequestKind, perMinute: number) => number;
 } {
-  const sent: Readonly<Record<RequestKind, Fifo<number>>> = { content: openFifo(), control: openFifo() };
+  const sent: Readonly<Record<RequestKind, Fifo<number>>> = {
+    recent: openFifo(),
+    content: openFifo(),
+    control: openFifo(),
+  };
   const forget = (times: Fifo<number>): number => {
     for (let at = times.peek(); at !== undefined && at + MINUTE_MS <= elapsed(); at = times.peek())
       times.shift();
@@ -224,13 +231,19 @@ function openRequestCount(elapsed: () => number): {
   return {
     add: (kind) => sent[kind].push(elapsed()),
     waitMs: (kind, perMinute) => {
-      const counts = { content: forget(sent.content), control: forget(sent.control) };
+      const counts = {
+        recent: forget(sent.recent),
+        content: forget(sent.content),
+        control: forget(sent.control),
+      };
       if (perMinute === Infinity) return 0;
       const reserve = Math.ceil(perMinute * RESERVE_SHARE);
-      const isFull = counts.content + counts.control >= perMinute;
-      if (!isFull && counts[kind] < perMinute - reserve) return 0;
-      const oldest = isFull ? [sent.content.peek(), sent.control.peek()] : [sent[kind].peek()];
-      return Math.max(1, Math.min(...oldest.map((at) => at ?? Infinity)) + MINUTE_MS - elapsed());
+      let taken = counts.recent + counts.content + counts.control;
+      for (const other of ["recent", "content", "control"] as const)
+        if (other !== kind) taken += Math.max(0, reserve - counts[other]);
+      if (taken < perMinute) return 0;
+      const oldest = Object.values(sent).map((times) => times.peek() ?? Infinity);
+      return Math.max(1, Math.min(...oldest) + MINUTE_MS - elapsed());
     },
   };
 }

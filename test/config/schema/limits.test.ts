@@ -33,8 +33,8 @@ describe("limits of the configuration", () => {
     ["a pause without an end", { uploadRate: "paused" }, "no document would ever be sent"],
     [
       "one request a minute",
-      { requestsPerMinute: 1 },
-      "limits.requestsPerMinute: expected number to be >=2, got 1",
+      { requestsPerMinute: 2 },
+      "limits.requestsPerMinute: expected number to be >=3, got 2",
     ],
     [
       "a time without a zero",

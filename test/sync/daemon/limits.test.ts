@@ -58,3 +58,16 @@ it("sends everything at a low rate within the requests per minute, in parts of a
   expect(daemon.pulse().service).toBe("open");
   await daemon.close();
 });
+
+it("sends a save while all that the backlog may send this minute is used up", async () => {
+  for (let index = 0; index < 100; index += 1) world.write(`${index}.txt`, `text ${index}`);
+  const daemon = world.daemon({ settings: { limits: { requestsPerMinute: 20 }, concurrency: 4 } });
+  const stop = new AbortController();
+  const ended = daemon.run({ signal: stop.signal });
+  await until(() => world.service.live().length >= 12);
+  world.write("saved.txt", "just saved");
+  await until(() => world.service.live().some(({ content }) => content === "just saved"));
+  expect(world.service.live().length).toBeLessThan(20);
+  stop.abort();
+  await ended;
+});

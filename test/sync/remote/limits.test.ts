@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { LimitsConfig, type WallTime } from "../../../src/config/schema/limits.ts";
-import { type Departure, type Limits, openLimits } from "../../../src/sync/remote/limits.ts";
+import {
+  type Departure,
+  type Limits,
+  openLimits,
+  type RequestKind,
+} from "../../../src/sync/remote/limits.ts";
 import type { ExchangeRequest } from "../../../src/sync/remote/exchange.ts";
 
 const { signal } = new AbortController();
@@ -45,7 +50,7 @@ function stage(config: object, startMs = Date.parse("2026-01-05T12:00:00+01:00")
   return { limits, clock, moves: () => moves };
 }
 
-function admitted(limits: Limits, kind: "content" | "control" = "content"): Departure {
+function admitted(limits: Limits, kind: RequestKind = "content"): Departure {
   const departure = limits.admit(kind);
   if (typeof departure === "number") throw new Error(`has to wait ${departure} ms`);
   return departure;
@@ -132,9 +137,9 @@ describe("requests per minute", () => {
   it("requests per minute hold in every 60 seconds, and reserve a tenth for each kind", () => {
     const { limits, clock } = stage({ requestsPerMinute: 20 });
     const sent: number[] = [];
-    const times = { content: 0, control: 0 };
+    const times = { recent: 0, content: 0, control: 0 };
     for (const endMs = clock.ms + 10 * MINUTE_MS; clock.ms < endMs; clock.ms += 100) {
-      for (const kind of ["content", "control"] as const) {
+      for (const kind of ["content", "control", "recent"] as const) {
         if (typeof limits.admit(kind) === "number") continue;
         sent.push(clock.ms);
         times[kind] += 1;
@@ -145,19 +150,23 @@ describe("requests per minute", () => {
     );
     expect(most).toBe(20);
     expect(sent).toHaveLength(200);
-    expect(Math.min(times.content, times.control)).toBeGreaterThanOrEqual(20);
+    expect(Math.min(times.recent, times.content, times.control)).toBeGreaterThanOrEqual(20);
   });
 
-  it("requests per minute let a delete leave while documents have used up their share, and the reverse", () => {
-    for (const [first, second] of [
-      ["content", "control"],
-      ["control", "content"],
-    ] as const) {
-      const { limits } = stage({ requestsPerMinute: 10 });
-      while (typeof limits.admit(first) !== "number");
-      admitted(limits, second);
-      expect(limits.admit(second)).toBeGreaterThan(0);
-    }
+  it.each([
+    ["a recent change while the backlog has", "content", "recent"],
+    ["a delete while the backlog has", "content", "control"],
+    ["a delete while recent changes have", "recent", "control"],
+    ["the backlog while recent changes have", "recent", "content"],
+    ["the backlog while deletes have", "control", "content"],
+    ["a recent change while deletes have", "control", "recent"],
+  ] as const)("requests per minute let %s used up their share", (_name, first, second) => {
+    const { limits, clock } = stage({ requestsPerMinute: 10 });
+    while (typeof limits.admit(first) !== "number");
+    admitted(limits, second);
+    expect(limits.admit(second)).toBe(MINUTE_MS);
+    clock.ms += MINUTE_MS;
+    admitted(limits, second);
   });
 });
 
