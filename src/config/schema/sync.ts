@@ -2,14 +2,14 @@ import { z } from "zod";
 
 /** Schema of `sync` in the configuration. */
 export const SyncSection = z.strictObject({
-  // One would leave nothing for deletes while files wait.
+  // Fewer would leave nothing for recent changes or deletes while files wait.
   requestsPerMinute: z
     .int()
-    .min(2)
+    .min(3)
     .max(1_000_000)
     .optional()
     .describe(
-      "Most requests to the service in any 60 seconds, over all sources. A tenth is reserved for lists, reads and deletes, a tenth for documents. Default: unlimited.",
+      "Most requests to the service in any 60 seconds, over all sources. A tenth is reserved for recent changes, one for other documents, one for lists, reads and deletes. Default: unlimited.",
     ),
   rescanMinutes: z
     .int()

@@ -69,6 +69,7 @@ function imageRefusal(code: ImageFailure | CappedEnd, detail: string): Refusal {
       return new Refusal(code, "The image is damaged and cannot be read.", { cause });
     case "memory":
     case "time":
+    case "hang":
     case "busy":
     case "fall":
     case "unable": {

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { isOutOfMemory, type CappedReply } from "./child.ts";
@@ -23,11 +23,11 @@ export interface CappedLimits {
 }
 
 /**
- * How a child ended without an answer. `memory`: exceeded its memory. `time`: used up its processor time. `busy`: got too
- * little of it. `fall`: crashed, perhaps over the document. `unable`: could not start or receive messages, or was stopped.
- * `busy` and `unable` say nothing about the document.
+ * How a child ended without an answer. `memory`: exceeded its memory. `time`: used up its processor time. `hang`: did nothing.
+ * `busy`: got too little processor time. `fall`: crashed, perhaps over the document. `unable`: could not start or receive
+ * messages, or was stopped. `busy` and `unable` say nothing about the document; a `hang` does if it repeats.
  */
-export type CappedEnd = "memory" | "time" | "busy" | "fall" | "unable";
+export type CappedEnd = "memory" | "time" | "hang" | "busy" | "fall" | "unable";
 
 /** The module that a child runs, and its failures. */
 export interface CappedKind<Request, Failure extends string> {
@@ -37,7 +37,7 @@ export interface CappedKind<Request, Failure extends string> {
   readonly flags?: readonly string[];
   /** Processor time of a request in milliseconds, until the child allows more. Default: the limit `cpuMs`. */
   cpuMs?(this: void, request: Request): number | undefined;
-  /** Creates the error for the caller. The `detail` of `time` and `busy` states what was measured: `used 60 s of …`. */
+  /** Creates the error for the caller. The `detail` of `time`, `hang` and `busy` states what was measured: `used 60 s of …`. */
   failure(code: Failure | CappedEnd, request: Request, detail: string): Error;
 }
 
@@ -223,7 +223,8 @@ function askOnce<Part, Failure extends string>(
   };
   const onError = (error: Error): void => settle(failure("unable", error.message));
   const onAbort = (): void => settle(signal?.reason);
-  const clock = { isReady: budget.isReady, cpuMs: () => cpuMsOf(child.pid()) };
+  const { isReady } = budget;
+  const clock = { isReady, cpuMs: () => cpuMsOf(child.pid()), waitedMs: () => waitedMsOf(child.pid()) };
   const watch = watchTime(budget, clock, (end, measured) => settle(failure(end, measured)));
 
   const settle = (error: unknown, result?: Answer<Part>): void => {
@@ -247,6 +248,21 @@ function cpuMsOf(pid: number | undefined): number | undefined {
     // The name may contain any character, so counts behind it: fields 12 and 13 are the times in user and kernel mode.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return (Number(fields[11]) + Number(fields[12])) * 10;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Returns how long the threads of a process were ready to run and waited for a processor, or undefined. The second field is in
+ * nanoseconds (Documentation/scheduler/sched-stats.rst).
+ */
+function waitedMsOf(pid: number | undefined): number | undefined {
+  try {
+    let waitedNs = 0;
+    for (const thread of readdirSync(`/proc/${pid}/task`))
+      waitedNs += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "latin1").split(" ")[1]);
+    return waitedNs / 1e6;
   } catch {
     return undefined;
   }

@@ -1,5 +1,10 @@
 /** Interval of the checks of a request's time. */
 const CHECK_MS = 250;
+/**
+ * Share of the second half of `wallMs` that a child spends on a processor, or waiting for one, unless it hangs. An idle
+ * Node process needs far less; a child that reads from a thrashing disk needs more.
+ */
+const ACTIVE_SHARE = 0.001;
 
 /** Limits of the time of one request. */
 export interface TimeLimits {
@@ -15,6 +20,8 @@ export interface ChildClock {
   isReady(this: void): boolean;
   /** Processor time since the child's start in milliseconds; undefined: unknown. */
   cpuMs(this: void): number | undefined;
+  /** Time in milliseconds that its threads were ready to run and waited for a processor; undefined: unknown. */
+  waitedMs(this: void): number | undefined;
 }
 
 /** Watches the time of one request. */
@@ -30,13 +37,14 @@ export interface TimeWatch {
 
 /**
  * Calls `onEnd` once when a request exceeds a limit: `time` after its processor time, which it also needs on an idle machine;
- * `busy` after `wallMs` with less processor time, which says nothing about the document. Where the system does not report the
- * processor time (not Linux), only `wallMs` applies, and means `time`. `measured` completes a sentence that begins with the work.
+ * `hang` after `wallMs` if the child neither ran nor waited for a processor in the second half of it; `busy` after `wallMs`
+ * otherwise, which says nothing about the document. Where the system does not report the processor time (not Linux), only
+ * `wallMs` applies, and means `time`. `measured` completes a sentence that begins with the work.
  */
 export function watchTime(
   limits: TimeLimits,
-  { isReady, cpuMs }: ChildClock,
-  onEnd: (end: "time" | "busy", measured: string) => void,
+  { isReady, cpuMs, waitedMs }: ChildClock,
+  onEnd: (end: "time" | "hang" | "busy", measured: string) => void,
 ): TimeWatch {
   const startMs = performance.now();
   let allowedMs = limits.cpuMs;
@@ -44,6 +52,8 @@ export function watchTime(
   let firstMs: number | undefined;
   let fromMs = 0;
   let lastMs: number | undefined;
+  /** Time on a processor and waiting for one until the middle of `wallMs`. */
+  let halfway: number | undefined;
 
   const read = (): number | undefined => {
     // A child that has ended reports nothing any more.
@@ -56,14 +66,26 @@ export function watchTime(
     const nowMs = read();
     return nowMs === undefined || firstMs === undefined ? elapsedMs() : nowMs - firstMs;
   };
+  const activeMs = (): number | undefined => {
+    const waited = waitedMs();
+    return lastMs === undefined || waited === undefined ? undefined : lastMs + waited;
+  };
+  const hasHung = (): boolean => {
+    const nowMs = activeMs();
+    if (nowMs === undefined || halfway === undefined) return false;
+    return nowMs - halfway < (ACTIVE_SHARE * limits.wallMs) / 2;
+  };
   const check = (): void => {
     const nowMs = read();
+    if (elapsedMs() >= limits.wallMs / 2) halfway ??= activeMs();
     if (nowMs !== undefined && nowMs - fromMs >= allowedMs) {
       clearInterval(timer);
       onEnd("time", `used ${seconds(allowedMs)} of processor time without finishing`);
     } else if (elapsedMs() >= limits.wallMs) {
       clearInterval(timer);
       if (nowMs === undefined && isReady()) onEnd("time", `took ${seconds(elapsedMs())} without finishing`);
+      else if (hasHung())
+        onEnd("hang", `used no processor for ${seconds(limits.wallMs / 2)}, and waited for none`);
       else
         onEnd(
           "busy",

@@ -33,7 +33,7 @@ export async function prepareBody(
     hash: observed.hash,
     mediaType: document.mediaType,
   };
-  return context.remote.upload(file, `${key}-file`, context.signal);
+  return context.remote.upload(file, `${key}-file`, context.signal, context.contentKind);
 }
 
 /** Returns what is sent of a text. */

@@ -180,7 +180,9 @@ async function sendOnce(
     if (departure.document.kind === "file") fileUrl = url;
   }
   const change = changeOf(context, departure, metadata, isFull, url);
-  const answer = await context.remote.update(docId, change, context.signal, key, () => !source.isStale(path));
+  const isCurrent = (): boolean => !source.isStale(path);
+  const { signal, contentKind } = context;
+  const answer = await context.remote.update(docId, change, signal, key, isCurrent, contentKind);
   const isFollowed = answer.kind === "done" && answer.value.isInFlight;
   const reply = isFollowed ? await follow(context, docId, () => source.isOutdated(path)) : answer;
   return { reply, fileUrl, isSent: true, isFollowed };

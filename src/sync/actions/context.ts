@@ -7,6 +7,7 @@ import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { YieldSlot } from "../queue/lines.ts";
+import type { ContentKind } from "../remote/request-limit.ts";
 import type { Pacer } from "../remote/pacer.ts";
 import type { Remote } from "../remote/remote.ts";
 import type { Rules } from "../rules/rules.ts";
@@ -64,6 +65,8 @@ export interface ActionContext {
    * Runs a wait without occupying the slot, so that other files are sent meanwhile. Outside of the queue it just waits.
    */
   readonly yieldSlot: YieldSlot;
+  /** Kind of the requests that carry a document. */
+  readonly contentKind: ContentKind;
   /** Called for every step of a check of the folder, however small. Distinguishes work from a hang. */
   readonly moved: () => void;
   /** Notified of every action that was done or given up for now. */

@@ -153,7 +153,7 @@ async function sendOnce(
   }
   const resource = newResource(context, departure, metadata, uploaded.value);
   const isCurrent = (): boolean => !source.isStale(intent.path);
-  const answer = await remote.create(resource, intent.key, context.signal, isCurrent);
+  const answer = await remote.create(resource, intent.key, context.signal, isCurrent, context.contentKind);
   if (answer.kind !== "done") return { reply: answer, intent, isSent: true };
   if (answer.value.isInFlight) {
     followed.add(answer.value._id);

@@ -273,5 +273,6 @@ function openService(
     timing,
     random: world.random,
     yieldSlot: (wait) => wait(() => 1),
+    contentKind: "content",
   };
 }

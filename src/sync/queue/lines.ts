@@ -13,7 +13,8 @@ export interface Send<Job> {
   readonly job: Job;
   /** Bytes it occupies in memory until it is done. */
   readonly bytes: number;
-  run(yieldSlot: YieldSlot): Promise<void>;
+  /** `isRecent`: it was pushed as recent, and has not become backlog. */
+  run(yieldSlot: YieldSlot, isRecent: boolean): Promise<void>;
   /** Called instead of `run` if the job was withdrawn, or the queue was stopped before. */
   drop(): void;
 }

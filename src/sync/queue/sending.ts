@@ -78,7 +78,7 @@ export function openSending<Job>(
       await send.run(async (wait) => {
         hasYielded = true;
         return yieldSlot(line, wait);
-      });
+      }, line.rank === RECENT);
     } catch (error) {
       onError(error);
     }

@@ -5,6 +5,7 @@ import type { FileLocation } from "../disk/file-location.ts";
 import { readAnswer, withKey, type Reply } from "./answer.ts";
 import { download, type ExpectedSize, fileAddress, type Sink } from "./download.ts";
 import { TornFile, uploadBody } from "./multipart.ts";
+import type { ContentKind } from "./request-limit.ts";
 import { NOT_SENT, type Hosts, type Transport, type TransportOptions } from "./transport.ts";
 
 /** A file to upload, with what its bytes must still be. */
@@ -26,6 +27,7 @@ export interface FileRequests {
     file: UploadSource,
     key: string,
     signal: AbortSignal,
+    kind?: ContentKind,
   ): Promise<Reply<string> | { readonly kind: "torn" }>;
 }
 
@@ -58,7 +60,7 @@ export function fileRequests(
         }
       }),
 
-    upload: async (file, key, signal) => {
+    upload: async (file, key, signal, kind = "content") => {
       try {
         return await attempt(
           "upload",
@@ -78,7 +80,7 @@ export function fileRequests(
             const reply = withKey(answer, readAnswer(answer, UploadAnswer, "address", now()));
             return reply.kind === "done" ? { kind: "done" as const, value: reply.value.file_url } : reply;
           },
-          { kind: "content" },
+          { kind },
         );
       } catch (error) {
         if (error instanceof TornFile) return { kind: "torn" };

@@ -1,8 +1,11 @@
 import { type Fifo, openFifo } from "../../lib/fifo.ts";
 import type { LimitState } from "../../wire/daemon-status.ts";
 
-/** `content` carries a document. Lists, reads, deletes and changes of a title are `control`. */
-export type RequestKind = "content" | "control";
+/** A request that carries a document: `recent` if a person changed it a moment ago, `content` if it is backlog. */
+export type ContentKind = "recent" | "content";
+
+/** Lists, reads, deletes and changes of a title are `control`. */
+export type RequestKind = ContentKind | "control";
 
 /** The configured number of requests per minute, over all sources. */
 export interface RequestLimit {
@@ -17,7 +20,7 @@ export interface RequestLimit {
 }
 
 const MINUTE_MS = 60_000;
-/** Share of the requests per minute that only one kind may use, so that neither waits for all of the other. */
+/** Share of the requests per minute that only one kind may use, so that none waits for all of the others. */
 const RESERVE_SHARE = 0.1;
 
 /** Opens the limit. Undefined: nothing waits. `elapsed` is a monotonic clock. */
@@ -33,7 +36,11 @@ export function openRequestLimit(
       state: () => undefined,
     };
   /** When the requests of the last minute left. */
-  const sent: Readonly<Record<RequestKind, Fifo<number>>> = { content: openFifo(), control: openFifo() };
+  const sent: Readonly<Record<RequestKind, Fifo<number>>> = {
+    recent: openFifo(),
+    content: openFifo(),
+    control: openFifo(),
+  };
   const count = (times: Fifo<number>): number => {
     for (let at = times.peek(); at !== undefined && at + MINUTE_MS <= elapsed(); at = times.peek())
       times.shift();
@@ -42,14 +49,20 @@ export function openRequestLimit(
   const reserve = Math.ceil(requestsPerMinute * RESERVE_SHARE);
   return {
     admit: (kind) => {
-      const counts = { content: count(sent.content), control: count(sent.control) };
-      const isFull = counts.content + counts.control >= requestsPerMinute;
-      if (!isFull && counts[kind] < requestsPerMinute - reserve) {
+      const counts = {
+        recent: count(sent.recent),
+        content: count(sent.content),
+        control: count(sent.control),
+      };
+      let taken = counts.recent + counts.content + counts.control;
+      for (const other of ["recent", "content", "control"] as const)
+        if (other !== kind) taken += Math.max(0, reserve - counts[other]);
+      if (taken < requestsPerMinute) {
         sent[kind].push(elapsed());
         return 0;
       }
-      const oldest = isFull ? [sent.content.peek(), sent.control.peek()] : [sent[kind].peek()];
-      return Math.max(1, Math.min(...oldest.map((at) => at ?? Infinity)) + MINUTE_MS - elapsed());
+      const oldest = Object.values(sent).map((times) => times.peek() ?? Infinity);
+      return Math.max(1, Math.min(...oldest) + MINUTE_MS - elapsed());
     },
     ...openWaiters(),
     state: () => ({ kind: "limited", requestsPerMinute }),

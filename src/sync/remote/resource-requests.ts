@@ -7,6 +7,7 @@ import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { jsonWithText, type SentText } from "../document/json-text.ts";
 import { header, readAnswer, withKey, type RawAnswer, type Reply } from "./answer.ts";
 import type { ExchangeRequest } from "./exchange.ts";
+import type { ContentKind } from "./request-limit.ts";
 import type { MayLeave, Transport, TransportOptions } from "./transport.ts";
 
 /** The fields of a create. */
@@ -67,6 +68,7 @@ export interface ResourceRequests {
     key: string,
     signal: AbortSignal,
     mayLeave?: MayLeave,
+    kind?: ContentKind,
   ): Promise<Reply<ResourceRecord & Taken>>;
   /** With the `key` of an earlier attempt, the service carries out the update once. */
   update(
@@ -75,6 +77,7 @@ export interface ResourceRequests {
     signal: AbortSignal,
     key?: string,
     mayLeave?: MayLeave,
+    kind?: ContentKind,
   ): Promise<Reply<Taken>>;
   /** Returns the record of a resource. An addition, which comes with asynchronous answers; other services may lack it. */
   read(docId: string, signal: AbortSignal): Promise<Reply<ResourceRecord>>;
@@ -114,7 +117,7 @@ export function resourceRequests(
     return reply.kind === "done" ? { kind: "done", value: reply.value.data } : reply;
   };
   return {
-    create: (resource, key, signal, mayLeave) =>
+    create: (resource, key, signal, mayLeave, kind = "content") =>
       attempt(
         "create",
         signal,
@@ -141,10 +144,10 @@ export function resourceRequests(
             ? { kind: "done", value: { ...reply.value.data, ...takenOf(answer, reply.value.data) } }
             : reply;
         },
-        { mayLeave, kind: "content" },
+        { mayLeave, kind },
       ),
 
-    update: (docId, change, signal, key, mayLeave) =>
+    update: (docId, change, signal, key, mayLeave, kind = "content") =>
       attempt(
         "update",
         signal,
@@ -160,7 +163,7 @@ export function resourceRequests(
             ? { kind: "done", value: takenOf(answer, reply.value.data ?? {}) }
             : reply;
         },
-        { mayLeave, kind: change.content === undefined && change.url === undefined ? "control" : "content" },
+        { mayLeave, kind: change.content === undefined && change.url === undefined ? "control" : kind },
       ),
 
     read: (docId, signal) =>

@@ -212,7 +212,8 @@ function departures({
       if (departure.intent === undefined) states.uncount(departure.candidate.entry.path);
       const { intent } = departure;
       return {
-        run: (yieldSlot) => send({ ...context, yieldSlot }, source, departure),
+        run: (yieldSlot, isRecent) =>
+          send({ ...context, yieldSlot, contentKind: isRecent ? "recent" : "content" }, source, departure),
         drop: () => {
           // It never left, so the next start need not find out what became of it.
           if (intent !== undefined) ledger.note(() => dropCreate(ledger, source, intent));

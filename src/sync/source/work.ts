@@ -57,11 +57,11 @@ export function openWork({ ledger, width, isLimited, onError, isBroken }: WorkOp
   const sendOf = (job: Job, bytesHeld: number, run: Send<Job>["run"], drop?: () => void): Send<Job> => ({
     job,
     bytes: bytesHeld,
-    run: async (yieldSlot: YieldSlot) => {
+    run: async (yieldSlot: YieldSlot, isRecent: boolean) => {
       // A job that threw is not done: the work cannot continue, and status still counts its file as waiting.
       inFlight += 1;
       try {
-        await run(yieldSlot);
+        await run(yieldSlot, isRecent);
       } finally {
         inFlight -= 1;
       }

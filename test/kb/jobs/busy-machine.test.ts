@@ -8,15 +8,19 @@ const PNG = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
 /** More tries than other temporary failures get. */
 const BUSY_TIMES = 18;
 
-/** The recogniser of a machine that is busy the next `busyTimes`. */
-const recogniser = vi.hoisted(() => ({ busyTimes: 0, lanes: [] as (string | undefined)[] }));
+/** The recogniser of a machine that is busy the next `busyTimes`, or whose children hang. */
+const recogniser = vi.hoisted(() => ({
+  busyTimes: 0,
+  end: "busy" as "busy" | "hang",
+  lanes: [] as (string | undefined)[],
+}));
 vi.mock("../../../src/kb/ingest/extract/ocr.ts", async (original) => {
   const readImage = async (path: string, _type: string, { lane }: ReadOptions = {}): Promise<object> => {
     recogniser.lanes.push(lane);
     recogniser.busyTimes -= 1;
     if (recogniser.busyTimes < 0) return Promise.resolve({ pages: [], unread: [] });
     const request = { path, pixelsMax: 1, pagesMax: 1 };
-    throw ocrError("busy", request, { memoryMb: 1 }, "got 6 s of processor time in 1800 s");
+    throw ocrError(recogniser.end, request, { memoryMb: 1 }, "got 6 s of processor time in 1800 s");
   };
   const fake = { pagesMax: 100, readImage, close: () => undefined };
   return { ...(await original<object>()), openOcr: () => fake };
@@ -32,7 +36,10 @@ beforeAll(async () => {
   url = uploaded.json.file_url;
 });
 afterAll(() => running.close());
-beforeEach(() => (recogniser.lanes = []));
+beforeEach(() => {
+  recogniser.lanes = [];
+  recogniser.end = "busy";
+});
 
 function create(change: object, headers: Record<string, string> = {}) {
   return running.send("POST", "/api/rag/resource", { body: createBody(change), headers });
@@ -74,3 +81,20 @@ it("a client that waits is told to try again, in a lane of its own", async () =>
   });
   expect(recogniser.lanes).toEqual(["client", "client"]);
 });
+
+it("a queued file whose reader hangs is tried several times, and fails then", async () => {
+  recogniser.busyTimes = Infinity;
+  recogniser.end = "hang";
+  const made = await create({ content: undefined, url }, { prefer: "respond-async" });
+  const id: string = made.json.data._id;
+  await vi.waitFor(
+    async () => {
+      aheadMs += 10 * 60_000;
+      await create({}, { prefer: "respond-async" });
+      const { json } = await running.send("GET", `/api/rag/resource/${id}`);
+      expect(json.data.metadata).toMatchObject({ status: "error", error: "extraction_failed" });
+    },
+    { timeout: 60_000, interval: 20 },
+  );
+  expect(recogniser.lanes.length).toBeGreaterThan(3);
+}, 120_000);

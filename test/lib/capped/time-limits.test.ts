@@ -6,13 +6,15 @@ afterEach(() => void vi.useRealTimers());
 
 /** Watches a child that gets this share of a processor; undefined: the system does not report it. */
 function watch(share: number | undefined, { isReady = true } = {}) {
-  const child = { isReady, share };
+  const child = { isReady, share, waiting: 0 };
   const ends: string[] = [];
   // 4 s of processor time before the request.
   const startMs = performance.now() - 4000;
   const cpuMs = (): number | undefined =>
     child.share === undefined ? undefined : 4000 + (performance.now() - startMs - 4000) * child.share;
-  const clock = { isReady: () => child.isReady, cpuMs };
+  const waitedMs = (): number | undefined =>
+    child.share === undefined ? undefined : (performance.now() - startMs) * child.waiting;
+  const clock = { isReady: () => child.isReady, cpuMs, waitedMs };
   const watched = watchTime({ cpuMs: 2000, wallMs: 60_000 }, clock, (end, measured) =>
     ends.push(`${end}: ${measured}`),
   );
@@ -39,6 +41,19 @@ it("reports a busy machine when a request got too little processor time", () => 
   const { ends } = watch(0.01);
   vi.advanceTimersByTime(120_000);
   expect(ends).toEqual(["busy: got 0.6 s of processor time in 60 s"]);
+});
+
+it("reports a busy machine when a request waited for a processor and got none", () => {
+  const { ends, child } = watch(0);
+  child.waiting = 0.9;
+  vi.advanceTimersByTime(120_000);
+  expect(ends).toEqual(["busy: got 0 s of processor time in 60 s"]);
+});
+
+it("reports a child that hangs: it neither runs nor waits for a processor", () => {
+  const { ends } = watch(0);
+  vi.advanceTimersByTime(120_000);
+  expect(ends).toEqual(["hang: used no processor for 30 s, and waited for none"]);
 });
 
 it("reports a busy machine when the child did not even start", () => {

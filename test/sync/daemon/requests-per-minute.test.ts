@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { openWorld, type World } from "./harness.ts";
+import { openWorld, until, type World } from "./harness.ts";
 
 let world: World;
 beforeEach(async () => {
@@ -18,4 +18,17 @@ it("sends everything within the requests per minute, and says that the limit hol
   expect(service).toEqual({ kind: "limited", requestsPerMinute: 1000 });
   expect(daemon.pulse().service).toBe("open");
   await daemon.close();
+});
+
+it("sends a save while all that the backlog may send this minute is used up", async () => {
+  for (let index = 0; index < 100; index += 1) world.write(`${index}.txt`, `text ${index}`);
+  const daemon = world.daemon({ settings: { requestsPerMinute: 20 } });
+  const stop = new AbortController();
+  const ended = daemon.run({ signal: stop.signal });
+  await until(() => world.service.live().length >= 12);
+  world.write("saved.txt", "just saved");
+  await until(() => world.service.live().some(({ content }) => content === "just saved"));
+  expect(world.service.live().length).toBeLessThan(20);
+  stop.abort();
+  await ended;
 });

@@ -8,6 +8,7 @@ const SAVE_AGAIN = "open it and save it again";
 const HINTS = {
   memory: "make the picture smaller",
   time: "split the document, make the picture smaller, or print it to a new PDF",
+  hang: SAVE_AGAIN,
   fall: SAVE_AGAIN,
 };
 
@@ -41,6 +42,7 @@ export function ocrError(
       );
     case "memory":
     case "time":
+    case "hang":
     case "fall":
     case "busy":
     case "unable":

@@ -5,7 +5,7 @@ import type { PdfFailure, PdfRequest } from "./pdf-child.ts";
 
 const PRINT_AGAIN = "open it and print it to a new PDF";
 const SPLIT = "split the document, or print it to a new PDF";
-const HINTS = { memory: SPLIT, time: SPLIT, fall: PRINT_AGAIN };
+const HINTS = { memory: SPLIT, time: SPLIT, hang: PRINT_AGAIN, fall: PRINT_AGAIN };
 
 /**
  * Returns the error for a failed PDF. `detail`, usually a message of PDF.js, becomes its cause. The error's own message contains no
@@ -34,6 +34,7 @@ export function pdfError(
       );
     case "memory":
     case "time":
+    case "hang":
     case "fall":
     case "busy":
     case "unable":

@@ -67,6 +67,7 @@ export function conversionError(
       return refused(
         "its text cannot be read: it is damaged, or not quite of the format that it seems to be",
       );
+    case "hang":
     case "busy":
     case "unable":
       return new KbsyncError(endWords("reading its text", LIMITS, detail)[code], {

@@ -63,6 +63,13 @@ describe("the failure of a PDF", () => {
       "try again when it has less to do",
       "got 6 s of processor time in 600 s",
     ],
+    [
+      "hang",
+      "extraction_failed",
+      "reading the PDF used no processor for 300 s, and waited for none",
+      PRINT_AGAIN,
+      "used no processor for 300 s, and waited for none",
+    ],
     ["fall", "extraction_crashed", "the process reading the PDF crashed, twice", PRINT_AGAIN],
     ["unable", "extraction_failed", "reading the PDF is not possible at present", undefined],
   ] as const)("says what a person can do, without words of a library: %s", (...facts) => {
@@ -72,7 +79,7 @@ describe("the failure of a PDF", () => {
       code,
       message,
       subject: REQUEST.path,
-      retryable: end === "busy" || end === "unable",
+      retryable: end === "hang" || end === "busy" || end === "unable",
       cause: { message: detail },
     });
     expect(error.hint).toBe(hint);
