@@ -146,7 +146,7 @@ export interface ListedResource {
   readonly plainLabel?: string;
   /** Chunking settings, as far as the list shows them. */
   readonly settings?: Partial<Settings>;
-  /** The service has not processed its text, or not yet. Default: it has. */
+  /** The service has not processed its text, or not yet all of it. Default: it has. */
   readonly isUnfinished?: boolean;
   /** The part of its document that the service could not read. */
   readonly warning?: string;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { KbsyncError } from "../../lib/failure.ts";
+import { STILL_READ } from "../../wire/constants.ts";
 import { Strategy, type Settings, type Tier } from "../../wire/primitives.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import type { ActionContext } from "../actions/context.ts";
@@ -148,6 +149,7 @@ export function resourceOf(record: ResourceRecord): ListedResource {
   const url = record.url ?? undefined;
   const warning = warningOf(record);
   const status = record.metadata?.status;
+  const isUnfinished = status === "queued" || status === "error" || warning?.endsWith(STILL_READ) === true;
   const metadataHash = hashListedMetadata(record.metadata, url !== undefined);
   return {
     docId: record._id,
@@ -158,7 +160,7 @@ export function resourceOf(record: ResourceRecord): ListedResource {
     ...labelsOf(record.title, record.description),
     title: record.title,
     settings: settingsOf(record),
-    ...((status === "queued" || status === "error") && { isUnfinished: true }),
+    ...(isUnfinished && { isUnfinished }),
     ...(warning !== undefined && { warning }),
     ...(metadataHash !== undefined && { metadataHash }),
   };
