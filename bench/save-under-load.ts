@@ -17,7 +17,7 @@ import { extname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, request } from "undici";
 import { z } from "zod";
-import { parseConfig } from "../src/config/config-file.ts";
+import { SYNC_CONSTANTS } from "../src/config/schema/sync.ts";
 import { TIERS } from "../src/wire/constants.ts";
 import type { Tier } from "../src/wire/primitives.ts";
 import { startUp, statusOf, stop, temporaryFolder, until, type Running } from "../test/e2e/program.ts";
@@ -40,7 +40,7 @@ const FOUND_MS_MAX = 300_000;
 const TEXTS_MS_MAX = 15 * 60_000;
 
 const samples = join(import.meta.dirname, "..", "..", "shared", "data");
-const { settleMs } = parseConfig("{}", "defaults").sync;
+const { settleMs } = SYNC_CONSTANTS;
 const dispatcher = new Agent({ connections: 64 });
 
 /** A search's hits, as far as this benchmark needs them. */
