@@ -4,6 +4,8 @@ import { dirname } from "node:path";
 
 /** Enough for the log of the delete of a text of some megabytes, which overwrites the pages that it frees. */
 const RESERVE_BYTES = 4 * 1024 * 1024;
+/** Space that a new reserve leaves free: the log of a write of some megabytes, so that what deletes freed can be used. */
+const FREE_BYTES_MIN = 1024 * 1024;
 /** Minimum size of the disk in reserves. On a smaller disk the reserve would be the first thing to remove. */
 const DISK_TIMES_MIN = 10;
 const SLICE_BYTES = 1024 * 1024;
@@ -54,7 +56,7 @@ function remove(path: string): void {
 
 function hasSpace(folder: string): boolean {
   const { bavail, blocks, bsize } = statfsSync(folder);
-  return bavail * bsize >= RESERVE_BYTES && blocks * bsize >= DISK_TIMES_MIN * RESERVE_BYTES;
+  return bavail * bsize >= RESERVE_BYTES + FREE_BYTES_MIN && blocks * bsize >= DISK_TIMES_MIN * RESERVE_BYTES;
 }
 
 function allocate(path: string): void {
