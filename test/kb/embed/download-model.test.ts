@@ -60,7 +60,8 @@ async function answer(path: string): Promise<string | Buffer> {
     const bytes = await readFile(join(original, rfilename));
     const blobId = createHash("sha1").update(`blob ${bytes.length}\0`).update(bytes).digest("hex");
     const sha256 = createHash("sha256").update(bytes).digest("hex");
-    return { rfilename, size: bytes.length, blobId, ...(rfilename === WEIGHTS && { lfs: { sha256 } }) };
+    const lfs = rfilename === WEIGHTS ? { sha256 } : undefined;
+    return { rfilename, size: bytes.length, blobId, lfs };
   });
   return JSON.stringify({ sha: REVISION, siblings: await Promise.all(siblings) });
 }
