@@ -106,7 +106,6 @@ export const ENVIRONMENT: readonly (readonly [name: string, meaning: string])[] 
   ["HTTPS_PROXY", "the proxy for https addresses of a hosted service and of models elsewhere"],
   ["HTTP_PROXY", "the proxy for http addresses, and for https without HTTPS_PROXY"],
   ["NO_PROXY", "hosts that are reached directly, separated by commas; this machine always is"],
-  ["HF_ENDPOINT", "a mirror of the model hub, for kbsync models; default: https://huggingface.co"],
   ["KBSYNC_PAUTHKEY", "the key for a hosted service, one line"],
   ["KBSYNC_LOG", "log level: debug, info (default), warn, error, silent"],
   ["KBSYNC_LOG_FORMAT", "format of log lines: text (default), json"],

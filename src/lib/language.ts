@@ -154,14 +154,3 @@ function scriptOf(text: string): { readonly language: string; readonly letters: 
   );
   return found && { language: found[0], letters };
 }
-
-/** Fewest texts whose language is known before most of them say something about all. */
-const TEXTS_MIN = 3;
-
-/** Returns the language that more than half of the texts with a known one are in; undefined if there is none, or too few are known. Pure. */
-export function mainLanguage(texts: readonly string[]): string | undefined {
-  const known = texts.flatMap((text) => languageOf(text) ?? []);
-  if (known.length < Math.min(TEXTS_MIN, texts.length)) return undefined;
-  const counts = [...Map.groupBy(known, (language) => language)];
-  return counts.find(([, same]) => same.length > known.length / 2)?.[0];
-}

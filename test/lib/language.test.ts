@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { certainLanguage, languageOf, mainLanguage } from "../../src/lib/language.ts";
+import { certainLanguage, languageOf } from "../../src/lib/language.ts";
 
 const TEXTS: Readonly<Record<string, string>> = {
   English:
@@ -44,15 +44,6 @@ it.each([
   ],
 ])("says nothing about %s", (_name, text) => {
   expect(languageOf(text)).toBeUndefined();
-});
-
-it("the main language is that of most texts that have a known one", () => {
-  const { English = "", German = "" } = TEXTS;
-  expect(mainLanguage([German, German, English, "x = 1"])).toBe("German");
-  expect(mainLanguage([German, English])).toBeUndefined();
-  expect(mainLanguage([German])).toBe("German");
-  expect(mainLanguage([German, "x", "y", "z"])).toBeUndefined();
-  expect(mainLanguage([])).toBeUndefined();
 });
 
 const LONG = (language: string): string => `${TEXTS[language]} `.repeat(3);

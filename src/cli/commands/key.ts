@@ -35,18 +35,16 @@ const ACCOUNT_DEFAULT = "local";
 export function addKey(program: Command, context: Context): void {
   const key = program
     .command("key")
-    .description("create, list, revoke and rotate keys of the embedded service; make links to its console");
+    .description("create, list, revoke and rotate keys of the embedded service; make links to its console")
+    .option(
+      "--account <name>",
+      "account of the key; accounts never see each other's documents",
+      account,
+      ACCOUNT_DEFAULT,
+    );
+  key.configureHelp({ ...key.configureHelp(), showGlobalOptions: true });
   const add = (words: string, description: string): Command =>
-    key
-      .command(words)
-      .description(description)
-      .option(
-        "--account <name>",
-        "account of the key; accounts never see each other's documents",
-        account,
-        ACCOUNT_DEFAULT,
-      )
-      .addOption(jsonOption());
+    key.command(words).description(description).addOption(jsonOption());
 
   add(
     "create <name>",
@@ -58,22 +56,26 @@ export function addKey(program: Command, context: Context): void {
       "when it expires: 2027-01-31T12:00:00Z or 90d (default: never)",
       expiry(context),
     )
-    .action(async (name: string, options: CreateOptions) => create(context, name, options));
-  key
-    .command("link")
-    .description(
-      "print a link that signs in to the web console with the service's own key, once and within a minute",
-    )
-    .addOption(jsonOption())
-    .action(async (options: Omit<KeyOptions, "account">) => link(context, options));
-  add("list", "list the keys of the account").action(async (options: KeyOptions) => list(context, options));
+    .action(async (name: string, _options: CreateOptions, command: Command) =>
+      create(context, name, command.optsWithGlobals()),
+    );
+  add(
+    "link",
+    "print a link that signs in to the web console with the service's own key, once and within a minute",
+  ).action(async (options: Omit<KeyOptions, "account">) => link(context, options));
+  add("list", "list the keys of the account").action(async (_options: KeyOptions, command: Command) =>
+    list(context, command.optsWithGlobals()),
+  );
   add("revoke <id>", "revoke a key for good; a running service refuses it within seconds").action(
-    async (id: string, options: KeyOptions) => revoke(context, id, options),
+    async (id: string, _options: KeyOptions, command: Command) =>
+      revoke(context, id, command.optsWithGlobals()),
   );
   add(
     "rotate <id>",
     "replace a key with a new one that lives as long; the old one stays valid for a day",
-  ).action(async (id: string, options: KeyOptions) => rotate(context, id, options));
+  ).action(async (id: string, _options: KeyOptions, command: Command) =>
+    rotate(context, id, command.optsWithGlobals()),
+  );
 }
 
 async function create(context: Context, name: string, options: CreateOptions): Promise<void> {

@@ -26,7 +26,6 @@ import { LISTED_STATES, listedText, listFiles, type ListedFile, type ListedState
 import { prose } from "../terminal/prose.ts";
 import { canRedraw } from "../output/terminal.ts";
 import { openScreen } from "../terminal/screen.ts";
-import { type ForeignFolder, foreignFolders, foreignWords } from "../state/folder-languages.ts";
 import { type StateFolder, stateFolder } from "../state/state-folder.ts";
 
 interface StatusOptions extends CommonOptions, Partial<Record<ListedState, boolean>> {
@@ -50,8 +49,6 @@ interface Status {
   readonly sources: readonly SourceStatus[];
   /** Folders of the configuration that no pass has seen yet. */
   readonly unsynced: readonly { readonly path: string; readonly tier: Tier; readonly ownerId: string }[];
-  /** Folders whose main language the packaged model does not know. */
-  readonly foreign: readonly ForeignFolder[];
   readonly removed: readonly RemovedStatus[];
   readonly failures: readonly TroubledFile[];
   readonly skipped: readonly SkippedFile[];
@@ -81,7 +78,7 @@ async function status(context: Context, path: string | undefined, options: Statu
   const operator = openOperator(context, options);
   const chosen = LISTED_STATES.filter((state) => options[state] === true);
   if (path === undefined && chosen.length === 0) {
-    await printStatus(context, options, await statusReader(context, operator), statusText);
+    await printStatus(context, options, statusReader(context, operator), statusText);
     return;
   }
   const states = chosen.length === 0 ? LISTED_STATES : chosen;
@@ -118,10 +115,9 @@ async function printStatus<T>(
   return first;
 }
 
-async function statusReader(context: Context, operator: Operator): Promise<() => Promise<Status>> {
+function statusReader(context: Context, operator: Operator): () => Promise<Status> {
   const { config } = operator;
   const state = stateFolder(config.stateDir);
-  const foreign = await foreignFolders(state.path, config);
   return async () => {
     const { daemon, sources: live } = await askLive(operator);
     const ledger = readStatus(state.path, FILES_MAX);
@@ -135,7 +131,6 @@ async function statusReader(context: Context, operator: Operator): Promise<() =>
       unsynced: config.sources
         .filter(({ absolutePath }) => !synced.has(absolutePath))
         .map(({ absolutePath: path, collection: tier, ownerId }) => ({ path, tier, ownerId })),
-      foreign,
       removed: ledger?.removed ?? [],
       failures: ledger?.troubled ?? [],
       skipped: ledger?.skipped ?? [],
@@ -206,7 +201,6 @@ export function statusText({
   service,
   sources,
   unsynced,
-  foreign,
   removed,
   failures,
 }: Status): string {
@@ -228,8 +222,6 @@ export function statusText({
     if (unreadable !== undefined) lines.push(`         ${unreadable}`);
     if (source.paused) lines.push(`         ${PAUSED_WORDS}`);
     if (source.degraded !== null) lines.push(`         ${source.degraded}`);
-    const language = foreign.find(({ path }) => path === source.path);
-    if (language !== undefined) lines.push(`         ${foreignWords(language)}; see \`kbsync doctor\``);
   }
   for (const { path, tier, ownerId } of unsynced)
     lines.push(`source   ${path}`, `         not synced yet; ${tier}, owner ${ownerId}`);

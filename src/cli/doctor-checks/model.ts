@@ -1,20 +1,16 @@
 import type { Finding } from "../../lib/finding.ts";
-import { type ForeignFolder, foreignFolders, foreignWords } from "../state/folder-languages.ts";
 import type { Check } from "./check.ts";
 
 /** Checks that an embedding model is available to `moderate` and `high_accuracy`. */
 export const modelCheck: Check = {
   name: "model",
-  run: async ({ config, state }) => {
+  run: async ({ config }) => {
     if ("apiUrl" in config.service) return { seen: "the hosted service has its own", findings: [] };
     const { baseUrl, model } = config.kb.embedding;
     if (baseUrl !== undefined) return { seen: `${model} at ${baseUrl} (not asked)`, findings: [] };
     const { readConfiguredModel } = await import("../../kb/embed/model-files.ts");
     const found = await readConfiguredModel(config.service.modelDir);
-    if ("folder" in found) {
-      const foreign = await foreignFolders(state.path, config);
-      return { seen: `${found.name} (${found.dtype})`, findings: foreign.map(languageFinding) };
-    }
+    if ("folder" in found) return { seen: `${found.name} (${found.dtype})`, findings: [] };
     const needed = config.sources.filter(({ collection }) => collection !== "fastest");
     const finding: Finding = {
       check: "model-missing",
@@ -27,14 +23,3 @@ export const modelCheck: Check = {
     return { seen: "none", findings: [finding] };
   },
 };
-
-function languageFinding(folder: ForeignFolder): Finding {
-  return {
-    check: "model-language",
-    level: "warning",
-    subject: folder.path,
-    message: `${folder.path} is ${foreignWords(folder)}`,
-    remedy:
-      "`kbsync models paraphrase-multilingual-MiniLM-L12-v2` switches to a multilingual model (docs/CONFIG.md, Other languages).",
-  };
-}

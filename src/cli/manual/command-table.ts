@@ -55,17 +55,18 @@ export function commandTable(program: Command): CommandTable {
     commands: program.commands.flatMap((command) =>
       command.commands.length === 0
         ? [commandOf(command, "")]
-        : command.commands.map((below) => commandOf(below, `${command.name()} `)),
+        : command.commands.map((below) => commandOf(below, `${command.name()} `, command.options)),
     ),
   };
 }
 
-function commandOf(command: Command, prefix: string): TableCommand {
+/** `options` are those that the command shares with its group. */
+function commandOf(command: Command, prefix: string, options: readonly Option[] = []): TableCommand {
   return {
     name: prefix + command.name(),
     description: command.description(),
     arguments: command.registeredArguments.map(argumentOf),
-    options: [...command.options.map(optionOf), HELP],
+    options: [...[...command.options, ...options].map(optionOf), HELP],
     examples: examplesOf(prefix + command.name()),
   };
 }

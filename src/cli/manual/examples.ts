@@ -47,7 +47,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   models: [
     "kbsync models",
     "kbsync models paraphrase-multilingual-MiniLM-L12-v2",
-    "kbsync models multilingual-e5-small --from /media/usb/multilingual-e5-small",
+    "kbsync models /srv/models/my-model",
   ],
   doctor: ["kbsync doctor", "kbsync doctor --quick"],
   init: [

@@ -122,7 +122,6 @@ const BY_CODE: Readonly<Record<string, number>> = {
   service_refused: EXIT.service,
   model_failed: EXIT.service,
   model_download: EXIT.service,
-  model_unusable: EXIT.usage,
 };
 
 /** Exit status for an error that ended a command; undefined for an unexpected one. */

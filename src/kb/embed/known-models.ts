@@ -1,12 +1,11 @@
-import { MODEL_NAME } from "./model-files.ts";
-import type { Prompts } from "./prompts.ts";
+import { LENGTH_FILE, MODEL_NAME } from "./model-files.ts";
+import { PROMPTS_FILE } from "./prompts.ts";
 
-/** An embedding model that `kbsync models` offers. Each pools by the mean, and has 384 dimensions, which the store has room for. */
+/** An embedding model that `kbsync models` offers. Each pools by the mean. */
 export interface KnownModel {
   readonly name: string;
   /** Words for a person. */
   readonly languages: string;
-  readonly license: string;
   /** Where it comes from; undefined: kbsync's package has it. */
   readonly download?: ModelDownload;
 }
@@ -14,40 +13,32 @@ export interface KnownModel {
 export interface ModelDownload {
   /** Repository on the model hub. */
   readonly hubId: string;
-  /** Path of the preferred weights: of multilingual models the int8 ones, whose large table of words is quantised as well. */
-  readonly weightsFile: string;
-  /** About what is downloaded, for the list. */
   readonly sizeMb: number;
-  /** Longest text that it was trained with, and its prompts, as its card says. The repository has no file for them. */
-  readonly tokensMax: number;
-  readonly prompts?: Prompts;
+  /** Files that the repository lacks, as its card describes the model: the longest text it was trained with, and its prompts. */
+  readonly card: Readonly<Record<string, object>>;
 }
 
-const INT8 = "onnx/model_quantized.onnx";
-
 export const KNOWN_MODELS: readonly KnownModel[] = [
-  { name: MODEL_NAME, languages: "English", license: "Apache-2.0" },
+  { name: MODEL_NAME, languages: "English" },
   {
     name: "paraphrase-multilingual-MiniLM-L12-v2",
     languages: "some 50 languages",
-    license: "Apache-2.0",
     download: {
       hubId: "Xenova/paraphrase-multilingual-MiniLM-L12-v2",
-      weightsFile: INT8,
       sizeMb: 135,
-      tokensMax: 128,
+      card: { [LENGTH_FILE]: { max_seq_length: 128 } },
     },
   },
   {
     name: "multilingual-e5-small",
     languages: "some 100 languages",
-    license: "MIT",
     download: {
       hubId: "Xenova/multilingual-e5-small",
-      weightsFile: INT8,
       sizeMb: 135,
-      tokensMax: 512,
-      prompts: { query: "query: ", passage: "passage: " },
+      card: {
+        [LENGTH_FILE]: { max_seq_length: 512 },
+        [PROMPTS_FILE]: { prompts: { query: "query: ", document: "passage: " } },
+      },
     },
   },
 ];

@@ -26,8 +26,6 @@ export interface ResourceLookup {
   docOf(absolutePath: string): string | undefined;
   /** Whether the ledger has a row for an absolute path, in any state. */
   knows(absolutePath: string): boolean;
-  /** The files that have a resource, in no order. Another lookup must wait for the end of the iteration. */
-  files(): Iterable<{ readonly source: string; readonly path: string }>;
   close(): void;
 }
 
@@ -56,10 +54,6 @@ export function openResourceLookup(stateDir: string): ResourceLookup | undefined
     }
     return undefined;
   };
-  const allFiles = db.prepare<[], { source: string; path: string }>(
-    `SELECT sources.path AS source, files.path FROM files JOIN sources ON sources.id = files.source
-     WHERE sources.active = 1 AND doc_id IS NOT NULL AND state NOT IN ('held', 'doomed')`,
-  );
   const scopeOf = ({ path, ownerId, tier }: SourceRow): SourceScope => ({
     path,
     ownerId,
@@ -72,7 +66,6 @@ export function openResourceLookup(stateDir: string): ResourceLookup | undefined
     fileOf: (docId) => byDoc.get(docId),
     docOf: (absolutePath) => inSource(absolutePath, (id, below) => byPath.get(id, below)),
     knows: (absolutePath) => inSource(absolutePath, (id, below) => anyRow.get(id, below)) !== undefined,
-    files: () => allFiles.iterate(),
     close: () => {
       db.close();
     },

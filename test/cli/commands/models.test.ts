@@ -24,7 +24,7 @@ const configured = (): { service?: { modelDir?: string } } =>
 
 async function models(...args: string[]): Promise<string> {
   // No port listens there, so nothing is ever downloaded.
-  const env = { HF_ENDPOINT: "http://127.0.0.1:9" };
+  const env = { HTTPS_PROXY: "http://127.0.0.1:9" };
   printed = "";
   const context = cliContext({ cwd, env, stdout: outputTo((text) => (printed += text)) });
   const all = ["models", ...args, "--state-dir", join(cwd, "state")];
@@ -45,20 +45,23 @@ it("shows the model in use and the known ones", async () => {
   });
 });
 
-it("switches to a model from a folder, and back to the packaged one", async () => {
+it("switches to a model in a folder, and back to the packaged one", async () => {
   configure({ service: {} });
-  await writeTinyModel(join(cwd, "usb"));
-  await expect(models(E5, "--from", "usb")).resolves.toContain("The next start of kbsync uses it");
-  const folder = join(cwd, "state/models", E5);
-  expect(configured().service?.modelDir).toBe(folder);
-  // In the folder from now on, even if the stick is gone.
-  rmSync(join(cwd, "usb"), { recursive: true });
-  expect(await models()).toMatch(
-    new RegExp(`^in use: ${E5} \\(q8, 384 dimensions, texts of up to 512 tokens\\)`),
-  );
+  await writeTinyModel(join(cwd, "mine"));
+  const text = await models("./mine");
+  expect(text).toContain("The next start of kbsync uses it");
+  expect(text).toContain("All documents in moderate and high_accuracy get new vectors");
+  expect(configured().service?.modelDir).toBe(join(cwd, "mine"));
+  expect(await models()).toMatch(/^in use: mine in .*\/mine\n/);
   await models("all-MiniLM-L6-v2");
   expect(configured()).toEqual({ service: {} });
-  expect(await models(E5)).toContain("is already in");
+});
+
+it("switches to a known model that was downloaded before", async () => {
+  configure({ service: {} });
+  const folder = join(cwd, "state/models", E5);
+  await writeTinyModel(folder);
+  await models(E5);
   expect(configured().service?.modelDir).toBe(folder);
 });
 
@@ -67,18 +70,16 @@ it("says what to do without access to the hub, and changes nothing", async () =>
   await expect(models(E5)).rejects.toMatchObject({
     code: "model_download",
     message: expect.stringMatching(
-      /^cannot get the model from http:\/\/127\.0\.0\.1:9\/Xenova\/multilingual-e5-small: ./,
+      /^cannot get the model from https:\/\/huggingface\.co\/Xenova\/multilingual-e5-small: ./,
     ) as string,
-    hint: expect.stringMatching(/^Nothing was changed.*--from FOLDER/) as string,
+    hint: expect.stringMatching(/^Nothing was changed.*`kbsync models FOLDER`/) as string,
   });
   expect(configured()).toEqual({ service: {} });
   expect(existsSync(join(cwd, "state/models"))).toBe(false);
 });
 
 it.each<[string, object, string[], RegExp]>([
-  ["an unknown model", {}, ["gpt"], /there is no model gpt; known are all-MiniLM-L6-v2/],
-  ["an origin without a model", {}, ["--from", "usb"], /expected the name of a model/],
-  ["an origin of the packaged model", {}, ["all-MiniLM-L6-v2", "--from", "usb"], /needs no --from/],
+  ["what is neither a known model nor a folder with one", {}, ["gpt"], /there is no model gpt: /],
   [
     "a hosted service",
     { service: { apiUrl: "http://a.example", dbUrl: "http://a.example", resourcesUrl: "http://a.example" } },

@@ -14,7 +14,6 @@ const lookup: ResourceLookup = {
   fileOf: (docId) => ({ source: `/${docId}`, path: "x.md" }),
   knows: () => false,
   docOf: () => undefined,
-  files: () => [],
   close: () => undefined,
 };
 

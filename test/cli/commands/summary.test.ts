@@ -67,7 +67,6 @@ describe("skipped files", () => {
       service: { address: "http://127.0.0.1:1", running: true },
       sources: [source({ skipped: 1 })],
       unsynced: [],
-      foreign: [],
       removed: [],
       failures: [],
       skipped,
@@ -191,7 +190,6 @@ it("the status counts no file of a halted source as in agreement", () => {
     service: { address: "http://127.0.0.1:1", running: true },
     sources: [source({ files: 4000, inAgreement: 4000, halted: true, holdReason: lost })],
     unsynced: [],
-    foreign: [],
     removed: [],
     failures: [],
     skipped: [],
@@ -201,25 +199,6 @@ it("the status counts no file of a halted source as in agreement", () => {
   expect(text).toContain(lost);
 });
 
-it("the status says of a folder in a language that the packaged model does not know that searches find less", () => {
-  const text = statusText({
-    daemon: null,
-    stateDir: "/state",
-    service: { address: "http://127.0.0.1:1", running: true },
-    sources: [source({}), source({ path: "/notizen" })],
-    unsynced: [],
-    foreign: [{ path: "/notizen", language: "German" }],
-    removed: [],
-    failures: [],
-    skipped: [],
-  });
-  expect(text.split("\nsource ").map((part) => part.includes("mostly in German"))).toEqual([
-    false,
-    false,
-    true,
-  ]);
-});
-
 it("the status says of a service that was not asked that it was not", () => {
   const text = statusText({
     daemon: null,
@@ -227,7 +206,6 @@ it("the status says of a service that was not asked that it was not", () => {
     service: { address: "https://db.example.com", running: null },
     sources: [],
     unsynced: [],
-    foreign: [],
     removed: [],
     failures: [],
     skipped: [],

@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -12,8 +11,6 @@ import { judgeClock } from "../../../src/cli/doctor-checks/service.ts";
 import { judgeWatches, readInotify } from "../../../src/cli/doctor-checks/watches.ts";
 import { stateFolder } from "../../../src/cli/state/state-folder.ts";
 import { loadConfig } from "../../../src/config/load.ts";
-import { openLedger } from "../../../src/sync/ledger/ledger.ts";
-import { observedAt } from "../../sync/actions/fixture.ts";
 
 let base: string;
 let server: Server | undefined;
@@ -239,55 +236,6 @@ describe("the model", () => {
     expect(levels(await check("model", { service }))).toEqual(["warning model-missing"]);
     const sources = [{ path: "docs", collection: "moderate" }];
     expect(levels(await check("model", { service, sources }))).toEqual(["failure model-missing"]);
-  });
-
-  describe("that is packaged", () => {
-    const GERMAN =
-      "Der Hafenmeister läutet die Glocke zweimal, wenn der Nebel von Westen kommt, und die Fähre wartet am Kai, bis er sich verzogen hat.";
-    const ENGLISH =
-      "The harbour master rings the bell twice when the fog comes in from the west, and the ferry waits at the pier until it is gone.";
-
-    /** Fills the folder with synced files. */
-    async function sync(texts: readonly string[], name: (at: number) => string): Promise<void> {
-      const ledger = openLedger(join(base, "state"), "service");
-      const { id } = ledger.sources.open(join(base, "docs"), "owner", "moderate");
-      await ledger.write(() => {
-        for (const [at, text] of texts.entries()) {
-          writeFileSync(join(base, "docs", name(at)), text);
-          ledger.files.insert(id, `doc${at}`, "agreed", observedAt(name(at)));
-        }
-      });
-      ledger.close();
-    }
-
-    it.each<[string, readonly string[], (at: number) => string, string, readonly string[]]>([
-      [
-        "mostly German",
-        [GERMAN, GERMAN, ENGLISH, GERMAN],
-        (at) => `${at}.md`,
-        "moderate",
-        ["warning model-language"],
-      ],
-      ["mostly English", [GERMAN, ENGLISH, ENGLISH, ENGLISH], (at) => `${at}.md`, "moderate", []],
-      ["German, but searched by words", [GERMAN, GERMAN, GERMAN], (at) => `${at}.md`, "fastest", []],
-      ["German, but no text as it stands", [GERMAN, GERMAN, GERMAN], (at) => `${at}.pdf`, "moderate", []],
-    ])("the packaged model checks a folder that is %s", async (_name, texts, name, collection, found) => {
-      mkdirSync(join(base, "state"), { mode: 0o700 });
-      await sync(texts, name);
-      const config = { service: {}, sources: [{ path: "docs", collection }] };
-      expect(levels(await check("model", config))).toEqual(found);
-    });
-
-    it("kbsync doctor does not wait for a pipe or a missing file in the place of a synced one", async () => {
-      mkdirSync(join(base, "state"), { mode: 0o700 });
-      await sync([GERMAN, GERMAN, GERMAN, GERMAN, GERMAN], (at) => `${at}.md`);
-      rmSync(join(base, "docs", "0.md"));
-      rmSync(join(base, "docs", "1.md"));
-      execFileSync("mkfifo", [join(base, "docs", "1.md")]);
-      const config = { service: {}, sources: [{ path: "docs", collection: "moderate" }] };
-      const { findings } = await check("model", config);
-      expect(findings[0]?.message).toContain("mostly in German");
-    });
   });
 
   it("the model may be elsewhere", async () => {
