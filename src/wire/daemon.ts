@@ -9,8 +9,6 @@ import {
   TroubledState,
 } from "./daemon-files.ts";
 import { FolderAdded, FolderPreview, FolderRemoved, NewFolder, RemoveFolder } from "./daemon-folders.ts";
-import { OWNER_CHARS_MAX } from "./constants.ts";
-import { ErasureReport } from "./erasure.ts";
 import { Failure } from "./failure.ts";
 import { record, list } from "./records.ts";
 import { PaceState, LiveStatus, FileActivity } from "./daemon-status.ts";
@@ -110,18 +108,6 @@ const Reloaded = record({
 });
 export type Reloaded = z.infer<typeof Reloaded>;
 
-/** The counts of an erasure. */
-const Erased = record({
-  /** Records of files in the ledger. */
-  files: z.number(),
-  /** Saved texts of deleted files. */
-  texts: z.number(),
-  /** Entries of the log of activities. */
-  activities: z.number(),
-  service: ErasureReport,
-});
-export type Erased = z.infer<typeof Erased>;
-
 /** Prefix of the path of every operation. */
 export const DAEMON_PREFIX = "/v1/daemon";
 
@@ -183,20 +169,11 @@ export const DAEMON_API = {
     request: z.strictObject({ path: Path, atMs: TimeMs.optional() }),
     answer: record({ files: list(PutBack) }),
   },
-  /** Erases the documents of a deleted or excluded file or folder, one document, or all of an owner; exactly one of these. */
+  /** Erases the documents of a deleted or excluded file or folder; returns their number. */
   erase: {
     method: "POST",
-    request: z
-      .strictObject({
-        path: Path.optional(),
-        document: z.string().min(1).max(100).optional(),
-        owner: z.string().min(1).max(OWNER_CHARS_MAX).optional(),
-      })
-      .refine(
-        (body) => Object.values(body).filter((value) => value !== undefined).length === 1,
-        "expected one of path, document and owner",
-      ),
-    answer: Erased,
+    request: z.strictObject({ path: Path }),
+    answer: record({ documents: z.number() }),
   },
   verify: {
     method: "POST",

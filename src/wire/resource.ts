@@ -94,6 +94,9 @@ export const UpdateBody = z
   .meta({ id: "UpdateBody" });
 export type UpdateBody = z.infer<typeof UpdateBody>;
 
+/** Query of `DELETE /api/rag/resource/<doc_id>`. `purge` is an addition: the text is removed for good, also of a deleted resource. */
+export const DeleteQuery = z.object({ purge: z.enum(["true", "false"]).optional() });
+
 /**
  * A resource in the answer of any service. Other services omit fields: only `_id` is required. Times are ISO 8601 UTC. The
  * create answer has no `content`, and `metadata` only for a warning.

@@ -12,9 +12,6 @@ export const ROUTES = {
   owners: "/api/rag/owners",
   /** db: an addition, an owner's documents without their texts. */
   documents: "/api/rag/documents",
-  /** db: additions, the erasure of documents and of an owner. */
-  eraseResources: "/api/rag/erase/resources",
-  eraseOwner: "/api/rag/erase/owner",
   /** api: operation 3, search. */
   query: "/rag/query",
   /** api: operation 7, chat completion. */

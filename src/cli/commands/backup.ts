@@ -2,7 +2,6 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { BackupReport } from "../../backup/make.ts";
-import { noteBackup } from "../../backup/known-backups.ts";
 import { filesOf, filesWords, type FileStorage } from "../../config/schema/files.ts";
 import { loadConfig } from "../../config/load.ts";
 import { sourceAround } from "../../config/folders.ts";
@@ -56,7 +55,6 @@ async function backup(context: Context, to: string, options: BackupCommandOption
     now: new Date(context.nowMs()),
     signal: context.signal,
   });
-  noteBackup(stateDir, { path: report.path, at: new Date(context.nowMs()).toISOString() });
   if (options.json === true) printJson(context, report);
   else context.stdout.write(`${backupText(report)}${files === undefined ? "" : filesElsewhere(files)}`);
   if (isInDatabase) context.stderr.write(`${NOT_IN_BACKUP} ${DATABASE_BACKUP}\n`);

@@ -17,7 +17,6 @@ import type { ConfigChange } from "../state/config-change.ts";
 import { type FolderChangesOptions, openFolderChanges } from "../state/folder-changes.ts";
 import { type InstanceFacts, registerInstance } from "../state/instances.ts";
 import { removePlanCopies } from "../state/plan-copies.ts";
-import { completeErasure } from "../state/remains.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import type { Supervised, Supervisor } from "../systemd/supervise.ts";
 import { sourcesInUnit, watchUnit } from "../systemd/unit-sources.ts";
@@ -171,12 +170,11 @@ interface RunProgram extends DaemonProgram {
   takeRemoved(): readonly string[];
 }
 
-function programOf({ edits, state }: DaemonRun, reloads: Reloads, config: () => Config): RunProgram {
+function programOf({ edits }: DaemonRun, reloads: Reloads, config: () => Config): RunProgram {
   let removed: string[] = [];
   const reload = async (): Promise<ConfigChange> => reloads.reload();
   return {
     reload,
-    completeErasure: (done) => completeErasure(done, state),
     ...openFolderChanges({ ...edits, config, reload, onDelete: (folder) => removed.push(folder) }),
     takeRemoved: () => {
       const taken = removed;

@@ -29,11 +29,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   retry: ["kbsync retry", "kbsync retry ~/docs/scan.pdf"],
   approve: ["kbsync approve ~/docs"],
   undelete: ["kbsync undelete --list", "kbsync undelete ~/docs/plan.md"],
-  erase: [
-    "kbsync erase ~/docs/secret.md",
-    "kbsync erase --document 6b016a8e36133f0758068e97",
-    "kbsync erase --owner papers",
-  ],
+  erase: ["kbsync erase ~/docs/secret.md", "kbsync erase ~/docs/private"],
   verify: ["kbsync verify", "kbsync verify --repair", "kbsync verify --report"],
   key: ["kbsync key create reader --scopes read", "kbsync key list"],
   "key create": ["kbsync key create reader --scopes read --expires 90d"],

@@ -16,7 +16,6 @@ import type { ConsoleFile } from "../console/pages.ts";
 import { addConsoleRoutes } from "./routes/console-routes.ts";
 import { addDaemonRoutes, type DaemonHandlers } from "./routes/daemon-routes.ts";
 import { addFileRoutes } from "./routes/file-routes.ts";
-import { addEraseRoutes } from "./routes/erase-routes.ts";
 import { addKeyRoutes } from "./routes/key-routes.ts";
 import { addHealthRoute, type Health } from "./routes/health-route.ts";
 import { addMonitoringRoutes, type MetricsText } from "./routes/monitoring-routes.ts";
@@ -138,7 +137,6 @@ export async function buildServer(
   addStateRoutes(server, parts, jobs);
   await server.register((scope) => addUploadRoutes(scope, parts, chat));
   addAnsweringRoutes(server, parts, chat);
-  addEraseRoutes(server, parts);
   addKeyRoutes(server, parts);
   addSessionRoutes(server, parts);
   addConsoleRoutes(server, parts, consoleFiles);

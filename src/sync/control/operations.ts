@@ -10,7 +10,6 @@ import type {
 import {
   type AnswerOf,
   type DaemonOperation,
-  type Erased,
   type LineOf,
   LOG_LINES_MAX,
   type Reloaded,
@@ -47,8 +46,6 @@ export interface DaemonFacts {
 
 /** The program's services for the daemon. */
 export interface DaemonProgram extends FolderChanges {
-  /** Removes the remaining copies that are kbsync's own, and adds all others to the report of an erasure. */
-  completeErasure(done: Erased): Erased;
   /** Reads the configuration again. Throws the KbsyncError of one that is refused. */
   reload(): Promise<Reloaded>;
 }
@@ -77,7 +74,7 @@ export function operationsOf(daemon: Daemon, facts: DaemonFacts, program: Daemon
     },
     follow: async (query, operation) => follow(daemon, query, operation),
     wait: async (request, operation) => wait(daemon, request, operation),
-    erase: async (request, { signal }) => program.completeErasure(await daemon.erase(request, signal)),
+    erase: async (request, { signal }) => daemon.erase(request, signal),
     reload: async () => program.reload(),
     preview: async (request, { signal }) => {
       const found = await program.preview(request, signal);

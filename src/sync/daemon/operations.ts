@@ -4,7 +4,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import type { AnswerOf, RequestOf } from "../../wire/daemon.ts";
 import type { FileActivity } from "../../wire/daemon-status.ts";
 import { erase } from "../operator/erase.ts";
-import { openServiceEraser } from "../remote/erasure.ts";
+import { openPurge } from "../remote/purge.ts";
 import { type Commands, openCommands, type WakeUps } from "../operator/commands.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { pathBelow } from "../../lib/path-below.ts";
@@ -60,14 +60,14 @@ export function openOperations(parts: Parts, sources: DaemonSources): Operations
       return { pending: found.isPending(below), underWay: found.isInFlight(below) };
     },
     erase: async (request, signal) => {
-      const targets = targetsOfErasure(parts, sources.all(), request);
+      const targets = targetsOfErasure(sources.all(), request.path);
       for (const target of targets) await comeToRest(target, signal);
       const answer = await erase(
         {
           ledger,
           stateDir: parts.options.stateDir,
           sources: parts.options.sources,
-          service: openServiceEraser(parts.options.service),
+          purge: openPurge(parts.options.service),
         },
         request,
         signal,
@@ -87,22 +87,11 @@ const REST_MS_MAX = 60_000;
 const REST_CHECK_MS = 50;
 
 /** The subtrees of an erasure in configured sources. */
-function targetsOfErasure(
-  { ledger }: Parts,
-  all: readonly SourceSync[],
-  { path, document }: RequestOf<"erase">,
-): readonly SourceTarget<SourceSync>[] {
-  ledger.flush();
-  if (path !== undefined) {
-    return all.flatMap((source) => {
-      const below = pathBelow(rootOf(source), path);
-      return below === undefined ? [] : [{ source, below: below === "" ? undefined : below }];
-    });
-  }
-  const subtrees = document === undefined ? [] : ledger.erasures.subtreesOf(document);
-  return subtrees.flatMap(({ source: id, below }) =>
-    all.filter((source) => source.id === id).map((source) => ({ source, below })),
-  );
+function targetsOfErasure(all: readonly SourceSync[], path: string): readonly SourceTarget<SourceSync>[] {
+  return all.flatMap((source) => {
+    const below = pathBelow(rootOf(source), path);
+    return below === undefined ? [] : [{ source, below: below === "" ? undefined : below }];
+  });
 }
 
 /** Waits until a check of the target has ended and no job is left at it: a job would write its path again. */

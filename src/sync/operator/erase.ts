@@ -5,10 +5,10 @@ import { pathBelow } from "../../lib/path-below.ts";
 import { shellWord } from "../../lib/shell-word.ts";
 import type { AnswerOf, RequestOf } from "../../wire/daemon.ts";
 import { outsideSources } from "../disk/source-path.ts";
-import type { ErasedSubtree, ErasedRows } from "../ledger/erasures.ts";
+import type { ErasedSubtree } from "../ledger/erasures.ts";
 import { trashFolder } from "../ledger/trash.ts";
 import type { RelativePath } from "../plan/model.ts";
-import { addReports, type ServiceEraser } from "../remote/erasure.ts";
+import type { Purge } from "../remote/purge.ts";
 import { IGNORE_FILE } from "../rules/ignore-files.ts";
 import { openRules, type Rules, type WatchedSource } from "../rules/rules.ts";
 import { NOTE } from "../trash/note.ts";
@@ -21,93 +21,46 @@ export interface ErasureParts {
   readonly stateDir: string;
   /** The configured sources. */
   readonly sources: readonly WatchedSource[];
-  readonly service: ServiceEraser;
+  /** Removes resources of the service for good. */
+  readonly purge: Purge;
 }
 
-type Answer = AnswerOf<"erase">;
-
 /**
- * Erases documents at the service, in the ledger and in the trash: those of a file or folder that is deleted or excluded, one by its
- * id, or all of an owner whose sources left the configuration. The service comes first, so that a crash leaves the ids for a
- * repetition. Throws `still_synced`, `source_missing`, `erase_unsettled`, `outside_sources`, and what the service's erasure throws.
+ * Erases the documents of a file or folder that is deleted or excluded: at the service, in the ledger and in the trash. The service comes
+ * first, so that a crash leaves the ids for a repetition. Throws `still_synced`, `source_missing`, `erase_unsettled`, `outside_sources`,
+ * and what the service's removals throw.
  */
 export async function erase(
   parts: ErasureParts,
-  request: RequestOf<"erase">,
+  { path }: RequestOf<"erase">,
   signal: AbortSignal,
-): Promise<Answer> {
-  const { ledger, service } = parts;
+): Promise<AnswerOf<"erase">> {
+  const { ledger } = parts;
   ledger.flush();
-  const { path, document, owner } = request;
-  if (owner !== undefined) return eraseOwner(parts, owner, signal);
-  const subtrees = path === undefined ? ledger.erasures.subtreesOf(document ?? "") : [subtreeOf(parts, path)];
-  for (const subtree of subtrees) refuseSynced(parts, subtree, request);
-  const found = subtrees.flatMap((subtree) => ledger.erasures.resources(subtree));
-  const docIds = [...new Set([...(document === undefined ? [] : [document]), ...found])];
-  const report = await service.resources(docIds, signal);
-  const rows = await removeHere(parts, subtrees.length === 0 ? [undefined] : subtrees, docIds);
-  return { ...rows, service: report };
-}
-
-async function eraseOwner(parts: ErasureParts, owner: string, signal: AbortSignal): Promise<Answer> {
-  const { ledger, service } = parts;
-  const sources = ledger.erasures.sourcesOf(owner);
-  const active = sources.find((source) => source.active);
-  if (active !== undefined) {
-    throw new KbsyncError(
-      `the documents of ${owner} are those of the source ${active.path}, which is synced`,
-      {
-        code: "still_synced",
-        subject: active.path,
-        hint: "Remove the source from the configuration, restart or reload kbsync, and run the same command again.",
-      },
-    );
-  }
-  const subtrees = sources.map(({ id }): ErasedSubtree => ({ source: id, below: undefined }));
-  for (const subtree of subtrees) refuseOpenCreates(parts, subtree);
-  const docIds = [...new Set(subtrees.flatMap((subtree) => ledger.erasures.resources(subtree)))];
-  const report = await service.owner(owner, signal);
-  // A service may hold resources of these sources under another owner, from before a change of the configuration.
-  const others = docIds.length === 0 ? undefined : await service.resources(docIds, signal);
-  const rows = await removeHere(parts, subtrees, docIds);
-  await ledger.write(() => {
-    for (const { id } of sources) ledger.erasures.removeSource(id);
-  });
-  ledger.erasures.scrub();
-  return { ...rows, service: others === undefined ? report : addReports(report, others) };
+  const subtree = subtreeOf(parts, path);
+  refuseSynced(parts, subtree, path);
+  const docIds = ledger.erasures.resources(subtree);
+  await parts.purge(docIds, signal);
+  await removeHere(parts, subtree, docIds);
+  return { documents: docIds.length };
 }
 
 /** Removes what the ledger and the trash hold. */
 async function removeHere(
   { ledger, stateDir }: ErasureParts,
-  subtrees: readonly (ErasedSubtree | undefined)[],
+  subtree: ErasedSubtree,
   docIds: readonly string[],
-): Promise<ErasedRows> {
-  const sum = { files: 0, texts: 0, activities: 0 };
-  for (const subtree of subtrees) {
-    // The files first: without a row they would stay, and a note without a text would restore its row.
-    for (const { name } of ledger.erasures.texts(subtree, docIds))
-      for (const each of [`${name}${NOTE}`, name])
-        await rm(join(trashFolder(stateDir), each), { force: true });
-    await ledger.write(() => {
-      const rows = ledger.erasures.remove(subtree, docIds);
-      sum.files += rows.files;
-      sum.texts += rows.texts;
-      sum.activities += rows.activities;
-    });
-  }
+): Promise<void> {
+  // The files first: without a row they would stay, and a note without a text would restore its row.
+  for (const name of ledger.erasures.texts(subtree, docIds))
+    for (const each of [`${name}${NOTE}`, name]) await rm(join(trashFolder(stateDir), each), { force: true });
+  await ledger.write(() => ledger.erasures.remove(subtree, docIds));
   ledger.flush();
   ledger.erasures.scrub();
-  return sum;
 }
 
 /** Throws for files that would be sent again. */
-function refuseSynced(
-  parts: ErasureParts,
-  subtree: ErasedSubtree,
-  { path, document }: RequestOf<"erase">,
-): void {
-  const words = path === undefined ? `--document ${shellWord(document ?? "")}` : shellWord(path);
+function refuseSynced(parts: ErasureParts, subtree: ErasedSubtree, asked: string): void {
   const row = parts.ledger.sources.get(subtree.source);
   const source = parts.sources.find(({ absolutePath }) => row.active && absolutePath === row.path);
   refuseOpenCreates(parts, subtree);
@@ -119,7 +72,7 @@ function refuseSynced(
     if (inspectPath(source.absolutePath).kind !== "folder") throw rootMissing(source.absolutePath);
     const { kind } = inspectPath(join(source.absolutePath, each));
     if (kind !== "absent" && (kind !== "folder" || known.includes(each)))
-      throw stillSynced(rules, each, words);
+      throw stillSynced(rules, each, shellWord(asked));
   }
 }
 

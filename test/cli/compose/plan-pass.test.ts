@@ -2,7 +2,6 @@ import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { openOnCopy } from "../../../src/cli/compose/plan-pass.ts";
-import { completeErasure } from "../../../src/cli/state/remains.ts";
 import { stateFolder } from "../../../src/cli/state/state-folder.ts";
 import type { Daemon } from "../../../src/sync/daemon.ts";
 import { copyLiveLedger } from "../../../src/sync/operator/copy-ledger.ts";
@@ -69,19 +68,6 @@ it("removes the copies of plans that were killed, and no copy that another proce
   leave(`plan-${process.ppid}-c`);
   await plan();
   expect(copies()).toEqual([`plan-${process.ppid}-c`]);
-});
-
-it("an erasure removes the copies of killed plans, and names one that is in use", () => {
-  leave(`plan-${DEAD_PID}-a`);
-  leave(`plan-${process.pid}-b`);
-  leave(`plan-${process.ppid}-c`);
-  const none = { documents: 0, chunks: 0, files: 0, requests: 0, messages: 0, turns: 0, images: 0 };
-  const erased = { files: 0, texts: 0, activities: 0, service: { ...none, remains: [] } };
-  const { remains } = completeErasure(erased, stateFolder(world.stateDir)).service;
-  const inUse = [`plan-${process.pid}-b`, `plan-${process.ppid}-c`];
-  expect(copies().toSorted()).toEqual(inUse.toSorted());
-  const named = remains.filter(({ kind }) => kind === "copy").map(({ name }) => name);
-  expect(named.toSorted()).toEqual(inUse.map((name) => join(world.stateDir, name)).toSorted());
 });
 
 it("says of a full disk that the copy cannot be written, not the ledger", async () => {

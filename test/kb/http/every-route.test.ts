@@ -62,14 +62,6 @@ const ASKS: Readonly<Record<string, Ask>> = {
     path: (owned) => list(owned).replace("resource/by-collection", "documents"),
     finds: "nothing",
   },
-  "POST /api/rag/erase/resources": {
-    sent: ({ resource }) => ({ body: { resource_ids: [resource._id] } }),
-    finds: "own",
-  },
-  "POST /api/rag/erase/owner": {
-    sent: ({ resource }) => ({ body: { owner_id: resource.ownerId } }),
-    finds: "own",
-  },
   "POST /rag/query": {
     sent: ({ resource }) => ({ body: { query: "moon", doc_id: resource._id } }),
     finds: "nothing",

@@ -5,7 +5,6 @@ import { DEFAULT_LIMITS, RATE_DEFAULT } from "../../../src/kb/options.ts";
 import { DEFAULT_RETENTION } from "../../../src/kb/resources/housekeeping.ts";
 import { KEYS_MAX } from "../../../src/kb/keys/keys.ts";
 import { WAITING_MAX } from "../../../src/kb/jobs/job-slots.ts";
-import { ERASED_MAX } from "../../../src/wire/erasure.ts";
 import { IMAGES_BYTES_MAX, USER_CHARS_MAX } from "../../../src/wire/chat.ts";
 import { IMAGES_MAX } from "../../../src/wire/constants.ts";
 
@@ -149,7 +148,6 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
     count(constant("wire/chat.ts", "VARIABLE_CHARS_MAX")),
   ],
   "questions answered at once": QUESTIONS.map((name) => count(constant("kb/chat/chat.ts", name))),
-  "resources of an erasure": [count(ERASED_MAX)],
   "a thread": [
     count(constant("kb/store/sqlite/chat/chat-writes.ts", "TURNS_MAX")),
     count(constant("kb/store/sqlite/chat/chat-writes.ts", "THREAD_IMAGES_MAX")),

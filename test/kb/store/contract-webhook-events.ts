@@ -156,9 +156,9 @@ async function run(
         await records.deleteResource(at);
         break;
       }
-      const hidesOwner = word === "tide";
-      await records.eraseResources({ accountId, ids: [id], hidesOwner, nowIso: LATER });
-      const nothing = { sha256: null, path: null, ...(hidesOwner && { ownerId: "" }) };
+      await records.deleteResource(at);
+      await records.eraseResource(at);
+      const nothing = { sha256: null, path: null };
       for (const each of expected) if (each.id === id) Object.assign(each, nothing);
       break;
     }

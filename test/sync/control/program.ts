@@ -10,5 +10,4 @@ export const FIXED_PROGRAM: DaemonProgram = {
   preview: noFolders,
   add: noFolders,
   remove: noFolders,
-  completeErasure: (done) => done,
 };

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { erase } from "../../../src/sync/operator/erase.ts";
 import { changeLedger } from "../../../src/sync/operator/offline.ts";
-import { openServiceEraser } from "../../../src/sync/remote/erasure.ts";
-import type { Erased, RequestOf } from "../../../src/wire/daemon.ts";
+import { openPurge } from "../../../src/sync/remote/purge.ts";
+import type { AnswerOf, RequestOf } from "../../../src/wire/daemon.ts";
 import { openIntents } from "../../../src/sync/ledger/intents/intents.ts";
 import { ledgerFile } from "../../../src/sync/ledger/ledger.ts";
 import { openSqlite } from "../../../src/sync/ledger/database/open.ts";
@@ -19,14 +19,14 @@ beforeEach(async () => {
 });
 afterEach(() => world.end());
 
-const run = (request: RequestOf<"erase">): Promise<Erased | undefined> =>
+const run = (request: RequestOf<"erase">): Promise<AnswerOf<"erase"> | undefined> =>
   changeLedger(world.stateDir, (ledger) =>
     erase(
       {
         ledger,
         stateDir: world.stateDir,
         sources: [world.source()],
-        service: openServiceEraser({ dbUrl: world.service.url, pauthkey: world.service.key }),
+        purge: openPurge({ dbUrl: world.service.url, pauthkey: world.service.key }),
       },
       request,
       new AbortController().signal,
@@ -34,30 +34,21 @@ const run = (request: RequestOf<"erase">): Promise<Erased | undefined> =>
   );
 const at = (name: string): string => join(world.root, name);
 
-it("deletes the documents at a service that cannot erase, and names the service", async () => {
+it("deletes the documents at a service that does not know purges", async () => {
   rmSync(at("gone.txt"));
-  const done = await run({ path: at("gone.txt") });
-  expect(done).toMatchObject({ files: 1, activities: 1, service: { documents: 1 } });
-  expect(done?.service.remains).toMatchObject([{ kind: "service", name: world.service.url }]);
+  expect(await run({ path: at("gone.txt") })).toEqual({ documents: 1 });
   expect(world.service.live()).toHaveLength(2);
   expect(readFileSync(ledgerFile(world.stateDir)).includes("gone.txt")).toBe(false);
   await world.sync();
   expect(world.service.live()).toHaveLength(2);
 });
 
-it("refuses an owner at a service that cannot erase", async () => {
-  await expect(run({ owner: "somebody" })).rejects.toMatchObject({ code: "not_offered" });
-});
-
-it("erases a document by its id with the path of its file", async () => {
-  const id = world.service.live().find(({ title }) => title.includes("gone"))?._id ?? "";
-  await expect(run({ document: id })).rejects.toMatchObject({
+it("refuses a file that is still synced", async () => {
+  await expect(run({ path: at("gone.txt") })).rejects.toMatchObject({
     code: "still_synced",
     subject: at("gone.txt"),
   });
-  rmSync(at("gone.txt"));
-  expect(await run({ document: id })).toMatchObject({ files: 1, service: { documents: 1 } });
-  expect(readFileSync(ledgerFile(world.stateDir)).includes("gone.txt")).toBe(false);
+  expect(world.service.live()).toHaveLength(3);
 });
 
 it("leaves the document of a file that was moved away, and removes the old path", async () => {
@@ -87,7 +78,7 @@ it("refuses a file whose create was not answered, because the service may have i
   expect(world.service.live()).toHaveLength(3);
   intents.remove(intent);
   db.close();
-  expect(await run({ path: at("gone.txt") })).toMatchObject({ files: 1, service: { documents: 1 } });
+  expect(await run({ path: at("gone.txt") })).toEqual({ documents: 1 });
 });
 
 it("refuses a path outside of all sources", async () => {

@@ -31,7 +31,7 @@ const SUMMARIES: Readonly<Record<DaemonOperation, string>> = {
   remove: "Removes a folder from the configuration, and deletes its documents if asked.",
   retry: "Tries failed files again now, and compares the rest with the ledger.",
   approve: "Approves held deletes.",
-  erase: "Erases documents without a trace: of a file, by their id or of an owner.",
+  erase: "Erases the text of a deleted or excluded file everywhere.",
   undelete: "Restores saved texts as files.",
   verify: "Compares the service's list with the ledger, and repairs differences if asked.",
 };

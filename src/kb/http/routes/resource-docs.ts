@@ -9,7 +9,14 @@ import {
   ResourcesAnswer,
   UpdateAnswer,
 } from "../../../wire/answers.ts";
-import { ChunksQuery, CreateBody, ListQuery, ReadQuery, UpdateBody } from "../../../wire/resource.ts";
+import {
+  ChunksQuery,
+  CreateBody,
+  DeleteQuery,
+  ListQuery,
+  ReadQuery,
+  UpdateBody,
+} from "../../../wire/resource.ts";
 import { DocumentsAnswer, DocumentsQuery } from "../../../wire/documents.ts";
 import { OwnersQuery } from "../../../wire/owners.ts";
 import { IDEMPOTENCY_HEADER } from "../../../wire/routes.ts";
@@ -42,8 +49,9 @@ export const RESOURCE_DOCS = {
     answers: { 200: UpdateAnswer, 202: QueuedAnswer },
   },
   remove: {
-    summary: "Deletes a resource; its record remains readable as deleted.",
+    summary: "Deletes a resource; its record remains readable as deleted, unless it is purged.",
     tag: TAG,
+    query: DeleteQuery,
     headers: IF_MATCH,
     answers: { 200: DeleteAnswer },
   },

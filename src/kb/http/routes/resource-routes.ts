@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance } from "fastify";
-import { CreateBody, UpdateBody } from "../../../wire/resource.ts";
+import { CreateBody, DeleteQuery, UpdateBody } from "../../../wire/resource.ts";
 import { ROUTES } from "../../../wire/routes.ts";
 import { queueUpdate, updateResource } from "../../jobs/change.ts";
 import { isUnderWay, waitForJobs } from "../../jobs/wait-for-jobs.ts";
@@ -9,12 +9,12 @@ import { textBytes } from "../../resources/list.ts";
 import { isQuickCreate, isQuickUpdate } from "../../resources/quick.ts";
 import { readResource } from "../../resources/read.ts";
 import { createdRecord, deletedRecord, liveRecord, queuedRecord } from "../../resources/record.ts";
-import { removeResource } from "../../resources/remove.ts";
+import { purgeResource, removeResource } from "../../resources/remove.ts";
 import type { RequestContext } from "../../resources/request-context.ts";
 import type { StoredAnswer } from "../../store/request-note.ts";
 import type { Resource } from "../../store/resources.ts";
 import { asyncPreference, etagOf, preconditionOf } from "../body/conditions.ts";
-import { readBody } from "../body/validate.ts";
+import { readBody, readInput } from "../body/validate.ts";
 import type { ResponseShare } from "../limits/response-memory.ts";
 import { readStoredAnswer } from "../operation/idempotency.ts";
 import { addOperation, answer, idOf } from "../operation/operation.ts";
@@ -85,7 +85,8 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     doc: RESOURCE_DOCS.remove,
     handle: async (request, accountId, _context, share) => {
       const expected = { ...preconditioned(request.headers), ...roomFor(share) };
-      const resource = await removeResource(kb, accountId, idOf(request), expected);
+      const remove = readInput(DeleteQuery, request.query).purge === "true" ? purgeResource : removeResource;
+      const resource = await remove(kb, accountId, idOf(request), expected);
       return recordAnswer(parts, "Resource deleted successfully", resource, share, deletedRecord);
     },
   });

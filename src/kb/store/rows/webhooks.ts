@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import type { EventType, ResourceEvent } from "../../../wire/event.ts";
-import type { Erasure } from "../erasure.ts";
 import type { Resource } from "../resources.ts";
 import type { UserMetadata } from "../../../wire/metadata.ts";
 import type { ResourceRow } from "./records.ts";
@@ -137,25 +136,16 @@ function eventOf(
   };
 }
 
-/** The resource as an event shows it after its erasure. */
-export function withoutText(deleted: Resource, { hidesOwner }: Erasure): Resource {
-  return { ...deleted, title: "", statusMessage: null, ...(hidesOwner && { ownerId: "" }) };
-}
-
-/** Returns a stored message without what it says about erased resources; undefined: it has to go, because it is an answer made from them. */
-export function erasedMessage(stored: string, erasure: Erasure): string | undefined {
+/** Returns a stored message without what it says about an erased resource; undefined: it has to go, because it is an answer made from it. */
+export function erasedMessage(stored: string): string | undefined {
   const message = JSON.parse(stored) as DeliveryBody; // written by this store from one
   if (!message.type.startsWith("resource.")) return undefined;
-  const body = withoutTitle(message.body, erasure);
-  return body === message.body ? stored : JSON.stringify({ ...message, body });
+  return JSON.stringify({ ...message, body: withoutTitle(message.body) });
 }
 
 /** Returns an event without title, path and digest of its resource and without the reason of a failure, which may quote the document. */
-function withoutTitle(event: string, { hidesOwner }: Erasure): string {
+function withoutTitle(event: string): string {
   const { data, ...head } = JSON.parse(event) as { readonly data: Record<string, unknown> }; // written by `eventOf`
   const { message: _, ...shown } = data;
-  return JSON.stringify({
-    ...head,
-    data: { ...shown, title: "", sha256: null, path: null, ...(hidesOwner && { ownerId: "" }) },
-  });
+  return JSON.stringify({ ...head, data: { ...shown, title: "", sha256: null, path: null } });
 }

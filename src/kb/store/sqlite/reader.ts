@@ -9,7 +9,6 @@ import { storeFailure } from "./database/failures.ts";
 import { prepareQueueReads } from "./queue/queue.ts";
 import { prepareWebhookReads } from "./queue/webhook-reads.ts";
 import { prepareLookups } from "./resources/lookups.ts";
-import { prepareErasureReads } from "./resources/erasures.ts";
 import { prepareFileReads } from "./resources/files.ts";
 import { prepareSurroundings } from "./resources/surroundings.ts";
 import { prepareDocumentList } from "./scopes/document-list.ts";
@@ -142,7 +141,6 @@ function readsOf(
       ...prepareChatReads(db),
       ...prepareAccountReads(db),
       ...prepareFileReads(db),
-      ...prepareErasureReads(db),
     },
     queue,
     index: {

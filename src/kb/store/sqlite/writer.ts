@@ -48,7 +48,7 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
   const webhooks = prepareWebhookWrites(db, queue);
   const chat = prepareChatWrites(db, queue, files.addFile);
   const serving = prepareServingWrites(db, codes);
-  const erasures = prepareErasures(db, resources);
+  const erasures = prepareErasures(db);
   const { enqueue, compact, close } = openGroupCommit(db, path);
   const merges = openMerges([words, codes], prepareRebuild(db, resources, words), enqueue);
 
@@ -116,14 +116,25 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
           ),
     ),
     serve: (argument) => enqueue(() => serving.serve(argument)),
-    scrub: async () => {
+    scrub: shareRuns(async () => {
       await merges.purge();
       compact();
-    },
+    }),
     rebuild: merges.rebuild,
     close: () => {
       merges.close();
       return close();
     },
   };
+}
+
+/** Runs work once for all callers that wait for its next start. */
+function shareRuns(work: () => Promise<void>): () => Promise<void> {
+  let last: Promise<void> = Promise.resolve();
+  let next: Promise<void> | undefined;
+  const start = (): Promise<void> => {
+    next = undefined;
+    return work();
+  };
+  return () => (next ??= last = last.then(start, start));
 }

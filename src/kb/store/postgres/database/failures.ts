@@ -48,11 +48,6 @@ export function isLostRace(error: unknown): boolean {
   return code === "40001" || code === "40P01";
 }
 
-/** Creates the error of work that noticed by itself that it lost against another transaction. */
-export function lostRace(what: string): Error {
-  return Object.assign(new Error(what), { code: "40001" });
-}
-
 /** Errors of sockets, and of https://www.postgresql.org/docs/15/errcodes-appendix.html. */
 const LOST: ReadonlySet<string> = new Set([
   "ECONNREFUSED",

@@ -122,9 +122,9 @@ async function placeAll(
   );
   const inScopes = Array.from(documents, (document, at) => ({ document, scope: scopes[at] ?? fail() }));
   const changes = new Map(
-    [...Map.groupBy(inScopes, ({ scope }) => scope)].map(([{ number, ownerId }, of]) => [
+    [...Map.groupBy(inScopes, ({ scope }) => scope.number)].map(([number, of]) => [
       number,
-      { ...changeOf(of.map(({ document }) => document)), owner: ownerId },
+      changeOf(of.map(({ document }) => document)),
     ]),
   );
   const [next, numbers] = await Promise.all([

@@ -30,13 +30,11 @@ export function filesOn(
           limit,
         }),
       ),
-    // A file that no resource released may be one of an erased resource whose create was never acknowledged.
-    filesToErase: async ({ accountId, resourceIds, beforeIso }) =>
+    filesToErase: async ({ accountId, id }) =>
       tokensOf(
         await tx.all<TokenRow>(
-          `SELECT token FROM stored_file WHERE account_id = @accountId AND (
-            released_of = ANY (@resourceIds::text[]) OR released_of IS NULL AND ${UNUSED})`,
-          { accountId, resourceIds, beforeIso },
+          "SELECT token FROM stored_file WHERE account_id = @accountId AND released_of = @id",
+          { accountId, id },
         ),
       ),
     removeUnusedFile: async (token, beforeIso) =>

@@ -89,11 +89,10 @@ export function resourceWritesOn(
   };
 }
 
-/** Deletes a resource; see `Records.deleteResource`. `hide` changes what the event shows of it. */
+/** Deletes a resource; see `Records.deleteResource`. */
 export async function removeResource(
   tx: Transaction,
   at: ResourceKey & Expected & { readonly nowIso: string },
-  hide?: (deleted: Resource) => Resource,
 ): Promise<Resource | undefined> {
   const before = await readLocked(tx, at);
   if (before === undefined) return undefined;
@@ -116,9 +115,7 @@ export async function removeResource(
   ]);
   const revision = before.revision + 1;
   const deleted = { ...resourceOf(before, text), isDeleted: true, updatedAt: nowIso, revision };
-  const change = removalFacts(before, nowIso);
-  const shown = hide === undefined ? change : { ...change, path: null };
-  await publish(tx, "resource.deleted", hide?.(deleted) ?? deleted, shown);
+  await publish(tx, "resource.deleted", deleted, removalFacts(before, nowIso));
   return deleted;
 }
 

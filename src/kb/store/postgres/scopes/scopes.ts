@@ -4,7 +4,6 @@ import { rowOf, SCOPE_NUMBER_MAX, SEQUENCE_MAX } from "../../../index/rows.ts";
 import type { NewResource, ResourceKey } from "../../resources.ts";
 import { isWorn, SEGMENTS_MERGED } from "../../search/merge-rules.ts";
 import type { Transaction } from "../database/connections.ts";
-import { lostRace } from "../database/failures.ts";
 
 /** An owner's part of a collection. */
 export interface OpenScope {
@@ -105,8 +104,6 @@ export interface ScopeChange {
   readonly removed?: number;
   /** Whether a filter may match other chunks than before. */
   readonly refilters?: boolean;
-  /** The owner for whom the scope was found, before it was locked. */
-  readonly owner?: string;
 }
 
 /** Locks a scope, changes its counts, and returns the first of the reserved rows. */
@@ -117,8 +114,7 @@ export async function changeScope(tx: Transaction, scope: number, change: ScopeC
 }
 
 /**
- * Locks scopes in the order of their numbers, changes their counts, and returns the first of the reserved rows of each. Throws a lost
- * race if a scope's owner has been erased since it was found: the next try makes a new scope.
+ * Locks scopes in the order of their numbers, changes their counts, and returns the first of the reserved rows of each.
  */
 export async function changeScopes(
   tx: Transaction,
@@ -138,7 +134,7 @@ export async function changeScopes(
     FROM locked JOIN unnest(@scopes::bigint[], @rows::bigint[], @resources::bigint[], @chunks::bigint[], @words::bigint[],
         @segments::bigint[], @removed::bigint[], @refilters::int[])
       AS change (scope, rows, resources, chunks, words, segments, removed, refilters) ON change.scope = locked.number
-    WHERE scope.number = locked.number RETURNING scope.number, scope.owner_id AS owner, next_sequence AS next, change.rows,
+    WHERE scope.number = locked.number RETURNING scope.number, next_sequence AS next, change.rows,
       scope.segments, scope.removed, scope.chunks`,
     {
       scopes: [...changes.keys()],
@@ -152,8 +148,6 @@ export async function changeScopes(
     },
   );
   if (after.length !== changes.size) throw new TypeError("the scope of a resource was not found");
-  if (after.some(({ number, owner }) => owner !== (changes.get(number)?.owner ?? owner)))
-    throw lostRace("the owner of a scope was erased");
   if (after.some(({ next }) => next > SEQUENCE_MAX))
     throw full(`${SEQUENCE_MAX} chunks written for one owner`);
   for (const { number, segments, removed, chunks } of after)
@@ -164,7 +158,6 @@ export async function changeScopes(
 /** A scope after a change. */
 interface ChangedScope {
   readonly number: number;
-  readonly owner: string;
   readonly next: number;
   readonly rows: number;
   readonly segments: number;

@@ -1,5 +1,6 @@
 import type { Inside } from "../../methods.ts";
 import type { StoredFile } from "../../files.ts";
+import type { ResourceKey } from "../../resources.ts";
 import type { Connection } from "../database/connection.ts";
 
 /** Writes of uploaded files. Each runs inside a transaction of the caller. */
@@ -48,15 +49,13 @@ export function prepareFileReads(
   const selectUnused = db
     .prepare<[string, number], string>(`SELECT token FROM stored_file WHERE ${UNUSED} LIMIT ?`)
     .pluck();
-  // A file that no resource released may be one of an erased resource whose create was never acknowledged.
   const selectToErase = db
-    .prepare<[string, string, string], string>(`
-    SELECT token FROM stored_file WHERE account_id = ? AND (
-      released_of IN (SELECT value FROM json_each(?)) OR released_of IS NULL AND ${UNUSED})`)
+    .prepare<[ResourceKey], string>(
+      "SELECT token FROM stored_file WHERE account_id = @accountId AND released_of = @id",
+    )
     .pluck();
   return {
-    filesToErase: ({ accountId, resourceIds, beforeIso }) =>
-      selectToErase.all(accountId, JSON.stringify(resourceIds), beforeIso),
+    filesToErase: ({ accountId, id }) => selectToErase.all({ accountId, id }),
     file: (token) => selectFile.get(token),
     unusedFiles: (beforeIso, limit) => selectUnused.all(beforeIso, limit),
   };

@@ -48,8 +48,7 @@ export interface ResourceWrites {
   enqueueUpdate(at: ChangeKey, job: ResourceJob): Resource | undefined;
   /** Ends a failed job and stores the reason. Does nothing if its lease was lost. */
   failJob: Inside<"write">["records"]["failJob"];
-  /** `hide` changes what the event shows of the deleted resource. */
-  remove(at: ChangeKey, hide?: (deleted: Resource) => Resource): Resource | undefined;
+  remove(at: ChangeKey): Resource | undefined;
   purgeDeleted: Inside<"free">["records"]["purgeDeleted"];
   /** Moves the chunks of a resource to new rows, so that the index has their words anew. */
   reindex(resource: number): void;
@@ -134,7 +133,7 @@ export function prepareResourceWrites(
 
     reindex: (number) => moveChunks(tables, rows.numbered(number)),
 
-    remove(at, hide) {
+    remove(at) {
       const before = rows.readExpected(at);
       if (before === undefined) return undefined;
       const text = content.of(before);
@@ -149,8 +148,7 @@ export function prepareResourceWrites(
       traces.forgetText(at);
       const revision = before.revision + 1;
       const deleted = { ...resourceOf(before, text), isDeleted: true, updatedAt: at.nowIso, revision };
-      const shown = hide === undefined ? change : { ...change, path: null };
-      deliveries.publish("resource.deleted", hide?.(deleted) ?? deleted, shown);
+      deliveries.publish("resource.deleted", deleted, change);
       return deleted;
     },
   };

@@ -115,19 +115,6 @@ describe.skipIf(isSkipped())("creates that share a transaction", () => {
     await expectWhole(3);
   });
 
-  it("a create that meets the erasure of its owner is written for that owner", async () => {
-    await create({ ownerId: "ann" });
-    await side.query("BEGIN");
-    await side.query("UPDATE scope SET owner_id = 'erased' WHERE owner_id = 'ann'");
-    const waiting = create({ ownerId: "ann" });
-    await waitsForLock();
-    await side.query("COMMIT");
-    const { id } = await waiting;
-    const owners = "SELECT owner_id FROM scope JOIN resource ON scope = scope.number WHERE resource.id = $1";
-    expect((await side.query(owners, [id])).rows).toEqual([{ owner_id: "ann" }]);
-    await expectWhole(2);
-  });
-
   it("creates of an owner share transactions, and leave what creates one by one would", async () => {
     const created = await Promise.all(
       times(MANY, (at) => create({ ownerId: at % 3 === 0 ? "bob" : "ann" }, `key ${at}`)),
