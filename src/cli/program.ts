@@ -36,9 +36,6 @@ export async function runProgram(args: readonly string[]): Promise<number> {
       get columns() {
         return process.stdout.columns || 80;
       },
-      get rows() {
-        return process.stdout.rows;
-      },
     },
     stderr: { write: (text) => terminal.err(visible(message(text))) },
     stderrIsTTY: isatty(2),

@@ -42,7 +42,6 @@ const NOT_RUN: readonly (readonly [lines: RegExp, reason: string])[] = [
 /** With a daemon that runs on ~/docs and ~/notes. */
 const LIVE: readonly Step[] = [
   { line: "kbsync status" },
-  { line: "kbsync status --watch", until: /in agreement/ },
   { line: "kbsync log -n 50" },
   { line: "kbsync log --follow ~/docs/minutes", until: /may\.md/ },
   { line: "kbsync wait" },

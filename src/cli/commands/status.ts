@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { FILES_MAX } from "../../wire/daemon.ts";
 import type { Tier } from "../../wire/primitives.ts";
@@ -22,19 +21,12 @@ import {
   unreadableLine,
 } from "./follow.ts";
 import { type CommonOptions, jsonOption } from "../output/options.ts";
-import { LISTED_STATES, listedText, listFiles, type ListedFile, type ListedState } from "./listed-files.ts";
-import { prose } from "../terminal/prose.ts";
-import { canRedraw } from "../output/terminal.ts";
-import { openScreen } from "../terminal/screen.ts";
+import { LISTED_STATES, listedText, listFiles, type ListedState } from "./listed-files.ts";
 import { type StateFolder, stateFolder } from "../state/state-folder.ts";
 
 interface StatusOptions extends CommonOptions, Partial<Record<ListedState, boolean>> {
-  readonly watch?: boolean;
   readonly json?: boolean;
 }
-
-/** Refresh interval of `--watch`, in milliseconds. */
-const WATCH_EVERY_MS = 1000;
 
 /** The output of `kbsync status --json`. */
 interface Status {
@@ -65,7 +57,6 @@ export function addStatus(program: Command, context: Context): void {
       "show whether the knowledge base is up to date; with a path or a state, list the files that are not, each with the reason",
     )
     .argument("[path]", "a file, or a folder with all below it")
-    .option("-w, --watch", "keep running, and refresh every second")
     .option("--failed", "list files that could not be read, or that the service refused")
     .option("--waiting", "list files that will be tried again")
     .option("--held", "list deletes that wait for kbsync approve")
@@ -78,95 +69,39 @@ async function status(context: Context, path: string | undefined, options: Statu
   const operator = openOperator(context, options);
   const chosen = LISTED_STATES.filter((state) => options[state] === true);
   if (path === undefined && chosen.length === 0) {
-    await printStatus(context, options, statusReader(context, operator), statusText);
+    print(context, options, await statusOf(context, operator), statusText);
     return;
   }
   const states = chosen.length === 0 ? LISTED_STATES : chosen;
-  const read = async (): Promise<FileList> => ({ files: await listFiles(operator, path, states) });
-  const { files } = await printStatus(context, options, read, (now) => listedText(now.files, states));
+  const files = await listFiles(operator, path, states);
+  print(context, options, { files }, (now) => listedText(now.files, states));
   if (files.length >= FILES_MAX)
     context.stderr.write(`kbsync: at most ${thousands(FILES_MAX)} of each kind are listed; name a folder\n`);
 }
 
-/** The output of `kbsync status PATH --json`. */
-interface FileList {
-  readonly files: readonly ListedFile[];
+function print<T>(context: Context, { json }: StatusOptions, now: T, text: (now: T) => string): void {
+  context.stdout.write(json === true ? `${JSON.stringify(now, undefined, 2)}\n` : text(now));
 }
 
-/** Prints what `read` returns, once or repeatedly. Returns the first answer. */
-async function printStatus<T>(
-  context: Context,
-  options: StatusOptions,
-  read: () => Promise<T>,
-  text: (now: T) => string,
-): Promise<T> {
-  const print = (now: T): string =>
-    options.json === true ? `${JSON.stringify(now, undefined, options.watch === true ? 0 : 2)}\n` : text(now);
-  const first = await read();
-  if (options.watch === true)
-    await watch(
-      context,
-      first,
-      read,
-      print,
-      options.json !== true && canRedraw(context.env, context.stdout.isTTY),
-    );
-  else context.stdout.write(print(first));
-  return first;
-}
-
-function statusReader(context: Context, operator: Operator): () => Promise<Status> {
+async function statusOf(context: Context, operator: Operator): Promise<Status> {
   const { config } = operator;
   const state = stateFolder(config.stateDir);
-  return async () => {
-    const { daemon, sources: live } = await askLive(operator);
-    const ledger = readStatus(state.path, FILES_MAX);
-    const sources = live ?? ledger?.sources ?? [];
-    const synced = new Set(sources.map(({ path }) => path));
-    return {
-      stateDir: state.path,
-      daemon,
-      service: await serviceLine(config, state, context),
-      sources,
-      unsynced: config.sources
-        .filter(({ absolutePath }) => !synced.has(absolutePath))
-        .map(({ absolutePath: path, collection: tier, ownerId }) => ({ path, tier, ownerId })),
-      removed: ledger?.removed ?? [],
-      failures: ledger?.troubled ?? [],
-      skipped: ledger?.skipped ?? [],
-    };
+  const { daemon, sources: live } = await askLive(operator);
+  const ledger = readStatus(state.path, FILES_MAX);
+  const sources = live ?? ledger?.sources ?? [];
+  const synced = new Set(sources.map(({ path }) => path));
+  return {
+    stateDir: state.path,
+    daemon,
+    service: await serviceLine(config, state, context),
+    sources,
+    unsynced: config.sources
+      .filter(({ absolutePath }) => !synced.has(absolutePath))
+      .map(({ absolutePath: path, collection: tier, ownerId }) => ({ path, tier, ownerId })),
+    removed: ledger?.removed ?? [],
+    failures: ledger?.troubled ?? [],
+    skipped: ledger?.skipped ?? [],
   };
-}
-
-/**
- * Prints the status repeatedly until a signal arrives. On a terminal each one replaces the one before, on the alternate screen;
- * at the end, the last status stays on the normal one.
- */
-export async function watch<T>(
-  { stdout, signal, invocation }: Pick<Context, "stdout" | "signal" | "invocation">,
-  first: T,
-  read: () => Promise<T>,
-  print: (now: T) => string,
-  mayDraw: boolean,
-  everyMs = WATCH_EVERY_MS,
-): Promise<void> {
-  const screen = mayDraw ? openScreen(stdout, (text) => prose({ stdout, invocation }, text)) : undefined;
-  let text = print(first);
-  try {
-    for (;;) {
-      if (screen === undefined) stdout.write(text);
-      else screen.show(text);
-      await sleep(everyMs, undefined, { signal }).catch(() => undefined);
-      if (signal.aborted) break;
-      text = print(await read());
-    }
-  } catch (error) {
-    // Work that a person stopped is not worth a message.
-    if (!signal.aborted) throw error;
-  } finally {
-    screen?.close();
-  }
-  if (screen !== undefined) stdout.write(text);
 }
 
 /** The answer of the daemon. One that is starting or ending counts as none. */

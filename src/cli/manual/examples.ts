@@ -13,7 +13,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   sync: ["kbsync sync ~/docs", "kbsync sync -n", "kbsync sync --recover"],
   add: ["kbsync add ~/papers --tier moderate --owner papers"],
   remove: ["kbsync remove ~/papers", "kbsync remove ~/papers --keep-documents"],
-  status: ["kbsync status", "kbsync status --watch", "kbsync status --skipped ~/docs"],
+  status: ["kbsync status", "kbsync status --skipped ~/docs"],
   log: ["kbsync log -n 50", "kbsync log --follow ~/docs/minutes"],
   wait: ["kbsync wait", "kbsync wait ~/docs/plan.md --timeout 30"],
   why: ["kbsync why ~/docs/scan.pdf"],

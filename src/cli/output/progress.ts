@@ -8,8 +8,6 @@ export interface ProgressOutput {
   bar(line: string): void;
   readonly isTTY: boolean;
   readonly columns: number;
-  /** Height of the terminal in lines; undefined if unknown. */
-  readonly rows?: number | undefined;
 }
 
 /** `20000` → `20,000` in any locale, because scripts read the output too. */

@@ -59,12 +59,6 @@ function cut(word: string, cells: number): string[] {
   return [...parts, part];
 }
 
-/** Returns the start of a line that takes at most `cells` terminal cells. Pure. */
-export function cutTo(line: string, cells: number): string {
-  const [start = ""] = cut(line, cells);
-  return cellsOf(start) <= cells ? start : "";
-}
-
 function cellsOfCharacter(character: string): number {
   if (character <= "~") return 1;
   if (JOINED.test(character)) return 0;
