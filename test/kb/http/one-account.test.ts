@@ -24,11 +24,6 @@ async function sendHead(at: Running, path: string, key: string, headers: string)
 
 describe("open requests of one account", () => {
   it.each([
-    [
-      "bulk creates without a line",
-      "/api/rag/resources/bulk",
-      "content-type: application/x-ndjson\r\ntransfer-encoding: chunked",
-    ],
     ["searches without a body", "/rag/query", "content-type: application/json\r\ncontent-length: 100000"],
     [
       "creates that announce long bodies",
