@@ -107,7 +107,7 @@ async function main(): Promise<void> {
         const outcome = await search(store.index, embedder, request);
         const body = SearchBody.parse({
           query: each.question,
-          expand: "section",
+          expand: "neighbours",
           max_tokens: TOKENS,
           top_k: 5,
         });

@@ -106,8 +106,7 @@ export interface ServiceLimits {
   /** Open connections from one address. Default 512, a quarter of all. */
   readonly connectionsPerAddress: number;
   /**
-   * Timeout for receiving a request; for a bulk create, for each pause without a byte while the service is ready to read. Default 5
-   * minutes, in which the slowest supported connection (1 Mbit/s) transfers 32 MB.
+   * Timeout for receiving a request. Default 5 minutes, in which the slowest supported connection (1 Mbit/s) transfers 32 MB.
    */
   readonly requestMs: number;
   /** How long an answer waits for a client that stops reading. Default 2 minutes. */

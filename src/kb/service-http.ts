@@ -16,19 +16,18 @@ import type { KnowledgeBase } from "./resources/knowledge-base.ts";
 
 /** Opens what every route uses. */
 export function httpParts(
-  { log, observer, filesNeedKey = false, resourcesUrl, stateDir }: ServiceOptions,
+  { log, observer, filesNeedKey = false, resourcesUrl }: ServiceOptions,
   kb: KnowledgeBase,
   admission: Admission,
   limits: ServiceLimits,
   rate: ReturnType<typeof rateKeys>,
-): Omit<HttpParts, "daemonAccountId" | "localAccountId"> {
+): Omit<HttpParts, "daemonAccountId"> {
   return {
     ...limits,
     kb,
     keyring: openKeyring(kb.records, kb.nowMs, rate),
     sessions: openSessions(kb.records, kb.nowMs),
     publicUrl: resourcesUrl,
-    stateDir,
     idempotency: openIdempotency(kb.records, kb.sharedTurns, kb.nowMs),
     admission,
     responseMemory: openResponseMemory(limits.answerBytes),

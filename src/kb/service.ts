@@ -108,7 +108,6 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const server = await buildServer(
     {
       ...httpParts(options, kb, admission, limits, rateKeys(options, rate, steadyMs)),
-      localAccountId,
       daemonAccountId: options.daemon && localAccountId,
     },
     work.webhooks,

@@ -84,7 +84,7 @@ function measureState(registry: Registry): Pick<ServiceMeasures, "set" | "forget
   const oldest = gauge("kbsync_service_queue_oldest_seconds", "Age of the oldest waiting document.");
   const overdue = gauge(
     "kbsync_service_queue_overdue",
-    "Documents that have been due for more than ten minutes, and that no process works on.",
+    "Documents that have been due for more than ten minutes.",
   );
   const questions = gauge(
     "kbsync_service_queue_questions",

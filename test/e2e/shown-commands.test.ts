@@ -104,10 +104,9 @@ const LIVE: readonly Step[] = [
     line: "kbsync remove ~/papers --keep-documents",
     before: "kbsync add ~/papers --owner papers && kbsync wait",
   },
-  { line: "kbsync erase --owner papers" },
   { line: "kbsync erase ~/docs/secret.md", before: "rm ~/docs/secret.md" },
   { line: "kbsync erase ~/notes/letter.md", before: "rm ~/notes/letter.md" },
-  { line: "kbsync erase --document 6b016a8e36133f0758068e97" },
+  { line: "kbsync erase ~/docs/private" },
 ];
 
 /** After that daemon has ended. */

@@ -71,7 +71,6 @@ const BY_CODE: Readonly<Record<string, number>> = {
   source_unusable: EXIT.usage,
   source_overlap: EXIT.usage,
   not_kept: EXIT.filesFailed,
-  not_opened: EXIT.filesFailed,
   source_missing: EXIT.held,
   source_replaced: EXIT.held,
   no_systemd: EXIT.usage,

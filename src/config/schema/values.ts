@@ -6,7 +6,7 @@ export const HttpUrl = z
   .url({ protocol: /^https?$/, error: "expected an http or https address" })
   .transform((text) => text.replace(/\/+$/, ""));
 
-/** The price of a million tokens, or a sum of prices, in any currency. */
+/** The price of a million tokens, in any currency. */
 export const Price = z.number().min(0).max(1_000_000);
 
 /** A host, an address or a range that may be reached although it is not public. */

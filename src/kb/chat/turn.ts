@@ -52,7 +52,7 @@ export interface CheckedRequest {
 
 /**
  * Answers one question. Writes the turn to its thread in one transaction after the answer is complete; if it throws, it has written
- * nothing. Throws what images, search and models throw, and `agent_not_found` if the agent was deleted meanwhile.
+ * nothing. Throws what images, search and models throw.
  */
 export async function answerTurn(
   parts: TurnParts,

@@ -8,7 +8,7 @@ import { refusalAnswer } from "./operation/status.ts";
 
 /**
  * Answers input that is not a valid HTTP request in the format of all refusals, and closes the connection. `isAnswering`:
- * another answer is in progress, as in a bulk create, so nothing is sent. Returns the code sent; undefined: nothing.
+ * another answer is in progress, so nothing is sent. Returns the code sent; undefined: nothing.
  */
 export function answerClientError(
   error: Error,

@@ -117,8 +117,11 @@ async function fail(
   if (!isEmpty && (await kb.records.resource(at)) !== undefined) {
     const { whileWaiting: _, whileFetching: __, ...here } = kb;
     try {
+      // Throws if a newer change has taken this over: it must not be overwritten.
+      await kb.leases.setWorking(job, true);
       await applyUpdate(here, at, apart, {});
     } catch (error) {
+      if (codeOf(error) === "lease_lost") return;
       if (kb.explain(error).retryAfterSeconds !== undefined) throw error;
     }
   }

@@ -1,13 +1,8 @@
-import { STILL_READ } from "../../wire/constants.ts";
 import type { Resource } from "../store/resources.ts";
 import { jobKey } from "../queue/waits.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
+import { isUnderWay } from "../resources/quick.ts";
 import { noResource } from "../resources/refusal.ts";
-
-/** Reports whether the text of a resource is not written, or not whole yet. */
-export function isUnderWay({ status, warning }: Pick<Resource, "status" | "warning">): boolean {
-  return status === "queued" || (status === "chunked" && warning?.endsWith(STILL_READ) === true);
-}
 
 /**
  * Waits until the jobs of a queued resource are done, at most `waitMs`, and returns the resource as it is then. Throws

@@ -39,7 +39,6 @@ export interface Swept {
   readonly claims: number;
   /** Full buckets of rates. */
   readonly buckets: number;
-  /** Hours of the use of accounts. */
 }
 
 const HOUR_MS = 60 * 60 * 1000;

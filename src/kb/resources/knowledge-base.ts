@@ -59,7 +59,6 @@ export interface KnowledgeBase {
   readonly changeWaits: Waits;
   /** Announces to the other processes on the store; undefined: there are none. */
   readonly notices: Notices | undefined;
-  /** Counts what accounts use. */
   readonly collections: Collections;
   readonly limits: ContentLimits;
   /** Converts a failure into its answer. `retryAfterSeconds` is undefined if a retry cannot succeed by itself. */

@@ -1,3 +1,4 @@
+import { STILL_READ } from "../../wire/constants.ts";
 import { DEFAULT_SETTINGS } from "../../wire/primitives.ts";
 import type { CreateBody, UpdateBody } from "../../wire/resource.ts";
 import type { Resource } from "../store/resources.ts";
@@ -16,7 +17,7 @@ export function isQuickCreate({ content, settings }: CreateBody): boolean {
 
 /** Reports the same of an update. An update behind a queued change is never quick. */
 export function isQuickUpdate(before: Resource, { content, url, settings }: UpdateBody): boolean {
-  if (before.status === "queued" || url !== undefined) return false;
+  if (isUnderWay(before) || url !== undefined) return false;
   if (content === undefined && settings === undefined) return true;
   const { strategy } = { ...before.settings, ...settings };
   return isQuickText(content ?? before.content, strategy ?? before.settings.strategy);
@@ -24,4 +25,9 @@ export function isQuickUpdate(before: Resource, { content, url, settings }: Upda
 
 function isQuickText(text: string, strategy: string): boolean {
   return strategy === "recursive" && text.length <= QUICK_CHARS_MAX;
+}
+
+/** Reports whether the text of a resource is not written, or not whole yet. */
+export function isUnderWay({ status, warning }: Pick<Resource, "status" | "warning">): boolean {
+  return status === "queued" || (status === "chunked" && warning?.endsWith(STILL_READ) === true);
 }

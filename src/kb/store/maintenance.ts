@@ -16,7 +16,6 @@ export interface StoreMaintenance {
   uploads(): readonly KnownUpload[];
   /** Upgrades a store that nothing else uses to the schema of this program. */
   upgrade(): void;
-  /** The cost of models on a day and in its month, also while a service uses the store. */
   /** The keys of all accounts. */
   keys(): readonly AccountKey[];
   /**

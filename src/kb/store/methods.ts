@@ -15,7 +15,7 @@ interface Method {
   readonly kind: Kind;
   /** The queue that it may put a job into. */
   readonly puts?: QueueName;
-  /** Whether it may add a change to the feed. */
+  /** Whether it may change a document. */
   readonly changes?: true;
   /** Position of the argument that is the id of an account. Other arguments hold it as `accountId`, or in their `scope`. */
   readonly accountAt?: number;

@@ -28,7 +28,8 @@ export const RULES = {
 /** Returns a warning if documents have been due for longer than a queue that works needs. */
 export function overdueFindings(overdue: number, subject: string): Finding[] {
   if (overdue === 0) return [];
-  const message = `${overdue} documents have waited for more than ten minutes, and no service works on them`;
-  const remedy = "Start the service. If it runs, its log says what keeps it busy or fails.";
+  const message = `${overdue} documents have waited for more than ten minutes`;
+  const remedy =
+    "Many scans take long to read: the number falls then. Otherwise start the service; its log says what fails.";
   return [{ check: "store-queue", level: "warning", subject, message, remedy }];
 }

@@ -29,8 +29,10 @@ interface Ask {
 const resourcePath = ({ resource }: Owned): string => `/api/rag/resource/${resource._id}`;
 const keyPath = ({ keyId }: Owned): string => `/v1/keys/${keyId}`;
 const endpointPath = ({ endpointId }: Owned): string => `/v1/webhooks/${endpointId}`;
+/** A picture of one pixel. */
+const PIXEL = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7";
 const threadForm = (agentId: string) => {
-  const form = fileForm("mine");
+  const form = fileForm(Buffer.from(PIXEL, "base64"), "pixel.gif");
   form.append("agent_id", agentId);
   form.append("thread_id", "t");
   return form;
@@ -73,10 +75,10 @@ const ASKS: Readonly<Record<string, Ask>> = {
   },
   "POST /files/upload": {
     sent: () => ({ body: threadForm("default") }),
-    finds: 415,
+    finds: "own",
   },
   "GET /v1/agents": { finds: "own" },
-  "GET /v1/threads": { path: () => "/v1/threads?agent_id=default", finds: "own", shows: { threads: [] } },
+  "GET /v1/threads": { path: () => "/v1/threads?agent_id=default", finds: "own" },
   "DELETE /v1/threads": { path: () => `/v1/threads?${THREAD}`, finds: "nothing" },
   "GET /v1/threads/turns": { path: () => `/v1/threads/turns?${THREAD}`, finds: "nothing" },
   "GET /v1/health": { finds: "own" },
@@ -165,6 +167,7 @@ beforeAll(async () => {
       "The moon pulls",
       "secret words",
       new URL(fileUrl).pathname,
+      "owners-thread",
       key._id,
       key.hint,
       "The owner's",

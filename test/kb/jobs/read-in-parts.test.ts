@@ -132,3 +132,21 @@ it("a newer change of a PDF that is being read wins", SLOW, async () => {
   expect((await read(id)).content).toBe("Newer otter.");
   expect(await found(id, "heron")).toEqual([]);
 });
+
+it(
+  "a new title of a PDF that is still being read is answered after the wait that its client accepts",
+  SLOW,
+  async () => {
+    await open();
+    const id = await create("Typed heron.");
+    await becomesPart(id);
+    const changed = await running.send("PUT", `/api/rag/resource/${id}`, {
+      body: { title: "Herons" },
+      headers: { prefer: "respond-async, wait=1" },
+    });
+    expect(changed.status).toBe(202);
+    held.resolve();
+    await becomesWhole(id);
+    expect((await read(id)).title).toBe("Herons");
+  },
+);

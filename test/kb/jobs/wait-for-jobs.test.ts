@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { isUnderWay } from "../../../src/kb/jobs/wait-for-jobs.ts";
+import { isUnderWay } from "../../../src/kb/resources/quick.ts";
 
 it.each<[Parameters<typeof isUnderWay>[0], boolean]>([
   [{ status: "queued", warning: null }, true],

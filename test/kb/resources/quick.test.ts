@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { STILL_READ } from "../../../src/wire/constants.ts";
 import { isQuickCreate, isQuickUpdate } from "../../../src/kb/resources/quick.ts";
 import type { Resource } from "../../../src/kb/store/resources.ts";
 import type { CreateBody, UpdateBody } from "../../../src/wire/resource.ts";
@@ -34,6 +35,12 @@ describe("an update is done in a moment", () => {
     ["not of the settings of a long text", { content: long }, { settings: { chunkSize: 500 } }, false],
     ["not with an address", {}, { url: "https://example.org" }, false],
     ["not behind a change that still waits", { status: "queued" }, { title: "b" }, false],
+    [
+      "not of a document that is still being read",
+      { status: "chunked", warning: `Page 2 is ${STILL_READ}` },
+      { title: "b" },
+      false,
+    ],
     ["not of a text that a model splits", { settings: semantic }, { content: "new" }, false],
     ["not to a strategy that needs a model", {}, { settings: { strategy: "semantic" } }, false],
     [

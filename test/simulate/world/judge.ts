@@ -126,6 +126,8 @@ const DOWN_REQUESTS_MAX = 12;
 const MINUTE_MS = 60_000;
 /** Versions of a growing file that may be sent at once: the first three, one that was found resting, and the last. */
 const GROWTH_FREE = 5;
+/** Least mean time between its later versions: one every few seconds, however often it grows. */
+const GROWTH_VERSION_MS = 10_000;
 /** A growing file that rests for so long counts as complete. */
 const GROWTH_ENDS_MS = 10_000;
 /**
@@ -385,7 +387,7 @@ export function openJudge(options: JudgeOptions): Judge {
     if (clock.nowMs() - grewMs > GROWTH_ENDS_MS) growth = { sinceMs: 0, texts: new Set() };
     grewMs = clock.nowMs();
   };
-  /** A growing file is sent about once a minute, after the first times. */
+  /** A growing file is sent at a bounded rate, after the first times. */
   const countGrowth = ({ body }: SentRequest): void => {
     if (!body.includes(GROWING)) return;
     // A create of what an update was to send, as for a resource that was lost, sends no other version.
@@ -393,11 +395,11 @@ export function openJudge(options: JudgeOptions): Judge {
     if (text === undefined || growth.texts.has(text)) return;
     growth.texts.add(text);
     if (growth.texts.size === 1) growth.sinceMs = clock.nowMs();
-    const minutes = (clock.nowMs() - growth.sinceMs) / MINUTE_MS;
-    if (growth.texts.size > GROWTH_FREE + minutes)
+    const elapsedMs = clock.nowMs() - growth.sinceMs;
+    if (growth.texts.size > GROWTH_FREE + elapsedMs / GROWTH_VERSION_MS)
       fail(
         "greedy",
-        `${growth.texts.size} versions of a growing file are sent in ${minutes.toFixed(1)} minutes`,
+        `${growth.texts.size} versions of a growing file are sent in ${(elapsedMs / MINUTE_MS).toFixed(1)} minutes`,
       );
   };
   const countUpload = ({ body }: SentRequest): void => {

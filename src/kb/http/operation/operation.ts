@@ -35,11 +35,6 @@ export interface HttpParts {
   readonly sessions: Sessions;
   /** The address at which other machines reach the service, if there is one. */
   readonly publicUrl: string | undefined;
-  /** The account of the person who runs the service. */
-  readonly localAccountId: string;
-  /** Folder of the store and the uploads. */
-  readonly stateDir: string;
-  /** Whether what models cost is counted. */
   /** The account whose keys may use the daemon's operations; undefined: there is no daemon. */
   readonly daemonAccountId: string | undefined;
   readonly idempotency: Idempotency;

@@ -118,8 +118,9 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
     extractText: async (file, signal) => {
       const { path, mediaType, form = "undeclared" } = file;
       signal?.throwIfAborted();
-      // Work that its caller may abort is not shared.
-      const share: typeof once = signal === undefined ? once : (_path, extract) => extract();
+      // Work that its caller may abort, or of which it writes a part, is not shared: its errors are the caller's own.
+      const isShared = signal === undefined && file.requester?.onPart === undefined;
+      const share: typeof once = isShared ? once : (_path, extract) => extract();
       switch (mediaType) {
         case "text/plain": {
           if (await isPage(path, form)) return await extractPage(file, readers);

@@ -143,8 +143,7 @@ function* insert(jobs: readonly NewJob[]): Steps<void> {
 const FIGURES = `
   SELECT count(*) FILTER (WHERE is_dead = false) AS waiting, count(*) FILTER (WHERE is_dead = true) AS dead,
     min(created_ms) FILTER (WHERE is_dead = false) AS "oldestMs",
-    count(*) FILTER (WHERE is_dead = false AND due_ms <= CAST(@beforeMs AS bigint) AND created_ms <= CAST(@beforeMs AS bigint)
-      AND worker IS NULL) AS overdue
+    count(*) FILTER (WHERE is_dead = false AND due_ms <= CAST(@beforeMs AS bigint) AND created_ms <= CAST(@beforeMs AS bigint)) AS overdue
   FROM job WHERE queue = @queue AND (CAST(@accountId AS text) IS NULL OR account_id = @accountId)`;
 
 const LOOKUPS = {
