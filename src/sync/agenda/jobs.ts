@@ -103,7 +103,7 @@ export function openJobs(): Jobs & {
   end(entry: ScanEntry): EndedJob | undefined;
   /** Returns the number of jobs, by how the rows of their files count. `countedNow` is asked about new files being sent. */
   counts(countedNow: (path: RelativePath) => Counted): Record<Counted, number>;
-  /** Returns the entry of a job that has not begun to be read. */
+  /** Returns the entry of a job whose file was not read yet. */
   queued(path: RelativePath): ScanEntry | undefined;
   /** Since when the oldest waits, or is parked. `stillParked` reports whether it still is; it may be gone meanwhile. */
   oldestMs(stillParked: (path: RelativePath) => boolean): number | undefined;

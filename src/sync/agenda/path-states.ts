@@ -138,7 +138,7 @@ export function openPathStates(
     const rereadMs = ended?.rereadMs ?? Infinity;
     if (rereadMs < nowMs + REREAD_MAX_MS) checkAgain(path, rereadMs, nowMs);
   };
-  /** A job that has not begun ends, so that the newer version does not wait where it stands in the queue. */
+  /** Ends a job that was not started, so that the newer version is queued by its own priority. */
   const outdate = (path: RelativePath, nowMs: number): void => {
     jobs.outdate(path);
     const entry = jobs.queued(path);

@@ -7,10 +7,11 @@ import { withMethods } from "../store/with-methods.ts";
 
 const WAIT = { timeout: 10_000 };
 
-it("refuses too many concurrent documents with 503 and Retry-After, but no search", async () => {
+/** Opens a service for one document at a time, whose creates wait for `release`. */
+async function openHeld() {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   let started = 0;
-  const slow = (store: Store): Store =>
+  const wrapStore = (store: Store): Store =>
     withMethods(store, {
       records: {
         createResource: async (...argument) => {
@@ -20,9 +21,14 @@ it("refuses too many concurrent documents with 503 and Retry-After, but no searc
         },
       },
     });
-  const running = await openRunning({ wrapStore: slow, limits: { ingests: 1 } });
+  const running = await openRunning({ wrapStore, limits: { ingests: 1 } });
+  return { running, started: () => started, release };
+}
+
+it("refuses too many concurrent documents with 503 and Retry-After, but no search", async () => {
+  const { running, started, release } = await openHeld();
   const first = running.send("POST", "/api/rag/resource", { body: createBody() });
-  await vi.waitFor(() => expect(started).toBe(1), WAIT);
+  await vi.waitFor(() => expect(started()).toBe(1), WAIT);
   const refused = await running.send("POST", "/api/rag/resource", { body: createBody() });
   expect({ status: refused.status, code: refused.json.error.code }).toEqual({
     status: 503,
@@ -107,20 +113,9 @@ it("bounds the memory of unread long answers, still answers short ones, and refu
   }
   await running.close();
 });
+
 it("counts a create as in flight until its work ends, even if its client disconnects", async () => {
-  const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  let started = 0;
-  const slow = (store: Store): Store =>
-    withMethods(store, {
-      records: {
-        createResource: async (...argument) => {
-          started += 1;
-          await released;
-          return store.records.createResource(...argument);
-        },
-      },
-    });
-  const running = await openRunning({ wrapStore: slow, limits: { ingests: 1 } });
+  const { running, started, release } = await openHeld();
   const create = () => running.send("POST", "/api/rag/resource", { body: createBody() });
   const body = JSON.stringify(createBody());
   const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
@@ -128,7 +123,7 @@ it("counts a create as in flight until its work ends, even if its client disconn
     `POST /api/rag/resource HTTP/1.1\r\nhost: x\r\npauthkey: ${running.key}\r\ncontent-type: application/json\r\n` +
       `content-length: ${body.length}\r\n\r\n${body}`,
   );
-  await vi.waitFor(() => expect(started).toBe(1), WAIT);
+  await vi.waitFor(() => expect(started()).toBe(1), WAIT);
   socket.destroy();
   // The service logs the end of the connection; the work continues.
   await vi.waitFor(() => expect(running.log()).toContain('"method":"POST"'), WAIT);

@@ -1,26 +1,10 @@
 import type { Pending } from "../../../../wire/search.ts";
 import { rowOf } from "../../../index/rows.ts";
+import { type Checked, type Lacking, SCOPES_MAX } from "../../search/checked-chunks.ts";
 import { PENDING_CHUNKS_MAX, type PendingQuery } from "../../search-index.ts";
 import type { Transaction } from "../database/connections.ts";
 import type { Target } from "../scopes/target.ts";
 import { findModel } from "../vectors/nearest.ts";
-
-/** Scopes whose progress is remembered. A forgotten one is checked from its first chunk. */
-const SCOPES_MAX = 1000;
-
-/** A chunk without a vector, and its document. */
-interface Lacking {
-  readonly row: number;
-  readonly resource: number;
-}
-
-/** The chunks of a scope that were checked for vectors of a model. */
-interface Checked {
-  /** All chunks up to this row have a vector, except `lacking`. */
-  readonly row: number;
-  /** Ascending. */
-  readonly lacking: readonly Lacking[];
-}
 
 /** Facts of scopes and models, the least recently used first. */
 export type CheckedCache = Map<string, Checked>;

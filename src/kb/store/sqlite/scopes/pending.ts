@@ -1,5 +1,6 @@
 import type { Pending } from "../../../../wire/search.ts";
 import { rowOf, type RowRange } from "../../../index/rows.ts";
+import { type Checked, type Lacking, SCOPES_MAX } from "../../search/checked-chunks.ts";
 import { PENDING_CHUNKS_MAX, type PendingQuery } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
 import type { SearchTarget } from "../../search/search-target.ts";
@@ -7,23 +8,6 @@ import type { prepareScopes } from "./scopes.ts";
 
 /** Rows checked in one step: takes some milliseconds. */
 const STEP_ROWS = 4096;
-/** Scopes whose progress is remembered. A forgotten one is checked from its first chunk. */
-const SCOPES_MAX = 1000;
-
-/** A chunk without a vector, and the number of its document. */
-interface Lacking {
-  readonly row: number;
-  readonly resource: number;
-}
-
-/** The chunks of a scope that were checked for vectors of a model. */
-interface Checked {
-  /** All chunks up to this row have a vector, except `lacking`. */
-  readonly row: number;
-  /** Ascending. */
-  readonly lacking: readonly Lacking[];
-}
-
 /**
  * Prepares the count of the documents of a scope that wait; undefined: the same call continues. A row never loses its vectors of a
  * model while the model serves, so each chunk that has one is checked once.
