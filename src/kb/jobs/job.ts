@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf } from "../../lib/failure.ts";
 import type { WhileWaiting } from "../ingest/extract/extract.ts";
+import type { Failure } from "../store/request-note.ts";
 import type { ResourceKey } from "../store/resources.ts";
 import { isExhausted } from "../queue/admission.ts";
 import { jobKey } from "../queue/waits.ts";
@@ -105,21 +106,20 @@ async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<void> {
   }
 }
 
-/** Ends a failed job. What other requests changed besides the text is written first. */
+/** Ends a failed job, and writes what other requests changed besides the text. Does nothing if the lease was lost. */
 async function fail(
   kb: KnowledgeBase,
   job: LeasedJob,
   { apart = {} }: JobBody,
-  failure: { readonly code: string; readonly message: string },
+  failure: Failure,
 ): Promise<void> {
   const at = { accountId: job.accountId, id: job.name };
   const isEmpty = Object.values(apart).every((value) => value === undefined);
-  if (!isEmpty && (await kb.records.resource(at)) !== undefined) {
+  if (!isEmpty) {
     const { whileWaiting: _, whileFetching: __, ...here } = kb;
     try {
-      // Throws if a newer change has taken this over: it must not be overwritten.
-      await kb.leases.setWorking(job, true);
-      await applyUpdate(here, at, apart, {});
+      await applyUpdate(here, at, apart, { job, failure });
+      return;
     } catch (error) {
       if (codeOf(error) === "lease_lost") return;
       if (kb.explain(error).retryAfterSeconds !== undefined) throw error;

@@ -26,11 +26,19 @@ export interface RequestNote {
   readonly nowMs: number;
 }
 
+/** Why a job of a document failed. */
+export interface Failure {
+  readonly code: string;
+  readonly message: string;
+}
+
 /** Rows that the transaction of a write also writes. */
 export interface SameTransaction {
   readonly request?: RequestNote;
   /** The lease of the job that makes this write: the write ends the job. Throws `lease_lost`. */
   readonly job?: Lease;
+  /** Why the job failed. The write changes what does not depend on its text; see `ResourceRecords.failJob`. */
+  readonly failure?: Failure;
   /** The job goes on: it writes the text again when it is whole. The resource is `chunked` meanwhile. Default: false. */
   readonly isPart?: boolean;
   /** The thread that a file belongs to. */

@@ -3,7 +3,7 @@ import type { UserMetadata as Metadata } from "../../wire/metadata.ts";
 import type { Settings, Strategy, Tier } from "../../wire/primitives.ts";
 import type { Lease, NewJob } from "../queue/queue.ts";
 import type { Chunking, VersionChunks } from "./chunks.ts";
-import type { SameTransaction } from "./request-note.ts";
+import type { Failure, SameTransaction } from "./request-note.ts";
 
 /** Collections, resources and their chunks. */
 export interface ResourceRecords {
@@ -45,11 +45,7 @@ export interface ResourceRecords {
    * Ends a job of the queue `ingest` that failed: its resource gets the state `error`, and its previous version stays
    * searchable. Does nothing if the lease was lost.
    */
-  failJob(
-    job: Lease,
-    failure: { readonly code: string; readonly message: string },
-    nowIso: string,
-  ): Promise<void>;
+  failJob(job: Lease, failure: Failure, nowIso: string): Promise<void>;
   /** Counts live resources in the state `error`; of one account, or of all. */
   failedResources(accountId: string | undefined): Promise<number>;
   /**

@@ -328,6 +328,31 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(await first(store, id)).toBeUndefined();
       }));
 
+    it("writes what is apart from an unreadable text in the transaction of the failure", () =>
+      alone(async (store) => {
+        const { id } = await create("old words");
+        const put = () => store.records.enqueueUpdate({ ...at(id), nowIso: LATER }, job({ update: {} }));
+        const fail = (of: LeasedJob) =>
+          store.records.updateResource({ ...at(id), title: "apart", nowIso: LATER }, undefined, {
+            job: of,
+            failure: { code: "damaged_pdf", message: "it is broken" },
+          });
+        await put();
+        const overtaken = await lease(store, id);
+        await put();
+        await expect(fail(overtaken)).rejects.toMatchObject({ code: "lease_lost" });
+        expect(await store.records.resource(at(id))).toMatchObject({ title: "Untitled", status: "queued" });
+        await fail(await lease(store, id));
+        expect(await first(store, id)).toBeUndefined();
+        expect(await store.records.resource(at(id))).toMatchObject({
+          title: "apart",
+          status: "error",
+          statusMessage: "it is broken",
+          statusError: "damaged_pdf",
+          content: "old words",
+        });
+      }));
+
     it("writes nothing for a job whose lease was lost", () =>
       alone(async (store) => {
         const { id } = await create("old words");

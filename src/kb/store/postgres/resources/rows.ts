@@ -1,4 +1,5 @@
-import type { Expected, ResourceKey, ResourceStatus } from "../../resources.ts";
+import type { Failure } from "../../request-note.ts";
+import type { Expected, ResourceKey } from "../../resources.ts";
 import { SELECT_RESOURCE, type ResourceRow } from "../../rows/records.ts";
 import { refuseUnexpected, WARNING_AFTER_FAILURE, type ChangedColumns } from "../../rows/resource-columns.ts";
 import type { Transaction } from "../database/connections.ts";
@@ -94,22 +95,21 @@ export async function updateRow(tx: Transaction, accountId: string, columns: Cha
   );
 }
 
-/** Sets the state of a resource, and why its last ingest failed. */
+/** Sets the state of a resource: a change of it waits, or failed. */
 export async function markStatus(
   tx: Transaction,
   { account_id: accountId, number }: ResourceRow,
-  status: ResourceStatus,
   nowIso: string,
-  failure?: { readonly code: string; readonly message: string },
+  failure?: Failure,
 ): Promise<void> {
-  const reason =
+  const status =
     failure === undefined
-      ? ""
-      : `status_message = @message, status_error = @code, warning = ${WARNING_AFTER_FAILURE},`;
+      ? "status = 'queued'"
+      : `status = 'error', status_message = @message, status_error = @code, warning = ${WARNING_AFTER_FAILURE}`;
   await tx.run(
-    `UPDATE resource SET status = @status, ${reason} updated_at = @nowIso, revision = revision + 1
+    `UPDATE resource SET ${status}, updated_at = @nowIso, revision = revision + 1
     WHERE account_id = @accountId AND number = @number`,
-    { status, nowIso, accountId, number, message: failure?.message, code: failure?.code },
+    { nowIso, accountId, number, ...failure },
   );
 }
 

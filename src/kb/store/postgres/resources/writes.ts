@@ -7,6 +7,7 @@ import { changeFacts, removalFacts } from "../../rows/webhooks.ts";
 import { ingestJob } from "../../rows/job-body.ts";
 import { resourceOf, settingsOf, type ResourceRow } from "../../rows/records.ts";
 import { changedColumns, type TextColumns } from "../../rows/resource-columns.ts";
+import type { Failure } from "../../request-note.ts";
 import type { Records } from "../../records.ts";
 import { forgetLink } from "../accounts/links.ts";
 import type { Transaction } from "../database/connections.ts";
@@ -41,7 +42,7 @@ export function resourceWritesOn(
     async updateResource(change, chunking, sameTransaction) {
       const before = await readLocked(tx, change);
       if (before === undefined) return undefined;
-      const { job, isPart = false } = sameTransaction ?? {};
+      const { job, failure, isPart = false } = sameTransaction ?? {};
       const isLeased =
         job === undefined ||
         (isPart
@@ -49,33 +50,32 @@ export function resourceWritesOn(
           : await runSteps(tx, QUEUE.complete(job)));
       if (!isLeased)
         throw new KbsyncError("the lease of the job has ended", { code: "lease_lost", subject: change.id });
-      const { written, text } = await update(tx, before, change, chunking, isPart);
+      const { written, text } = await update(tx, before, change, chunking, { isPart, failure });
       const after = resourceOf(written, text);
       if (sameTransaction?.request !== undefined) await noteResource(tx, after, sameTransaction.request);
       const noted = changeFacts(written, change.nowIso);
       const type = chunking === undefined ? "resource.updated" : "resource.chunked";
       await publish(tx, type, after, noted);
+      if (failure !== undefined) await publish(tx, "resource.error", after, noted);
       return after;
     },
     async enqueueUpdate(at, job, sameTransaction) {
       const before = await readLocked(tx, at);
       if (before === undefined) return undefined;
-      await markStatus(tx, before, "queued", at.nowIso);
+      await markStatus(tx, before, at.nowIso);
       const after = resourceOf(await readWritten(tx, at), "");
       if (sameTransaction?.request !== undefined) await noteResource(tx, after, sameTransaction.request);
       const put = ingestJob({ ...at, ownerId: before.owner_id }, job);
       await runSteps(tx, QUEUE.putChange(put, settingsOf(before)));
       return after;
     },
-    async failJob(job, { code, message }, nowIso) {
+    async failJob(job, failure, nowIso) {
       const at = await runSteps(tx, QUEUE.documentOf(job));
       const before = at === undefined ? undefined : await readLocked(tx, at);
       if (at === undefined || before === undefined || !(await runSteps(tx, QUEUE.complete(job)))) return;
-      await markStatus(tx, before, await statusOf(tx, at, message), nowIso, { code, message });
-      const change = changeFacts(await readWritten(tx, at), nowIso);
-      // The event reports the failure of this job, even if a newer change waits.
-      const failed = { ...resourceOf(before, ""), status: "error", statusMessage: message } as const;
-      await publish(tx, "resource.error", failed, change);
+      await markStatus(tx, before, nowIso, failure);
+      const written = await readWritten(tx, at);
+      await publish(tx, "resource.error", resourceOf(written, ""), changeFacts(written, nowIso));
     },
     deleteResource: (at) => removeResource(tx, at),
     // The delete is the last change of a record, so `updated_at` is its time.
@@ -125,14 +125,15 @@ async function update(
   before: ResourceRow,
   change: ResourceChange,
   chunking: Chunking | undefined,
-  isPart: boolean,
+  { isPart, failure }: { readonly isPart: boolean; readonly failure: Failure | undefined },
 ): Promise<{ readonly written: ResourceRow; readonly text: string }> {
   const text = change.content ?? (await readContent(tx, before));
   const columns = changedColumns(before, change, chunking, text);
   const status = isPart ? "chunked" : await statusOf(tx, change, columns.statusMessage);
   const indexed = await reindex(tx, before, columns, text, chunking);
-  const [, , written] = await Promise.all([
+  const [, , , written] = await Promise.all([
     updateRow(tx, change.accountId, { ...columns, status, ...indexed }),
+    failure === undefined ? undefined : markStatus(tx, before, change.nowIso, failure),
     releaseFile(tx, before, columns.fileToken, change.nowIso),
     readWritten(tx, change),
   ]);

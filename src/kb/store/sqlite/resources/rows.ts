@@ -1,4 +1,5 @@
-import type { Expected, ResourceKey, ResourceStatus } from "../../resources.ts";
+import type { Failure } from "../../request-note.ts";
+import type { Expected, ResourceKey } from "../../resources.ts";
 import { SELECT_RESOURCE, type ResourceRow } from "../../rows/records.ts";
 import {
   refuseUnexpected,
@@ -35,7 +36,7 @@ export function prepareResourceRows(db: Connection) {
     "UPDATE resource SET status = 'queued', updated_at = ?, revision = revision + 1 WHERE number = ?",
   );
   const setFailed = db.prepare(`
-    UPDATE resource SET status = ?, status_message = ?, status_error = ?, warning = ${WARNING_AFTER_FAILURE}, updated_at = ?,
+    UPDATE resource SET status = 'error', status_message = ?, status_error = ?, warning = ${WARNING_AFTER_FAILURE}, updated_at = ?,
       revision = revision + 1
     WHERE number = ?`);
   const setDeleted = db.prepare(`
@@ -67,12 +68,8 @@ export function prepareResourceRows(db: Connection) {
     insert: (columns: NewColumns): number => Number(insert.run(columns).lastInsertRowid),
     update: (columns: ChangedColumns): void => void update.run(columns),
     markQueued: ({ number }: ResourceRow, nowIso: string): void => void setQueued.run(nowIso, number),
-    markFailed: (
-      { number }: ResourceRow,
-      status: ResourceStatus,
-      { code, message }: { readonly code: string; readonly message: string },
-      nowIso: string,
-    ): void => void setFailed.run(status, message, code, nowIso, number),
+    markFailed: ({ number }: ResourceRow, { code, message }: Failure, nowIso: string): void =>
+      void setFailed.run(message, code, nowIso, number),
     markDeleted: ({ number }: ResourceRow, nowIso: string): void => void setDeleted.run(nowIso, number),
     /** Notes that a resource no longer uses its file, unless `next` is the same file. */
     releaseFile: ({ id, file_token: token }: ResourceRow, next: string | null, nowIso: string): void => {

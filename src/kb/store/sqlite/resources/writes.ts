@@ -42,7 +42,7 @@ export interface ResourceWrites {
   update(
     change: ResourceChange,
     chunking: Chunking | undefined,
-    by?: Pick<SameTransaction, "job" | "isPart">,
+    by?: Pick<SameTransaction, "job" | "failure" | "isPart">,
   ): Resource | undefined;
   /** Returns the resource without its content. */
   enqueueUpdate(at: ChangeKey, job: ResourceJob): Resource | undefined;
@@ -86,7 +86,7 @@ export function prepareResourceWrites(
       return queued;
     },
 
-    update(change, chunking, { job, isPart = false } = {}) {
+    update(change, chunking, { job, failure, isPart = false } = {}) {
       const before = rows.readExpected(change);
       if (before === undefined) return undefined;
       if (job !== undefined && !(isPart ? queue.documentOf(job) : queue.complete(job)))
@@ -95,6 +95,7 @@ export function prepareResourceWrites(
       const columns = changedColumns(before, change, chunking, text);
       const status = isPart ? "chunked" : statusOf(queue, change, columns.statusMessage);
       rows.update({ ...columns, status, ...reindex(tables, before, columns, text, chunking) });
+      if (failure !== undefined) rows.markFailed(before, failure, change.nowIso);
       rows.releaseFile(before, columns.fileToken, change.nowIso);
       const written = rows.written(change);
       if (written.metadata !== before.metadata || written.file_metadata !== before.file_metadata) {
@@ -107,6 +108,7 @@ export function prepareResourceWrites(
       const after = resourceOf(written, text);
       const type = chunking === undefined ? "resource.updated" : "resource.chunked";
       deliveries.publish(type, after, noted);
+      if (failure !== undefined) deliveries.publish("resource.error", after, noted);
       return after;
     },
 
@@ -118,15 +120,13 @@ export function prepareResourceWrites(
       return resourceOf(rows.written(at), "");
     },
 
-    failJob(job, { code, message }, nowIso) {
+    failJob(job, failure, nowIso) {
       const at = queue.documentOf(job);
       const before = at === undefined ? undefined : rows.read(at);
       if (at === undefined || before === undefined || !queue.complete(job)) return;
-      rows.markFailed(before, statusOf(queue, at, message), { code, message }, nowIso);
-      const change = changeFacts(rows.written(at), nowIso);
-      // The event reports the failure of this job, even if a newer change waits.
-      const failed = { ...resourceOf(before, ""), status: "error", statusMessage: message } as const;
-      deliveries.publish("resource.error", failed, change);
+      rows.markFailed(before, failure, nowIso);
+      const written = rows.written(at);
+      deliveries.publish("resource.error", resourceOf(written, ""), changeFacts(written, nowIso));
     },
 
     purgeDeleted: rows.purgeDeleted,
