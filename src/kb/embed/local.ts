@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
+import { watchTime, type ChildClock, type TimeLimits } from "../../lib/capped/time-limits.ts";
 import { KbsyncError, messageOf } from "../../lib/failure.ts";
 import { entryUrl } from "../../lib/package.ts";
 import { callWorker } from "../../lib/worker-calls.ts";
@@ -24,6 +25,8 @@ export interface LocalEmbedderOptions {
   readonly batchTokens?: number;
   /** Maximum texts of a batch. Default 32. */
   readonly batchTexts?: number;
+  /** Limits of a batch, and of loading the model for the first one. The processor time is that of the whole process. */
+  readonly batchLimits?: TimeLimits;
 }
 
 /** An embedder that runs a model in a worker thread of this process. */
@@ -53,6 +56,21 @@ export interface NoModel {
  */
 const BATCH_TOKENS = 256;
 const BATCH_TEXTS = 32;
+/**
+ * Default of `batchLimits`, far beyond the 50 ms of a batch and the seconds of loading the model: other threads of the process use
+ * processors meanwhile.
+ */
+const BATCH_LIMITS: TimeLimits = { cpuMs: 60_000, wallMs: 2 * 60_000 };
+const PROCESS_CLOCK: ChildClock = {
+  isReady: () => true,
+  cpuMs: () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1000;
+  },
+  waitedMs: () => undefined,
+};
+/** Threads that hang in the model's native code. Nothing but the end of the process ends them, and each may occupy processors. */
+const STUCK_MAX = 2;
 /** Longest wait at close for the batch in flight: a batch takes about 50 ms, loading the model some seconds. */
 const STOP_MS_MAX = 3000;
 /** A model of this size gains little from more threads. */
@@ -78,7 +96,8 @@ function noModel({ location, problem }: MissingModel, { modelDir }: LocalEmbedde
 }
 
 function embedderOn(model: ModelFiles, options: LocalEmbedderOptions): LocalEmbedder {
-  const worker = lazyWorker(model, options.threads ?? Math.min(THREADS_DEFAULT_MAX, availableParallelism()));
+  const threads = options.threads ?? Math.min(THREADS_DEFAULT_MAX, availableParallelism());
+  const worker = lazyWorker(model, threads, options.batchLimits ?? BATCH_LIMITS);
   const queue = createBatchQueue(worker.run, {
     tokens: options.batchTokens ?? BATCH_TOKENS,
     texts: options.batchTexts ?? BATCH_TEXTS,
@@ -113,13 +132,17 @@ function embedderOn(model: ModelFiles, options: LocalEmbedderOptions): LocalEmbe
   };
 }
 
-/** A worker that the first batch starts, and restarts after a crash. */
-function lazyWorker(model: ModelFiles, threads: number) {
+/** A worker that the first batch starts, and restarts after a crash or a hang. */
+function lazyWorker(model: ModelFiles, threads: number, limits: TimeLimits) {
   let started: { readonly worker: Worker; readonly calls: WorkerCalls<LocalWorkerMethods> } | undefined;
   /** The latest batch, in flight or finished. */
   let latest: Promise<unknown> | undefined;
+  /** Terminated threads that have not ended. */
+  let stuck = 0;
 
   const start = () => {
+    if (stuck >= STUCK_MAX)
+      throw failureOf(model, new Error("its earlier threads hang; restart the service"));
     const { folder, weightsFile, tokensMax, dimensions } = model;
     const worker = new Worker(entryUrl("kb/embed/local-worker"), {
       workerData: { folder, weightsFile, threads, tokensMax, dimensions } satisfies LocalWorkerData,
@@ -132,23 +155,34 @@ function lazyWorker(model: ModelFiles, threads: number) {
     return { worker, calls };
   };
 
+  /** Embeds a batch. Leaves a thread that exceeds the limits, and lets the next batch start another one. */
+  const embed = async (calls: WorkerCalls<LocalWorkerMethods>, texts: readonly string[]) => {
+    const hang = Promise.withResolvers<never>();
+    const watch = watchTime(limits, PROCESS_CLOCK, (_, measured) => {
+      started = undefined;
+      stuck += 1;
+      void calls.terminate().finally(() => (stuck -= 1));
+      hang.reject(new Error(`it ${measured}`));
+    });
+    try {
+      return await Promise.race([calls.call("embed", texts), hang.promise]);
+    } finally {
+      watch.stop();
+    }
+  };
+
   return {
     run: async (texts: readonly string[]): Promise<readonly Float32Array[]> => {
       started ??= start();
       const { worker, calls } = started;
       worker.ref(); // a call in flight keeps the process alive, an idle model does not
       try {
-        const call = calls.call("embed", texts);
-        latest = call;
-        const vectors = await call;
+        const batch = embed(calls, texts);
+        latest = batch;
+        const vectors = await batch;
         return texts.map((_, i) => vectors.slice(i * model.dimensions, (i + 1) * model.dimensions));
       } catch (cause) {
-        throw new KbsyncError(`the embedding model failed: ${messageOf(cause)}`, {
-          code: "model_failed",
-          subject: model.folder,
-          hint: "search by words still works; check the model folder and the free memory",
-          cause,
-        });
+        throw failureOf(model, cause);
       } finally {
         worker.unref();
       }
@@ -163,4 +197,13 @@ function lazyWorker(model: ModelFiles, threads: number) {
       await started?.calls.terminate();
     },
   };
+}
+
+function failureOf({ folder }: ModelFiles, cause: unknown): KbsyncError {
+  return new KbsyncError(`the embedding model failed: ${messageOf(cause)}`, {
+    code: "model_failed",
+    subject: folder,
+    hint: "search by words still works; check the model folder and the free memory",
+    cause,
+  });
 }

@@ -74,3 +74,29 @@ describe("a model with prompts", () => {
     expect(await openLocalEmbedder({ modelDir: folder })).toMatchObject({ kind: "no-model" });
   });
 });
+
+it("a text on which the model hangs fails after its processor time, and the next one is embedded", async () => {
+  const hanging = await mkdtemp(join(tmpdir(), "kbsync-hang-"));
+  await writeTinyModel(hanging);
+  const tokenizer = join(hanging, "tokenizer.json");
+  // Takes time that doubles with each letter.
+  const normalizer = { type: "Replace", pattern: { Regex: "(a+)+b" }, content: "" };
+  await writeFile(
+    tokenizer,
+    JSON.stringify({ ...JSON.parse(await readFile(tokenizer, "utf8")), normalizer }),
+  );
+  const embedder = await openLocalEmbedder({
+    modelDir: hanging,
+    batchLimits: { cpuMs: 2000, wallMs: 600_000 },
+  });
+  if (embedder.kind === "no-model") throw new Error(embedder.reason);
+  opened.push(embedder);
+  const [before] = await embedder.queries.embed(["der Haus"]);
+  await expect(embedder.embed(["a".repeat(60)])).rejects.toMatchObject({
+    code: "model_failed",
+    message: expect.stringContaining("used 2 s of processor time"),
+  });
+  const [after] = await embedder.queries.embed(["der Haus"]);
+  expect(after).toEqual(before);
+  await rm(hanging, { recursive: true });
+});
