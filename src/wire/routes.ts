@@ -28,8 +28,6 @@ export const ROUTES = {
   openApi: "/openapi.json",
   /** api: an addition, endpoints for events; `/<id>` and `/<id>/test` below. */
   webhooks: "/v1/webhooks",
-  /** api: an addition, the queues of the account. */
-  queues: "/v1/queues",
   /** api: an addition, follows the account as server-sent events. */
   events: "/v1/events",
   /** api: an addition, the key of the caller. */

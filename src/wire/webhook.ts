@@ -69,16 +69,3 @@ export const EndpointsAnswer = answerOf(z.object({ endpoints: z.array(EndpointRe
 export const TestAnswer = answerOf(z.object({ arrived: z.boolean(), problem: z.string().nullable() })).meta({
   id: "WebhookTestAnswer",
 });
-
-/** The queues of an account. */
-export const QueueFigures = z.object({
-  ingest: z.object({ waiting: Count, oldestAt: Time.nullable(), failed: Count }),
-  webhooks: z.object({ endpoints: Count, waiting: Count, failed: Count }),
-  /** Questions with answers by webhook; `failed` counts since the service started. */
-  questions: z.object({ waiting: Count, oldestAt: Time.nullable(), failed: Count }),
-});
-export type QueueFigures = z.infer<typeof QueueFigures>;
-
-/** Answer of `GET /v1/queues`: the queues of the key's account. */
-export const QueuesAnswer = answerOf(QueueFigures).meta({ id: "QueuesAnswer" });
-export type QueuesAnswer = z.infer<typeof QueuesAnswer>;

@@ -1,4 +1,6 @@
 import { type Dispatcher, FormData, Pool } from "undici";
+import type { AccountState } from "../../src/wire/events.ts";
+import { FIRST_STATE, queuesIn, readText } from "../kb/service/running.ts";
 import { CHUNK_CHARS, textOf, titleOf, type Slot } from "./slots.ts";
 
 /** An answer as the test reads it. */
@@ -18,6 +20,7 @@ export interface KillClient {
     headers?: object,
   ): Promise<Answer>;
   upload(text: string): Promise<string>;
+  queues(): Promise<AccountState["queues"]>;
   close(): Promise<void>;
 }
 
@@ -51,6 +54,10 @@ export function openKillClient(url: string, key: string, connections: number): K
       form.append("file", new Blob([text]), "slot.txt");
       const { json } = (await request("POST", "/image/processing/upload", form, {})) as Answer;
       return json.file_url;
+    },
+    queues: async () => {
+      const { body } = await pool.request({ method: "GET", path: "/v1/events", headers: { pauthkey: key } });
+      return queuesIn(await readText(body, FIRST_STATE));
     },
     close: () => pool.destroy(),
   };

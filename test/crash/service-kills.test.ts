@@ -180,8 +180,7 @@ function expectWhole(
 /** After a start: every document is what was acknowledged, or what was open; from then on that is known. */
 async function expectKnown(client: KillClient): Promise<void> {
   await vi.waitFor(async () => {
-    const { json } = await client.send("GET", "/v1/queues");
-    expect(json.data.ingest).toMatchObject({ waiting: 0, failed: 0 });
+    expect((await client.queues()).ingest).toMatchObject({ waiting: 0, failed: 0 });
   }, WAIT);
   const collections = await client.send("GET", "/api/rag/collections");
   const listed = new Map<string, { slot: number; edition: number; content: string }>();

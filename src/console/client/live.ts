@@ -1,9 +1,12 @@
 import { signal } from "@preact/signals";
+import type { AccountState } from "../../wire/events.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { may, me } from "./session.ts";
 
 /** Counts what happened to documents and queues of the account. Pages load again when it grows. */
 export const liveTurn = signal(0);
+/** The account's figures by the last event; undefined until the first one. */
+export const accountState = signal<AccountState | undefined>(undefined);
 /** Since when there is no live link; null: there is one, or none was ever wanted. */
 export const lostSinceMs = signal<number | null>(null);
 
@@ -30,7 +33,10 @@ export function followEvents(): void {
     source.addEventListener("open", () => {
       lostSinceMs.value = null;
     });
-    source.addEventListener("state", turn);
+    source.addEventListener("state", ({ data }) => {
+      accountState.value = JSON.parse(String(data)) as AccountState; // by the contract
+      turn();
+    });
     source.addEventListener("error", () => {
       lostSinceMs.value ??= Date.now();
       // The browser connects again by itself, but not after a refusal.
@@ -47,6 +53,8 @@ export function followEvents(): void {
   const update = (): void => {
     const isWanted =
       me.value !== null && me.value !== undefined && may("read") && document.visibilityState === "visible";
+    // The next key may be that of another account.
+    if (me.value === null) accountState.value = undefined;
     if (isWanted && source === undefined) open();
     else if (!isWanted) close();
   };

@@ -1,5 +1,5 @@
 import type { LiveStatus } from "../../wire/daemon-status.ts";
-import type { QueuesAnswer } from "../../wire/webhook.ts";
+import type { AccountState } from "../../wire/events.ts";
 import { count, counted, duration, lastName } from "../view/format.ts";
 import { addressOf } from "../view/address.ts";
 import { sentence } from "../view/sentence.ts";
@@ -9,7 +9,8 @@ import type { HealthAnswer } from "./health.ts";
 export interface Whole {
   readonly documents: number;
   readonly health: HealthAnswer;
-  readonly queues: QueuesAnswer["data"];
+  /** Undefined until the first event of the live link. */
+  readonly queues: AccountState["queues"] | undefined;
   readonly daemon: LiveStatus | undefined;
 }
 
@@ -28,7 +29,7 @@ export function needsOf({ health, queues, daemon }: Whole): readonly Need[] {
     ...(daemon === undefined ? [] : daemonNeeds(daemon)),
     ...(daemon?.sources ?? []).flatMap(sourceNeeds),
     ...(daemon?.removed ?? []).filter(({ approved }) => !approved).map(removedNeed),
-    ...queueNeeds(queues, daemon),
+    ...(queues === undefined ? [] : queueNeeds(queues, daemon)),
     ...healthNeeds(health),
   ];
 }
@@ -91,7 +92,7 @@ function removedNeed({ path, resources }: LiveStatus["removed"][number]): Need {
   );
 }
 
-function queueNeeds({ ingest, webhooks }: Whole["queues"], daemon: Whole["daemon"]): readonly Need[] {
+function queueNeeds({ ingest, webhooks }: AccountState["queues"], daemon: Whole["daemon"]): readonly Need[] {
   const needs: Need[] = [];
   if (ingest.failed > 0 && daemon?.sources.some(({ failed }) => failed > 0) !== true) {
     const title = `${counted(ingest.failed, "document")} failed`;
@@ -134,8 +135,8 @@ export function sentenceOf(whole: Whole, needs: readonly Need[]): string {
     const time = left === null || left === undefined ? "" : `, about ${duration(left)} left`;
     return `${count(agreed)} of ${counted(files, "file")} are searchable${time}`;
   }
-  if (queues.ingest.waiting > 0)
-    return `${counted(queues.ingest.waiting, "document")} ${queues.ingest.waiting === 1 ? "is" : "are"} being read`;
+  const beingRead = queues?.ingest.waiting ?? 0;
+  if (beingRead > 0) return `${counted(beingRead, "document")} ${beingRead === 1 ? "is" : "are"} being read`;
   if (files > 0) return files === 1 ? "Your file is searchable" : `All ${count(files)} files are searchable`;
   if (documents > 0)
     return documents === 1

@@ -1,9 +1,8 @@
 import type { JSX } from "preact";
 import type { CollectionsAnswer } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
-import type { QueuesAnswer } from "../../wire/webhook.ts";
 import { ask } from "../client/api.ts";
-import { liveTurn } from "../client/live.ts";
+import { accountState, liveTurn } from "../client/live.ts";
 import { askDaemon } from "../client/daemon.ts";
 import { clock, count, counted } from "../view/format.ts";
 import { FolderCards } from "../folders/folder-cards.tsx";
@@ -21,12 +20,13 @@ import type { Whole } from "./needs.ts";
 /** How often the page asks beside what events report: of folders and models there are none. */
 const EVERY_MS = 5000;
 
-type Loaded = Whole & { readonly collections: CollectionsAnswer["data"]["collections"] };
+type Loaded = Omit<Whole, "queues"> & { readonly collections: CollectionsAnswer["data"]["collections"] };
 
 /** The whole in one sentence, what needs a person, and the figures. */
 export function OverviewPage(): JSX.Element {
   const loaded = useLoad("overview", loadWhole, EVERY_MS, liveTurn);
-  const { value, error, atMs, reload } = loaded;
+  const { error, atMs, reload } = loaded;
+  const value = loaded.value && { ...loaded.value, queues: accountState.value?.queues };
   const needs = value === undefined ? [] : needsOf(value);
   return (
     <Page
@@ -80,15 +80,14 @@ export function OverviewPage(): JSX.Element {
 }
 
 async function loadWhole(signal: AbortSignal): Promise<Loaded> {
-  const [health, queues, collections, daemon] = await Promise.all([
+  const [health, collections, daemon] = await Promise.all([
     ask<HealthAnswer>("/v1/health", { signal }),
-    ask<QueuesAnswer>(ROUTES.queues, { signal }),
     ask<CollectionsAnswer>(ROUTES.collections, { signal }),
     me.value?.daemon === true ? askDaemon("status", {}, signal) : undefined,
   ]);
   const { collections: found } = collections.data;
   const documents = found.reduce((sum, { resources }) => sum + resources, 0);
-  return { documents, health, queues: queues.data, daemon, collections: found };
+  return { documents, health, daemon, collections: found };
 }
 
 function Nothing(): JSX.Element {
@@ -115,7 +114,7 @@ function Nothing(): JSX.Element {
   );
 }
 
-function Figures({ whole }: { readonly whole: Loaded }): JSX.Element {
+function Figures({ whole }: { readonly whole: Loaded & Pick<Whole, "queues"> }): JSX.Element {
   const { collections, queues, health } = whole;
   return (
     <div class="columns figures">
@@ -130,18 +129,9 @@ function Figures({ whole }: { readonly whole: Loaded }): JSX.Element {
       </section>
       <section class="card stack tight" aria-labelledby="overview-queue">
         <h2 id="overview-queue">Queue</h2>
-        <div class="row spread">
-          <span>Documents to read</span>
-          <span class="muted numeric">{count(queues.ingest.waiting)}</span>
-        </div>
-        <div class="row spread">
-          <span>Questions to answer</span>
-          <span class="muted numeric">{count(queues.questions.waiting)}</span>
-        </div>
-        <div class="row spread">
-          <span>Messages to send</span>
-          <span class="muted numeric">{count(queues.webhooks.waiting)}</span>
-        </div>
+        <Waiting name="Documents to read" of={queues?.ingest} />
+        <Waiting name="Questions to answer" of={queues?.questions} />
+        <Waiting name="Messages to send" of={queues?.webhooks} />
       </section>
       <section class="card stack tight" aria-labelledby="overview-models">
         <h2 id="overview-models">Models</h2>
@@ -153,6 +143,21 @@ function Figures({ whole }: { readonly whole: Loaded }): JSX.Element {
         ) : null}
         <p class="hint">kbsync {health.version}</p>
       </section>
+    </div>
+  );
+}
+
+function Waiting({
+  name,
+  of,
+}: {
+  readonly name: string;
+  readonly of: { readonly waiting: number } | undefined;
+}): JSX.Element {
+  return (
+    <div class="row spread">
+      <span>{name}</span>
+      <span class="muted numeric">{of === undefined ? "–" : count(of.waiting)}</span>
     </div>
   );
 }

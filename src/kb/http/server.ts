@@ -30,7 +30,7 @@ import { openShedLog, type ShedLog } from "./limits/shed-log.ts";
 import { limitSmallPieces } from "./limits/small-pieces.ts";
 import { addThreadRoutes } from "./routes/thread-routes.ts";
 import { addUploadRoutes } from "./routes/upload-routes.ts";
-import { addQueuesRoute, queueReader, addWebhookRoutes } from "./routes/webhook-routes.ts";
+import { addWebhookRoutes } from "./routes/webhook-routes.ts";
 import { newRequestId, answerError, refuseExpectation, refuseRoute } from "./error-answers.ts";
 import { SMALL_BODY_BYTES, replaceJsonParser } from "./body/json-parser.ts";
 import { admitRequests, endStalledAnswers } from "./request-admission.ts";
@@ -134,7 +134,7 @@ export async function buildServer(
   addSearchRoutes(server, parts);
   addFileRoutes(server, parts);
   addWebhookRoutes(server, parts, webhooks);
-  addStateRoutes(server, parts, jobs);
+  addEventRoutes(server, parts, (accountId) => jobs.figures(accountId));
   await server.register((scope) => addUploadRoutes(scope, parts, chat));
   addAnsweringRoutes(server, parts, chat);
   addKeyRoutes(server, parts);
@@ -157,17 +157,6 @@ function addAnsweringRoutes(server: FastifyInstance, parts: HttpParts, chat: Cha
   addChatRoutes(server, parts, chat);
   addAgentRoutes(server, parts, chat.agents);
   addThreadRoutes(server, parts);
-}
-
-/** Adds the routes that show the queues of an account, now and as they change. */
-function addStateRoutes(
-  server: FastifyInstance,
-  parts: HttpParts,
-  jobs: Pick<ChatJobRunner, "figures">,
-): void {
-  const queuesOf = queueReader(parts.kb, (accountId) => jobs.figures(accountId));
-  addQueuesRoute(server, parts, queuesOf);
-  addEventRoutes(server, parts, queuesOf);
 }
 
 /**

@@ -46,6 +46,11 @@ const STATUS: LiveStatus = {
   idle: true,
 };
 const MODEL = { state: "ready", message: "works" };
+const QUEUES = {
+  ingest: { waiting: 0, oldestAt: null, failed: 0 },
+  webhooks: { endpoints: 0, waiting: 0, failed: 0 },
+  questions: { waiting: 0, oldestAt: null, failed: 0 },
+};
 const WHOLE: Whole = {
   documents: 7,
   health: {
@@ -57,25 +62,22 @@ const WHOLE: Whole = {
     isBackfilling: false,
     tiers: { fastest: "", moderate: "", high_accuracy: "" },
   },
-  queues: {
-    ingest: { waiting: 0, oldestAt: null, failed: 0 },
-    webhooks: { endpoints: 0, waiting: 0, failed: 0 },
-    questions: { waiting: 0, oldestAt: null, failed: 0 },
-  },
+  queues: QUEUES,
   daemon: STATUS,
 };
 const withSource = (change: Partial<SourceStatus>, more: Partial<LiveStatus> = {}): Whole => ({
   ...WHOLE,
   daemon: { ...STATUS, ...more, sources: [{ ...SOURCE, ...change }] },
 });
-const queued = (change: Partial<Whole["queues"]>): Whole => ({
+const queued = (change: Partial<typeof QUEUES>): Whole => ({
   ...WHOLE,
-  queues: { ...WHOLE.queues, ...change },
+  queues: { ...QUEUES, ...change },
 });
 
 describe("what needs a person", () => {
   it.each<[string, Whole, readonly string[]]>([
     ["nothing while all is well", WHOLE, []],
+    ["nothing of the queues before the live link shows them", { ...WHOLE, queues: undefined }, []],
     ["failed files", withSource({ failed: 2 }), ["2 files of docs failed"]],
     ["one held delete", withSource({ held: 1 }), ["1 delete of docs waits for your approval"]],
     [

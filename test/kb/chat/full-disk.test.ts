@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { KbsyncError } from "../../../src/lib/failure.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
+import { queuesOf } from "../service/running.ts";
 import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { ask, openAsking } from "./asking.ts";
 import { withMethods } from "../store/with-methods.ts";
@@ -118,13 +119,13 @@ describe("a question that finds the disk full", { timeout: 120_000 }, () => {
       await vi.waitFor(() => expect(running.log()).toContain("wait because the disk is full"), WAIT);
       expect(reported()).toEqual([]);
       const waiting = { waiting: 1, oldestAt: expect.stringMatching(/Z$/), failed: 0 };
-      expect((await running.send("GET", "/v1/queues")).json.data.questions).toEqual(waiting);
+      expect((await queuesOf(running)).questions).toEqual(waiting);
       await later(24 * HOUR_MS);
       await vi.waitFor(() => expect(reported()).toHaveLength(1), WAIT);
       expect(reported()).toMatchObject([{ success: false, error: { code: "disk_full" } }]);
       expect(JSON.stringify(reported())).not.toContain("secret");
       const over = { waiting: 0, oldestAt: null, failed: 1 };
-      expect((await running.send("GET", "/v1/queues")).json.data.questions).toEqual(over);
+      expect((await queuesOf(running)).questions).toEqual(over);
     } finally {
       await running.close();
     }

@@ -3,7 +3,7 @@ import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Store } from "../../../src/kb/store/store.ts";
 import { openWeb, type Page, type Web } from "../fetch/web.ts";
-import { fileForm, type Answered, type Running } from "../service/running.ts";
+import { fileForm, queuesOf, type Answered, type Running } from "../service/running.ts";
 import { AgentConfig } from "../../../src/wire/agent.ts";
 import { ask, CHAT, filesOf, openAsking } from "./asking.ts";
 import { withMethods } from "../store/with-methods.ts";
@@ -72,12 +72,12 @@ const original = (cred: object) => ({ settings: { response_format: { type: "webh
 
 /** What there is of whatever a request could leave behind. */
 async function stored(): Promise<object> {
-  const [files, jobs, agents] = await Promise.all([
+  const [files, queues, agents] = await Promise.all([
     filesOf(running),
-    running.send("GET", "/v1/queues"),
+    queuesOf(running),
     running.send("GET", "/v1/agents", { key: admin }),
   ]);
-  return { files, queues: jobs.json.data, agents: agents.json.data };
+  return { files, queues, agents: agents.json.data };
 }
 
 async function expectRefused(send: () => Promise<Answered>, status: number, field?: string): Promise<void> {

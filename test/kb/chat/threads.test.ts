@@ -209,7 +209,7 @@ it("remembers nothing of an answer whose client went away before it was stored",
   leaving.abort();
   await expect(gone).rejects.toThrow(/abort/i);
   // Data after the end of a connection is read after it.
-  for (let times = 0; times < 3; times += 1) await plain.send("GET", "/v1/queues");
+  for (let times = 0; times < 3; times += 1) await plain.send("GET", "/v1/me");
   held.resolve();
   expect((await ask(plain, { user: "Second?", thread_id: "left" })).status).toBe(200);
   const { id: accountId } = await plain.store.records.ensureAccount("local");

@@ -4,6 +4,7 @@ import { newSecret } from "../../../src/kb/webhooks/sign.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
 import { ChatAccepted, ChatDelivery } from "../../../src/wire/chat.ts";
 import { type Behaviour, openModelEndpoint, type ModelEndpoint } from "../../fakes/model-endpoint.ts";
+import { queuesOf } from "../service/running.ts";
 import { openReceiver, signedBy, type Receiver } from "../webhooks/receiver.ts";
 import { ask, CHAT, openAsking, remember } from "./asking.ts";
 import { withMethods } from "../store/with-methods.ts";
@@ -129,21 +130,18 @@ describe("an answer by webhook", () => {
     let nowMs = Date.now();
     const running = await openAsking(undefined, {}, { nowMs: () => nowMs });
     try {
-      const key = await running.issueKey("local", ["admin"]);
-      const send = (method: string, path: string, body?: object) =>
-        running.send(method, path, { key, ...(body && { body }) });
       receiver.answer = () => ({ status: 503 });
       const webhook = { url: `${receiver.url}/dead`, secret: newSecret() };
       const { message_id } = (await ask(running, { user: "Hello", webhook })).json;
       await vi.waitFor(async () => {
         expect(messagesTo("/dead")).toHaveLength(1);
-        expect((await send("GET", "/v1/queues")).json.data.webhooks.waiting).toBe(1);
+        expect((await queuesOf(running)).webhooks.waiting).toBe(1);
       }, WAIT);
       await vi.waitFor(async () => {
         nowMs += 7 * 60 * 60 * 1000;
         // Any write wakes the delivery runner.
         await remember(running, "Something else.");
-        const { webhooks } = (await send("GET", "/v1/queues")).json.data;
+        const { webhooks } = await queuesOf(running);
         expect(webhooks).toMatchObject({ waiting: 0, failed: 1 });
       }, WAIT);
       const attempts = messagesTo("/dead");

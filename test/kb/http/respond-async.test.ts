@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { createBody, fileForm, openRunning } from "../service/running.ts";
+import { createBody, fileForm, openRunning, queuesOf } from "../service/running.ts";
 import type { Answered, Running, Sent } from "../service/running.ts";
 import { withMethods } from "../store/with-methods.ts";
 
@@ -164,7 +164,7 @@ describe("Prefer: respond-async", () => {
       content: "Five.",
       metadata: { number: 4, status: "chunked" },
     });
-    expect((await running.send("GET", "/v1/queues")).json.data.ingest.waiting).toBe(0);
+    expect((await queuesOf(running)).ingest.waiting).toBe(0);
   });
 
   it("keeps a new title that was accepted apart from a file that cannot be read", async () => {
@@ -220,7 +220,7 @@ describe("Prefer: respond-async", () => {
   });
 
   it("keeps the old version of a failed update, reports the failure and counts it", async () => {
-    const before = await running.send("GET", "/v1/queues");
+    const before = await queuesOf(running);
     const upload = await running.send("POST", "/image/processing/upload", { body: fileForm("Old file.") });
     const { json } = await create({ content: undefined, url: upload.json.file_url });
     const id = json.data._id;
@@ -236,8 +236,8 @@ describe("Prefer: respond-async", () => {
       metadata: { status: "error" },
     });
     expect(await find(id, "old file")).toEqual(["Old file."]);
-    const after = await running.send("GET", "/v1/queues");
-    expect(after.json.data.ingest.failed).toBe(before.json.data.ingest.failed + 1);
+    const after = await queuesOf(running);
+    expect(after.ingest.failed).toBe(before.ingest.failed + 1);
   });
 
   /** A resource whose update waits because the disk is full, and stays full. */
@@ -411,7 +411,7 @@ describe("Prefer: respond-async", () => {
       return { deleted: at("DELETE", id) };
     });
     expect((await deleted).status).toBe(200);
-    expect((await running.send("GET", "/v1/queues")).json.data.ingest.waiting).toBe(0);
+    expect((await queuesOf(running)).ingest.waiting).toBe(0);
   });
 });
 

@@ -9,7 +9,7 @@ import { generateKey } from "../../../src/kb/keys/keys.ts";
 import { openWeb, type Page } from "../fetch/web.ts";
 import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { startProcess } from "./process.ts";
-import { createBody, openRunning } from "./running.ts";
+import { createBody, openRunning, queuesOf } from "./running.ts";
 import type { Running } from "./running.ts";
 
 /** Five starts of the service, one after the other, take half a minute on a busy machine. */
@@ -98,9 +98,8 @@ describe("kill -9, then a start", () => {
       acknowledged.push(...made.acknowledged);
     }
     running = await openRunning({ stateDir });
-    await vi.waitFor(async () => {
-      expect((await running?.send("GET", "/v1/queues", { key }))?.json.data.ingest.waiting).toBe(0);
-    }, WAIT);
+    const started = running;
+    await vi.waitFor(async () => expect((await queuesOf(started, key)).ingest.waiting).toBe(0), WAIT);
     const resources = await listed();
     expect(resources.map(({ _id }) => _id)).toEqual(expect.arrayContaining(acknowledged));
     for (const { title, content, metadata } of resources) {

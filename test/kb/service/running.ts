@@ -12,6 +12,7 @@ import type { Service } from "../../../src/kb/service.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
 import type { KeyScope } from "../../../src/kb/store/accounts.ts";
+import { AccountState } from "../../../src/wire/events.ts";
 import { putEmptyStore } from "../store/empty-store.ts";
 import { openAnswerCheck, typeOf } from "./answer-check.ts";
 import type { CheckedAnswer, DeclaredApi } from "./answer-check.ts";
@@ -150,6 +151,22 @@ export async function readText(body: Dispatcher.ResponseData["body"], until?: Re
 
 /** The numbers of an account, which `GET /v1/events` sends first and follows without end. */
 export const FIRST_STATE = /^event: state\ndata: .*\n\n/m;
+
+/** Reads the figures of an account's queues. */
+export async function queuesOf(
+  { send: ask }: Pick<Running, "send">,
+  key?: string,
+): Promise<AccountState["queues"]> {
+  return queuesIn(
+    (await ask("GET", "/v1/events", { until: FIRST_STATE, ...(key !== undefined && { key }) })).text,
+  );
+}
+
+/** The figures of the queues in the first event of `GET /v1/events`. */
+export function queuesIn(events: string): AccountState["queues"] {
+  const [, data = ""] = /^data: (.*)$/m.exec(events) ?? [];
+  return AccountState.parse(JSON.parse(data)).queues;
+}
 
 /** The check of a service's answers, compiled once for all services with the same operations. */
 function checkOf(service: Service): (answer: CheckedAnswer) => void {

@@ -5,6 +5,7 @@ import { openShares } from "../../../lib/shares.ts";
 import { Refused } from "../../../wire/answers.ts";
 import { AccountEvents, type AccountState } from "../../../wire/events.ts";
 import { ROUTES } from "../../../wire/routes.ts";
+import type { QuestionFigures } from "../../chat/job-runner.ts";
 import { readCollections } from "../../resources/read.ts";
 import { Refusal } from "../../resources/refusal.ts";
 import { disconnectSignal } from "../limits/disconnect.ts";
@@ -28,11 +29,11 @@ const POLL_MS = 2000;
 /** Least time between two reads of the numbers: many changes at once cost few reads. */
 const PAUSE_MS = 250;
 
-/** Adds the events of the account (an addition). `queuesOf` reads what `GET /v1/queues` returns. */
+/** Adds the events of the account (an addition). `questionsOf` reads the questions that wait. */
 export function addEventRoutes(
   server: FastifyInstance,
   parts: HttpParts,
-  queuesOf: (accountId: string) => Promise<AccountState["queues"]>,
+  questionsOf: (accountId: string) => Promise<QuestionFigures>,
 ): void {
   const open = openShares(STREAMS_MAX);
   server.route({
@@ -52,7 +53,7 @@ export function addEventRoutes(
       try {
         const read = async (): Promise<AccountState> => ({
           collections: [...(await readCollections(parts.kb, accountId))],
-          queues: await queuesOf(accountId),
+          queues: await readQueues(parts.kb, accountId, questionsOf),
         });
         return await follow(parts, request, reply, read);
       } finally {
@@ -60,6 +61,30 @@ export function addEventRoutes(
       }
     },
   });
+}
+
+/** Reads the figures of an account's queues. */
+async function readQueues(
+  { queue, records }: HttpParts["kb"],
+  accountId: string,
+  questionsOf: (accountId: string) => Promise<QuestionFigures>,
+): Promise<AccountState["queues"]> {
+  const [documents, failed, messages, endpoints, questions] = await Promise.all([
+    queue.figures("ingest", accountId),
+    records.failedResources(accountId),
+    queue.figures("webhook", accountId),
+    records.endpoints(accountId),
+    questionsOf(accountId),
+  ]);
+  return {
+    ingest: queueOf({ ...documents, failed }),
+    webhooks: { endpoints: endpoints.length, waiting: messages.waiting, failed: messages.dead },
+    questions: queueOf(questions),
+  };
+}
+
+function queueOf({ waiting, oldestMs, failed }: Omit<QuestionFigures, "dead">) {
+  return { waiting, oldestAt: oldestMs === null ? null : new Date(oldestMs).toISOString(), failed };
 }
 
 /** Sends the state at first, after every change, and whenever it differs, until the client disconnects or the service closes. */

@@ -6,12 +6,9 @@ import {
   EndpointChangeBody,
   EndpointsAnswer,
   NewEndpointAnswer,
-  QueuesAnswer,
   TestAnswer,
   type EndpointRecord,
 } from "../../../wire/webhook.ts";
-import type { QueueFigures } from "../../../wire/webhook.ts";
-import type { QuestionFigures } from "../../chat/job-runner.ts";
 import type { Endpoint, EndpointKey } from "../../store/webhooks.ts";
 import { changeEndpoint, createEndpoint, removeEndpoint } from "../../webhooks/endpoints.ts";
 import type { Webhooks } from "../../webhooks/webhooks.ts";
@@ -115,54 +112,8 @@ function addTestRoute(server: FastifyInstance, parts: HttpParts, webhooks: Webho
   });
 }
 
-/** Adds the figures of the queues of the caller's account (an addition). */
-export function addQueuesRoute(
-  server: FastifyInstance,
-  parts: HttpParts,
-  queuesOf: (accountId: string) => Promise<QueueFigures>,
-): void {
-  addOperation(server, parts, {
-    method: "GET",
-    url: ROUTES.queues,
-    scope: "read",
-    doc: {
-      summary:
-        "Returns the account's queues: documents to be ingested, questions to be answered, messages to be sent.",
-      tag: "Service",
-      answers: { 200: QueuesAnswer },
-    },
-    handle: async (_request, accountId) =>
-      answer(200, "Queues fetched successfully", await queuesOf(accountId)),
-  });
-}
-
-/** Returns a function that reads the queues of an account. */
-export function queueReader(
-  { queue, records }: HttpParts["kb"],
-  questionsOf: (accountId: string) => Promise<QuestionFigures>,
-): (accountId: string) => Promise<QueueFigures> {
-  return async (accountId) => {
-    const [documents, failed, messages, endpoints, questions] = await Promise.all([
-      queue.figures("ingest", accountId),
-      records.failedResources(accountId),
-      queue.figures("webhook", accountId),
-      records.endpoints(accountId),
-      questionsOf(accountId),
-    ]);
-    return {
-      ingest: queueOf({ ...documents, failed }),
-      webhooks: { endpoints: endpoints.length, waiting: messages.waiting, failed: messages.dead },
-      questions: queueOf(questions),
-    };
-  };
-}
-
 function keyOf(request: FastifyRequest, accountId: string): EndpointKey {
   return { accountId, id: idOf(request) };
-}
-
-function queueOf({ waiting, oldestMs, failed }: Omit<QuestionFigures, "dead">) {
-  return { waiting, oldestAt: oldestMs === null ? null : new Date(oldestMs).toISOString(), failed };
 }
 
 function recordOf(endpoint: Endpoint): EndpointRecord {
