@@ -16,8 +16,7 @@ import {
 import { IMAGES_MAX } from "../../wire/constants.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { UploadAnswer } from "../../wire/upload.ts";
-import { documentProse, proseCells } from "../terminal/prose.ts";
-import { openStreamedProse, type StreamedProse } from "../terminal/streamed-prose.ts";
+import { documentProse } from "../terminal/prose.ts";
 import { readChatAnswer } from "./chat-events.ts";
 import { reachService } from "../compose/reached-service.ts";
 import type { ReachedService } from "../compose/embedded-service.ts";
@@ -98,14 +97,14 @@ async function askOnce(context: Context, question: string, options: AskOptions):
       signal,
       silenceMs: SILENCE_MS,
     });
-    const shown = options.json === true ? undefined : answerOutput(context);
-    const response = await readChatAnswer(answer, (piece) => shown?.push(piece))
-      .catch((error: unknown) => {
-        // Interrupted by the user, not by the service.
-        signal.throwIfAborted();
-        throw error;
-      })
-      .finally(() => shown?.end());
+    const isShown = options.json !== true;
+    const response = await readChatAnswer(answer, (piece) => {
+      if (isShown) context.stdout.write(piece);
+    }).catch((error: unknown) => {
+      // Interrupted by the user, not by the service.
+      signal.throwIfAborted();
+      throw error;
+    });
     const lookup = openResourceLookup(state.path);
     try {
       context.stdout.write(
@@ -125,15 +124,6 @@ async function askOnce(context: Context, question: string, options: AskOptions):
   } finally {
     await service.close();
   }
-}
-
-/** Shows an answer while it arrives, on a terminal wrapped to its width. */
-function answerOutput({ stdout }: Context): StreamedProse {
-  if (!stdout.isTTY) return { push: (piece) => stdout.write(piece), end: () => undefined };
-  return openStreamedProse(
-    (text) => stdout.write(text),
-    () => proseCells(stdout.columns),
-  );
 }
 
 function refuseUsage(question: string, { image = [], agent, thread }: AskOptions): void {
