@@ -15,7 +15,6 @@ import { makePrompt } from "./prompt.ts";
 
 /** A question with everything that its answer is made from. */
 export interface Question {
-  readonly accountId: string;
   readonly agent: Agent;
   readonly systemPrompt: string;
   readonly text: string;
@@ -174,7 +173,7 @@ async function askModel(
   question: Question,
   { signal, onText }: AnswerOptions,
 ): Promise<AttemptResult> {
-  const { accountId, systemPrompt, passages, turns, asJson } = question;
+  const { systemPrompt, passages, turns, asJson } = question;
   const shownAt = (at: number | undefined): ModelImage[] =>
     question.images.flatMap(({ facts, turnAt }) => (turnAt === at ? (facts.rendered ?? []) : []));
   const parts = {
@@ -191,8 +190,7 @@ async function askModel(
   const request = { model, messages: prompt.messages, asJson };
   // JSON is sent in one piece after it was parsed: pieces could not be taken back before the fallback model is tried.
   const onPiece = onText && (asJson ? () => undefined : onText);
-  const call = { signal, accountId };
-  const answer = await chat.answer(request, onPiece === undefined ? call : { ...call, onText: onPiece });
+  const answer = await chat.answer(request, { signal, ...(onPiece && { onText: onPiece }) });
   const text = asJson ? jsonOf(answer, model) : answer.text;
   if (asJson) onText?.(text);
   return {

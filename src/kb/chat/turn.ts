@@ -81,7 +81,6 @@ export async function answerTurn(
       ask(
         parts.answerers,
         {
-          accountId,
           agent,
           systemPrompt: system.text,
           text: question,

@@ -19,7 +19,7 @@ export function withCooldown(embedder: Embedder, { cooldownMs, nowMs }: Cooldown
   let cooldownUntilMs = Number.NEGATIVE_INFINITY;
   return {
     ...embedder,
-    embed: async (texts, signal, accountId) => {
+    embed: async (texts, signal) => {
       if (nowMs() < cooldownUntilMs) {
         throw new KbsyncError("the embedding model failed a moment ago and is not called for a while", {
           code: EMBEDDING_RESTING,
@@ -27,7 +27,7 @@ export function withCooldown(embedder: Embedder, { cooldownMs, nowMs }: Cooldown
         });
       }
       try {
-        return await embedder.embed(texts, signal, accountId);
+        return await embedder.embed(texts, signal);
       } catch (error) {
         const isFailure = signal?.aborted !== true && codeOf(error) !== "embedding_refused";
         if (isFailure) cooldownUntilMs = nowMs() + cooldownMs;

@@ -9,7 +9,6 @@ export interface Embedder {
   readonly dimensions: number;
   /** Maximum tokens of a text; the model truncates longer ones. */
   readonly tokensMax: number;
-  /** `accountId`: the account that the call is counted for, where a model costs something. Default: none. */
-  embed(texts: readonly string[], signal?: AbortSignal, accountId?: string): Promise<Float32Array[]>;
+  embed(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]>;
   close(): Promise<void>;
 }

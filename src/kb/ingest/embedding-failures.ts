@@ -42,16 +42,12 @@ export function openEmbeddingFailures(): EmbeddingFailures {
   };
   // Passes no signal: a call is short, and the model must not be closed during one.
   const vectorsOf = async (embedder: Embedder, chunks: readonly ChunkContext[]): Promise<ChunkVector[]> => {
-    const pairs: ChunkVector[] = [];
-    for (const [accountId, own] of Map.groupBy(chunks, (chunk) => chunk.accountId)) {
-      const vectors = await embedder.embed(own.map(embeddingText), undefined, accountId);
-      for (const [at, { ref, staleSince }] of own.entries()) {
-        const vector = vectors[at];
-        if (vector === undefined) throw new Error(`${vectors.length} vectors for ${own.length} texts`);
-        pairs.push({ ref, vector, staleSince });
-      }
-    }
-    return pairs;
+    const vectors = await embedder.embed(chunks.map(embeddingText));
+    return chunks.map(({ ref, staleSince }, at) => {
+      const vector = vectors[at];
+      if (vector === undefined) throw new Error(`${vectors.length} vectors for ${chunks.length} texts`);
+      return { ref, vector, staleSince };
+    });
   };
 
   return {

@@ -86,9 +86,9 @@ export function openModel(
     fingerprint: embedder.fingerprint,
     dimensions: embedder.dimensions,
     tokensMax: embedder.tokensMax,
-    embed: async (texts, signal, accountId) => {
+    embed: async (texts, signal) => {
       try {
-        const vectors = await embedder.embed(texts, signal, accountId);
+        const vectors = await embedder.embed(texts, signal);
         if (texts.length > 0) cooldownUntilMs = 0;
         if (state.is("failing") && texts.length > 0) state.ready(embedder.fingerprint);
         return vectors;

@@ -14,10 +14,9 @@ const LEFT_MAX = 10_000;
 export async function embedSentences(
   embedder: Embedder,
   texts: readonly string[],
-  accountId?: string,
 ): Promise<Float32Array[][]> {
   const sentences = texts.map((text) => sentencesOf(withoutLabels(text)));
-  const vectors = await embedder.embed(sentences.flat(), undefined, accountId);
+  const vectors = await embedder.embed(sentences.flat());
   let from = 0;
   return sentences.map(({ length }) => vectors.slice(from, (from += length)));
 }
@@ -68,13 +67,9 @@ async function sentencesAlone(
 
 // Passes no signal: a call is short, and the model must not be closed during one.
 async function sentencesOfStep(embedder: Embedder, chunks: readonly ChunkText[]): Promise<ChunkSentences[]> {
-  const done: ChunkSentences[] = [];
-  for (const [accountId, own] of Map.groupBy(chunks, (chunk) => chunk.accountId)) {
-    const texts = own.map(({ text }) => text);
-    const vectors = await embedSentences(embedder, texts, accountId);
-    done.push(...own.map(({ ref }, at) => ({ ref, vectors: vectors[at] ?? [] })));
-  }
-  return done;
+  const texts = chunks.map(({ text }) => text);
+  const vectors = await embedSentences(embedder, texts);
+  return chunks.map(({ ref }, at) => ({ ref, vectors: vectors[at] ?? [] }));
 }
 
 /** Shorter pieces (a heading, `No.`) carry too little meaning: they join the next sentence. */

@@ -6,7 +6,6 @@ import type { Settings, Strategy } from "../../wire/primitives.ts";
 import { gateOptions } from "./requester.ts";
 import type { Requester } from "./extract/extract.ts";
 import { findBoundaries } from "./agentic/boundaries.ts";
-import type { TextModel } from "./agentic/text-model.ts";
 import type { Span } from "./chunk/span.ts";
 import { CHUNK_METHODS } from "./chunk-methods.ts";
 import type { ChunkInput, ChunkMethods } from "./chunk-methods.ts";
@@ -142,7 +141,7 @@ async function splitByMeaning(
       stop.throwIfAborted();
       const texts = units.slice(at, at + STEP).map(({ start, end }) => text.slice(start, end));
       const signal = AbortSignal.any([stop, AbortSignal.timeout(stepMs)]);
-      for (const [offset, vector] of (await embedder.embed(texts, signal, options.path?.[0])).entries())
+      for (const [offset, vector] of (await embedder.embed(texts, signal)).entries())
         vectors.set(vector, (at + offset) * embedder.dimensions);
     }
   } catch {
@@ -170,9 +169,7 @@ async function splitAtBoundaries(
   const signal = AbortSignal.any([stop, timeout]);
   let begins: readonly number[];
   try {
-    begins = await language.run((chat) =>
-      findBoundaries(texts, settings.chunkSize, countedFor(chat, options.path?.[0]), signal),
-    );
+    begins = await language.run((chat) => findBoundaries(texts, settings.chunkSize, chat, signal));
   } catch (error) {
     stop.throwIfAborted();
     if (timeout.aborted) return "the language model takes longer for it than one document may";
@@ -180,11 +177,6 @@ async function splitAtBoundaries(
     return error.message;
   }
   return chunker.sections({ ...input, begins }, options);
-}
-
-/** Returns a model whose calls are counted for an account. */
-function countedFor(model: TextModel, accountId: string | undefined): TextModel {
-  return { ...model, complete: (messages, signal) => model.complete(messages, signal, accountId) };
 }
 
 /** Opens the chunking methods, which run on short texts in place, and on long ones in the chunking worker. */

@@ -44,8 +44,6 @@ export interface ModelAnswer {
 export interface ModelCall {
   /** Aborts the request to the endpoint, for example when the client disconnects. */
   readonly signal: AbortSignal;
-  /** The account that the call is counted for. Default: none. */
-  readonly accountId?: string | undefined;
   /** Streams the answer: called with each piece. */
   readonly onText?: (piece: string) => void;
   /** Default: the model's timeout, for a single attempt and for all attempts together. */

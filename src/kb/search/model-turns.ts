@@ -27,7 +27,7 @@ export function openModelTurns(busy: () => Error): ModelTurns {
     queries: (embedder, accountId) => ({
       ...embedder,
       embed: (texts, signal) =>
-        embedding.run(() => embedder.embed(texts, signal, accountId), { path: [accountId], signal }),
+        embedding.run(() => embedder.embed(texts, signal), { path: [accountId], signal }),
     }),
     judge: (reranker, accountId) => ({
       judge: (query, documents) => judging.run(() => reranker.judge(query, documents), { path: [accountId] }),

@@ -164,7 +164,6 @@ export interface VectorHit {
 
 export interface ChunkText {
   readonly ref: ChunkRef;
-  readonly accountId: string;
   readonly text: string;
 }
 

@@ -18,7 +18,7 @@ const NOW = "2026-01-01T00:00:00.000Z";
 function memory(chunks: number) {
   const lacking = new Map<number, ChunkContext>();
   const add = (ref: number, text = `text ${ref}`): unknown =>
-    lacking.set(ref, { ref, accountId: "local", text, title: "", headings: [] });
+    lacking.set(ref, { ref, text, title: "", headings: [] });
   for (let ref = 0; ref < chunks; ref++) add(ref);
   return {
     lacking,

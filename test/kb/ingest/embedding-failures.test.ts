@@ -6,7 +6,6 @@ import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 
 const chunkOf = (ref: number): ChunkContext => ({
   ref,
-  accountId: "local",
   staleSince: ref + 100,
   title: "",
   headings: [],
@@ -48,29 +47,6 @@ describe("chunks that a model may not embed", () => {
     const { embedder, calls } = openPicky(() => false);
     await openEmbeddingFailures().embed({ ...embedder, kind: "remote" }, chunks(40), never);
     expect(calls.map((texts) => texts.length)).toEqual([32, 8]);
-  });
-
-  it("chunks are embedded for the account of each", async () => {
-    const failures = openEmbeddingFailures();
-    const calls: unknown[] = [];
-    const base = hashedEmbedder();
-    const embedder = {
-      ...base,
-      embed: async (texts: readonly string[], signal?: AbortSignal, accountId?: string) => {
-        calls.push([accountId, texts.length]);
-        return base.embed(texts, signal);
-      },
-    };
-    const mixed = chunks(4).map((chunk) =>
-      Object.assign(chunk, { accountId: chunk.ref === 2 ? "other" : "local" }),
-    );
-    const found = await failures.embed(embedder, mixed, never);
-    expect(calls).toEqual([
-      ["local", 3],
-      ["other", 1],
-    ]);
-    const vectors = await base.embed(chunks(4).map(embeddingText));
-    expect(new Map(found.map(({ ref, vector }) => [ref, vector]))).toEqual(new Map(vectors.entries()));
   });
 
   it("chunks are suspected with all of their call, and no others", async () => {

@@ -8,7 +8,6 @@ const TEXT = "The heron waits by the river. The otter swims under the ice.";
 const chunksOf = (count: number, bad?: number): ChunkText[] =>
   Array.from({ length: count }, (_, at) => ({
     ref: at + 1,
-    accountId: "local",
     text: at + 1 === bad ? "Cursed words." : (at + 1) % 3 === 0 ? "---" : TEXT,
   }));
 

@@ -15,7 +15,7 @@ export interface TextModel {
    * time or is busy, `language_model_refused` if a retry cannot help, `language_model_answer` for a truncated, filtered or empty
    * answer.
    */
-  complete(messages: readonly ModelMessage[], signal: AbortSignal, accountId?: string): Promise<string>;
+  complete(messages: readonly ModelMessage[], signal: AbortSignal): Promise<string>;
 }
 
 /**
@@ -31,17 +31,13 @@ type Repeatable = keyof typeof REPEATABLE;
 export function openTextModel(chat: ChatModel, name: string, limits = LIMITS): TextModel {
   const refused = new Set<Repeatable>();
 
-  const ask = async (
-    messages: readonly ModelMessage[],
-    signal: AbortSignal,
-    accountId: string | undefined,
-  ): Promise<ModelAnswer> => {
+  const ask = async (messages: readonly ModelMessage[], signal: AbortSignal): Promise<ModelAnswer> => {
     const temperature = refused.has("temperature") ? undefined : REPEATABLE.temperature;
     const seed = refused.has("seed") ? {} : { seed: REPEATABLE.seed };
     try {
       return await chat.answer(
         { model: name, messages, temperature, ...seed, asJson: false },
-        { signal, limits, accountId },
+        { signal, limits },
       );
     } catch (error) {
       if (!(error instanceof ModelFailure)) throw error;
@@ -50,13 +46,13 @@ export function openTextModel(chat: ChatModel, name: string, limits = LIMITS): T
       );
       if (named === undefined) throw failureOf(error);
       refused.add(named);
-      return ask(messages, signal, accountId);
+      return ask(messages, signal);
     }
   };
 
   return {
     name,
-    complete: async (messages, signal, accountId) => textOf(await ask(messages, signal, accountId), name),
+    complete: async (messages, signal) => textOf(await ask(messages, signal), name),
   };
 }
 

@@ -94,8 +94,7 @@ export function servingOn(tx: Transaction): Serving {
     chunksLacking: async ({ accountId, lacks, fingerprint, first, last, limit }) => {
       const model = (await findModel(tx, fingerprint)) ?? UNKNOWN;
       const chunks = await tx.all<LackingRow>(
-        `SELECT chunk.row AS ref, chunk.account_id AS "accountId", chunk.text, title, headings,
-          stale_vector.revision AS "staleSince"
+        `SELECT chunk.row AS ref, chunk.text, title, headings, stale_vector.revision AS "staleSince"
         FROM chunk JOIN resource ON resource.account_id = chunk.account_id AND resource.number = chunk.resource
           LEFT JOIN stale_vector ON stale_vector.account_id = chunk.account_id AND stale_vector.row = chunk.row
         WHERE chunk.account_id = @accountId AND chunk.row BETWEEN @first AND @last AND ${LACKS[lacks]}

@@ -144,7 +144,7 @@ function prepareLacking(
   );
   const selectChunks = eachLack((condition) =>
     db.prepare<{ first: number; last: number; model: number; limit: number }, LackingRow>(`
-    SELECT chunk.row AS ref, account_id AS accountId, text, title, headings, stale_vector.revision AS staleSince
+    SELECT chunk.row AS ref, text, title, headings, stale_vector.revision AS staleSince
     FROM chunk JOIN resource ON resource.number = chunk.resource
       LEFT JOIN stale_vector ON stale_vector.row = chunk.row
     WHERE chunk.row BETWEEN @first AND @last AND ${condition} ORDER BY chunk.row LIMIT @limit`),
