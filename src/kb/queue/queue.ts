@@ -171,6 +171,6 @@ export interface QueueFigures {
   readonly dead: number;
   /** When the oldest waiting job was put. */
   readonly oldestMs: number | null;
-  /** Jobs that were due ten minutes ago, and that no worker has leased. */
+  /** Jobs that have been due for ten minutes, in which no worker had them. */
   readonly overdue: number;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ingestLine, type LeasedJob } from "../../../src/kb/queue/queue.ts";
+import { OVERDUE_MS } from "../../../src/kb/store/sql/queue.ts";
 import { receiverOf, stateOf } from "../../../src/kb/store/webhooks.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
 import type { Chunking } from "../../../src/kb/store/chunks.ts";
@@ -282,6 +283,32 @@ export function retentionContract(fixture: StoreFixture): void {
         const next = await lease(store, id);
         expect(next).toMatchObject({ attempts: 0, body: '{"update":{"content":"two"}}' });
         expect(next.number).toBe(running.number);
+      }));
+
+    it("a document is overdue ten minutes after a worker had it last, or after its first waiting change", () =>
+      alone(async (store) => {
+        const { id } = await create("old words");
+        const put = (nowMs: number) =>
+          store.records.enqueueUpdate({ ...at(id), nowIso: LATER }, job({ update: {} }, { nowMs }));
+        const overdue = async (nowMs: number) =>
+          (await store.queue.figures("ingest", undefined, nowMs)).overdue;
+        await put(NOW_MS);
+        expect(await overdue(NOW_MS + OVERDUE_MS - 1)).toBe(0);
+        expect(await overdue(NOW_MS + OVERDUE_MS)).toBe(1);
+        await lease(store, id);
+        // Overtakes the leased one, and then one that waits.
+        for (const nowMs of [NOW_MS + OVERDUE_MS, NOW_MS + 1.5 * OVERDUE_MS]) {
+          await put(nowMs);
+          expect(await overdue(NOW_MS + 2 * OVERDUE_MS - 1)).toBe(0);
+          expect(await overdue(NOW_MS + 2 * OVERDUE_MS)).toBe(1);
+        }
+        const later = NOW_MS + 3 * OVERDUE_MS;
+        await store.queue.postpone(await lease(store, id), { dueMs: later, nowMs: NOW_MS, counts: true });
+        for (const nowMs of [later + OVERDUE_MS / 2, later + OVERDUE_MS - 1]) {
+          await put(nowMs);
+          expect(await overdue(later + OVERDUE_MS - 1)).toBe(0);
+          expect(await overdue(later + OVERDUE_MS)).toBe(1);
+        }
       }));
 
     it("ends a job in the transaction of its write or of its failure", () =>

@@ -45,7 +45,7 @@ export type QueueSteps = {
 
 /** Maximum difference between two machines' clocks: a wait that starts further in the future was written by another clock. */
 const CLOCKS_APART_MS = 60_000;
-/** How long an entry is due and waits before it counts as overdue. */
+/** How long an entry is due, and no worker has it, before it counts as overdue. */
 export const OVERDUE_MS = 10 * 60_000;
 
 /** Columns of a `WaitingJob`. A job whose lease ended while a worker ran it crashed the worker; `lease` counts that in the row. */
@@ -61,9 +61,14 @@ const INSERT = `
   INSERT INTO job (queue, account_id, owner_id, line, name, due_ms, created_ms, file_token, chars, body)
   VALUES (@queue, @accountId, @ownerId, @line, @name, 0, @nowMs, @fileToken, @chars, @body)`;
 
-/** A running change that is overtaken loses its lease. The newer one has at least one run of its own before it is given up. */
+/**
+ * A running change that is overtaken loses its lease. The newer one has at least one run of its own before it is given up. It is due
+ * since the first change that was.
+ */
 const OVERTAKE = `
-  UPDATE job SET body = @body, chars = @chars, file_token = coalesce(CAST(@fileToken AS text), file_token), due_ms = 0, attempts = 0,
+  UPDATE job SET body = @body, chars = @chars, file_token = coalesce(CAST(@fileToken AS text), file_token), attempts = 0, due_ms = 0,
+    waits_from_ms = CASE WHEN worker IS NOT NULL OR due_ms > CAST(@nowMs AS bigint) THEN CAST(@nowMs AS bigint)
+      WHEN due_ms > waits_from_ms THEN due_ms ELSE waits_from_ms END,
     token = token + 1, worker = NULL, crashes = CASE WHEN crashes > ${CRASHES_MAX} THEN ${CRASHES_MAX} ELSE crashes END
   WHERE number = @number`;
 
@@ -104,7 +109,7 @@ function putSteps({ lockLine }: QueueDialect) {
       const [refused] = yield* refusals([{ ...job, body }], { jobs: 1, chars: waiting.chars });
       if (refused !== undefined) throw refused;
       const { fileToken = null } = job;
-      yield* run(OVERTAKE, { number: waiting.number, body, chars: body.length, fileToken });
+      yield* run(OVERTAKE, { number: waiting.number, body, chars: body.length, fileToken, nowMs: job.nowMs });
     },
   } satisfies Partial<QueueSteps>;
 }
@@ -143,7 +148,8 @@ function* insert(jobs: readonly NewJob[]): Steps<void> {
 const FIGURES = `
   SELECT count(*) FILTER (WHERE is_dead = false) AS waiting, count(*) FILTER (WHERE is_dead = true) AS dead,
     min(created_ms) FILTER (WHERE is_dead = false) AS "oldestMs",
-    count(*) FILTER (WHERE is_dead = false AND due_ms <= CAST(@beforeMs AS bigint) AND created_ms <= CAST(@beforeMs AS bigint)) AS overdue
+    count(*) FILTER (WHERE is_dead = false AND due_ms <= CAST(@beforeMs AS bigint)
+      AND created_ms <= CAST(@beforeMs AS bigint) AND waits_from_ms <= CAST(@beforeMs AS bigint)) AS overdue
   FROM job WHERE queue = @queue AND (CAST(@accountId AS text) IS NULL OR account_id = @accountId)`;
 
 const LOOKUPS = {
