@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
 import { openMetrics } from "../../src/metrics/metrics.ts";
+import { IDLE_STATUS } from "../fakes/status.ts";
 import { allNames, OWN_METRICS, samplesOf, type Sample } from "./names.ts";
 
 const read = (path: string): string => readFileSync(new URL(`../../docs/${path}`, import.meta.url), "utf8");
@@ -77,27 +78,8 @@ beforeAll(async () => {
     spent: undefined,
   };
   metrics.readService(async () => ({ state: "ready", ...counts, models: states }));
-  metrics.readDaemon(() => ({
-    status: {
-      service: { kind: "open" },
-      sources: [],
-      removed: [],
-      progress: {
-        done: 0,
-        total: 0,
-        sent: 0,
-        failed: 0,
-        bytes: 0,
-        inFlight: 0,
-        documents: { done: 0, total: 0 },
-      },
-      filesPerSecond: undefined,
-      idle: true,
-    },
-    oldestWaitingSeconds: 0,
-    concurrency: 1,
-    planned: true,
-  }));
+  const figures = { oldestWaitingSeconds: 0, concurrency: 1, planned: true };
+  metrics.readDaemon(() => ({ status: IDLE_STATUS, ...figures }));
   samples = samplesOf((await metrics.text()).text);
 });
 

@@ -4,52 +4,14 @@ import { exitCodeOfPass } from "../../../src/cli/output/exit-code.ts";
 import { vectorLine } from "../../../src/cli/commands/sync.ts";
 import { passSummary, troubleLines } from "../../../src/cli/commands/follow.ts";
 import { statusText } from "../../../src/cli/commands/status.ts";
+import { IDLE_STATUS, sourceStatus } from "../../fakes/status.ts";
 import type { TroubledFile } from "../../../src/wire/daemon-files.ts";
 
-const source = (more: Partial<SourceStatus>): SourceStatus => ({
-  path: "/docs",
-  tier: "fastest",
-  ownerId: "owner",
-  collectionId: null,
-  files: 2,
-  inAgreement: 2,
-  waiting: 0,
-  failed: 0,
-  skipped: 0,
-  readInPart: 0,
-  held: 0,
-  holdReason: null,
-  halted: false,
-  remedy: null,
-  approvalToken: null,
-  compared: true,
-  unreadable: 0,
-  unreadablePaths: [],
-  mounts: [],
-  degraded: null,
-  paused: false,
-  ...more,
-});
-const summary = (...sources: SourceStatus[]): string =>
-  passSummary(
-    {
-      service: { kind: "open" },
-      sources,
-      removed: [],
-      progress: {
-        done: 1,
-        total: 1,
-        sent: 0,
-        failed: 0,
-        bytes: 0,
-        inFlight: 0,
-        documents: { done: 0, total: 0 },
-      },
-      filesPerSecond: undefined,
-      idle: true,
-    },
-    1000,
-  );
+const source = (more: Partial<SourceStatus>): SourceStatus => sourceStatus("/docs", 2, more);
+const summary = (...sources: SourceStatus[]): string => {
+  const progress = { ...IDLE_STATUS.progress, done: 1, total: 1 };
+  return passSummary({ ...IDLE_STATUS, sources, progress }, 1000);
+};
 
 describe("skipped files", () => {
   it("skipped files have a line of their own in the summary of a pass", () => {
@@ -79,29 +41,10 @@ describe("skipped files", () => {
 
 describe("what came of a pass", () => {
   it("the summary of a pass counts what was sent, not what was checked", () => {
-    const status = {
-      service: { kind: "open" as const },
-      sources: [source({})],
-      removed: [],
-      filesPerSecond: undefined,
-      idle: true,
+    const words = (sent: number, failed = 0) => {
+      const progress = { ...IDLE_STATUS.progress, done: 3, total: 3, sent, failed };
+      return passSummary({ ...IDLE_STATUS, sources: [source({})], progress }, 1000);
     };
-    const words = (sent: number, failed = 0) =>
-      passSummary(
-        {
-          ...status,
-          progress: {
-            done: 3,
-            total: 3,
-            sent,
-            failed,
-            bytes: 0,
-            inFlight: 0,
-            documents: { done: 0, total: 0 },
-          },
-        },
-        1000,
-      );
     expect(words(0)).toContain("nothing to send");
     expect(words(1)).toContain("1 change in 1 s");
     expect(words(0, 3)).toContain("nothing sent");

@@ -1,37 +1,14 @@
 import { expect, it } from "vitest";
 import { standingWords } from "../../../src/cli/output/standing-words.ts";
 import type { DaemonStatus } from "../../../src/sync/daemon.ts";
+import type { SourceStatus } from "../../../src/wire/daemon-status.ts";
+import { sourceStatus } from "../../fakes/status.ts";
 
-type Source = DaemonStatus["sources"][number];
-
-const source = (change: Partial<Source> = {}): Source => ({
-  path: "/srv/handbook",
-  tier: "fastest",
-  ownerId: "handbook",
-  collectionId: null,
-  files: 0,
-  inAgreement: 0,
-  waiting: 0,
-  failed: 0,
-  skipped: 0,
-  readInPart: 0,
-  held: 0,
-  holdReason: null,
-  halted: false,
-  remedy: null,
-  approvalToken: null,
-  compared: true,
-  unreadable: 0,
-  unreadablePaths: [],
-  mounts: [],
-  degraded: null,
-  paused: false,
-  ...change,
-});
+const source = (change: Partial<SourceStatus> = {}): SourceStatus => sourceStatus("/srv/handbook", 0, change);
 
 const OPEN: DaemonStatus["service"] = { kind: "open" };
 
-it.each<[string, readonly Source[], DaemonStatus["service"], string]>([
+it.each<[string, readonly SourceStatus[], DaemonStatus["service"], string]>([
   ["nothing", [], OPEN, "0 files in agreement"],
   ["one file", [source({ inAgreement: 1 })], OPEN, "1 file in agreement"],
   ["what waits", [source({ inAgreement: 1204, waiting: 3 })], OPEN, "1,204 files in agreement, 3 waiting"],

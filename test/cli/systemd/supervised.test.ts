@@ -6,6 +6,7 @@ import { openStopBudget } from "../../../src/cli/systemd/stop-budget.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import type { DaemonPulse } from "../../../src/sync/daemon/pulse.ts";
 import type { DaemonStatus } from "../../../src/sync/daemon.ts";
+import { IDLE_STATUS } from "../../fakes/status.ts";
 
 const config = loadConfig({ stateDir: "/nonexistent/state", cwd: "/nonexistent", env: {} });
 const ELSEWHERE: ReachedService = {
@@ -17,22 +18,7 @@ const ELSEWHERE: ReachedService = {
 };
 const HERE: ReachedService = { ...ELSEWHERE, identity: "embedded", probe: async () => undefined };
 
-const STATUS: DaemonStatus = {
-  service: { kind: "open" },
-  sources: [],
-  removed: [],
-  progress: {
-    done: 0,
-    total: 0,
-    sent: 0,
-    failed: 0,
-    bytes: 0,
-    inFlight: 0,
-    documents: { done: 0, total: 0 },
-  },
-  filesPerSecond: undefined,
-  idle: false,
-};
+const STATUS: DaemonStatus = { ...IDLE_STATUS, idle: false };
 
 function supervised(service: ReachedService, isPlanned: boolean, pace: DaemonPulse["service"]) {
   const daemon = {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { IDLE_STATUS } from "../../fakes/status.ts";
 import {
   barLine,
   openPassCount,
@@ -56,15 +57,7 @@ function status(files: number, waiting: number, done: number, total: number, com
   return {
     sources: [{ files, waiting, compared }],
     service: { kind: "open" },
-    progress: {
-      done,
-      total,
-      sent: done,
-      failed: 0,
-      bytes: 0,
-      inFlight: 0,
-      documents: { done: 0, total: 0 },
-    },
+    progress: { ...IDLE_STATUS.progress, done, total, sent: done },
   };
 }
 

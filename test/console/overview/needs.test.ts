@@ -1,49 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { needsOf, sentenceOf, type Whole } from "../../../src/console/overview/needs.ts";
 import type { LiveStatus, SourceStatus } from "../../../src/wire/daemon-status.ts";
+import { IDLE_STATUS, sourceStatus } from "../../fakes/status.ts";
 
-const SOURCE: SourceStatus = {
-  path: "/home/ann/docs",
-  tier: "fastest",
-  ownerId: "docs",
-  collectionId: "c",
-  files: 7,
-  compared: true,
-  inAgreement: 7,
-  waiting: 0,
-  failed: 0,
-  skipped: 0,
-  readInPart: 0,
-  held: 0,
-  holdReason: null,
-  halted: false,
-  remedy: null,
-  approvalToken: null,
-  unreadable: 0,
-  unreadablePaths: [],
-  mounts: [],
-  degraded: null,
-  paused: false,
-};
+const SOURCE = sourceStatus("/home/ann/docs", 7);
 const STATUS: LiveStatus = {
+  ...IDLE_STATUS,
   pid: 1,
   version: "1",
   startedMs: 0,
-  service: { kind: "open" },
   sources: [SOURCE],
-  removed: [],
-  progress: {
-    done: 0,
-    total: 0,
-    sent: 0,
-    failed: 0,
-    bytes: 0,
-    inFlight: 0,
-    documents: { done: 0, total: 0 },
-  },
   filesPerSecond: null,
   secondsLeft: null,
-  idle: true,
 };
 const MODEL = { state: "ready", message: "works" };
 const QUEUES = {
