@@ -20,7 +20,7 @@ export const LONG_TESTS = [
   "test/kb/http/{events,limits,mails,one-account,partly-read,public-address}.test.ts",
   "test/kb/oracle/long-oracle.test.ts",
   "test/kb/jobs/{job-fairness,job-runner,read-in-parts}.test.ts",
-  "test/kb/service/{model,model-change,kill,kill-erase,kill-model,kill-queues,stop}.test.ts",
+  "test/kb/service/{model,model-change,kill-erase,kill-model,kill-queues,stop}.test.ts",
   "test/kb/store/sqlite/bounds.test.ts",
   "test/kb/uploads/ceph/ceph.test.ts",
   "test/lib/{capped/pool,folder-lock}.test.ts",
@@ -38,7 +38,7 @@ export const LONG_TESTS = [
  * Tests of random cases that take seconds. `npm test` draws a part of the cases, the long suite all: `test/random-runs.ts`.
  */
 const RANDOM_TESTS = [
-  "test/kb/http/{fuzz,fuzz/openapi-fuzz}.test.ts",
+  "test/kb/http/fuzz/openapi-fuzz.test.ts",
   "test/kb/index/words/words.test.ts",
   "test/kb/ingest/chunk/{meaning,recursive}-laws.test.ts",
   "test/kb/oracle/oracle.test.ts",
@@ -53,7 +53,6 @@ const RANDOM_TESTS = [
 /** The built program against kill -9, a network that fails and full disks: processes, sockets and mounts are real. */
 const CRASH = [
   "test/crash/**/*.test.ts",
-  "test/kb/store/sqlite/crash.test.ts",
   "test/sync/daemon/crash.test.ts",
 ];
 /** Scenarios on a real disk with thousands of files, or with the program in a process of its own. */
@@ -220,7 +219,7 @@ export default defineConfig({
           ...ownRegistry,
           ...sharedModules,
           include: CRASH,
-          env: { KBSYNC_TEST_KILLS: "10", KBSYNC_TEST_STRIDE: "1" },
+          env: { KBSYNC_TEST_STRIDE: "1" },
           testTimeout: 120_000,
           hookTimeout: 120_000,
           ...common,

@@ -1,8 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { nextWaitMs } from "../../../src/kb/webhooks/schedule.ts";
 import { isSecret, newSecret, signedHeaders } from "../../../src/kb/webhooks/sign.ts";
 
-const HOUR_MS = 60 * 60 * 1000;
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 describe("signedHeaders", () => {
@@ -30,31 +28,5 @@ describe("signedHeaders", () => {
     [SECRET.slice(6), false],
   ])("isSecret(%s) is %s", (text, isValid) => {
     expect(isSecret(text)).toBe(isValid);
-  });
-});
-
-describe("the schedule", () => {
-  it("delays grow with jitter to 24 hours in total", () => {
-    const waitsAt = (chance: number): number[] => {
-      const waits: number[] = [];
-      for (;;) {
-        const wait = nextWaitMs({ attempts: waits.length + 1, requestedMs: undefined, chance });
-        if (wait === undefined) return waits;
-        waits.push(wait);
-      }
-    };
-    const waits = waitsAt(0.5);
-    expect(waits.reduce((sum, wait) => sum + wait, 0)).toBe(24 * HOUR_MS);
-    const minutes = waits.map((wait) => Math.round(wait / 6000) / 10);
-    expect(minutes).toEqual([0.1, 0.5, 2, 10, 30, 60, 120, 240, 300, 300, 377.4]);
-    expect(waitsAt(0)[0]).toBe(4500);
-    expect(waitsAt(0.999)[0]).toBe(5499);
-  });
-
-  it("the wait follows Retry-After up to six hours", () => {
-    const failed = { attempts: 1, chance: 0.5 };
-    expect(nextWaitMs({ ...failed, requestedMs: HOUR_MS })).toBe(HOUR_MS);
-    expect(nextWaitMs({ ...failed, requestedMs: 1 })).toBe(5000);
-    expect(nextWaitMs({ ...failed, requestedMs: 100 * HOUR_MS })).toBe(6 * HOUR_MS);
   });
 });
