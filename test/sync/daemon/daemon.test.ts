@@ -86,25 +86,6 @@ describe("one pass", () => {
     expect(world.service.live()).toHaveLength(1);
   });
 
-  it("keeps the ids of a renamed folder's files", async () => {
-    for (let index = 0; index < 60; index += 1) world.write(`old/${index}.txt`, `text ${index}`);
-    await world.sync();
-    const ids = world.service
-      .live()
-      .map(({ _id }) => _id)
-      .sort();
-    renameSync(join(world.root, "old"), join(world.root, "new"));
-    await world.sync();
-    expect(
-      world.service
-        .live()
-        .map(({ _id }) => _id)
-        .sort(),
-    ).toEqual(ids);
-    expect(titles().every((title) => title.startsWith("new/"))).toBe(true);
-    expect([world.service.count("create"), world.service.count("delete")]).toEqual([60, 0]);
-  });
-
   it("keeps the ids of files that swap their names", async () => {
     world.write("a.txt", "first");
     world.write("b.txt", "second");
@@ -185,85 +166,6 @@ describe("one pass", () => {
     await world.sync({ sources });
     expect(world.service.requests.length).toBe(before + 2);
   });
-
-  it("plans without sending", async () => {
-    world.write("a.txt", "text a");
-    world.write("b.txt", "text b");
-    world.write("c.txt", "text c");
-    await world.sync();
-    world.write("a.txt", "text a, changed");
-    renameSync(join(world.root, "b.txt"), join(world.root, "moved.txt"));
-    rmSync(join(world.root, "c.txt"));
-    world.write("d.txt", "new");
-    const before = world.service.requests.length;
-    const daemon = world.daemon();
-    const { planned } = await daemon.syncOnce({ dryRun: true });
-    await daemon.close();
-    expect(planned?.map(({ action, path }) => `${action} ${path}`).sort()).toEqual([
-      "create d.txt",
-      "delete c.txt",
-      "move moved.txt",
-      "update a.txt",
-    ]);
-    expect(world.service.requests.length).toBe(before);
-  });
-});
-
-describe("brakes", () => {
-  const fill = (count: number): void => {
-    for (let index = 0; index < count; index += 1) world.write(`${index}.txt`, `text ${index}`);
-  };
-
-  it("deletes nothing when the folder is missing, and reports it", async () => {
-    fill(3);
-    await world.sync();
-    renameSync(world.root, `${world.root}-away`);
-    const daemon = world.daemon();
-    const { status } = await daemon.syncOnce();
-    await daemon.close();
-    expect(status.sources[0]).toMatchObject({
-      halted: true,
-      // Nothing of it can be approved.
-      held: 0,
-      holdReason: expect.stringContaining("missing") as string,
-      remedy: expect.stringContaining("put it back") as string,
-    });
-    renameSync(`${world.root}-away`, world.root);
-    await world.sync();
-    expect(titles()).toHaveLength(3);
-    expect(world.service.count("delete")).toBe(0);
-  });
-
-  it("holds the deletes of an emptied folder until a person approves", async () => {
-    fill(3);
-    await world.sync();
-    for (let index = 0; index < 3; index += 1) rmSync(join(world.root, `${index}.txt`));
-    const daemon = world.daemon();
-    const { status } = await daemon.syncOnce();
-    expect(status.sources[0]).toMatchObject({ held: 3, inAgreement: 0, files: 0 });
-    expect(world.service.count("delete")).toBe(0);
-    await daemon.approve();
-    await until(() => daemon.status().idle && world.service.live().length === 0);
-    expect(daemon.status().sources[0]).toMatchObject({ held: 0, holdReason: null });
-    await daemon.close();
-  });
-
-  it("holds a mass delete, and lets a file that returns keep its resource", async () => {
-    fill(20);
-    await world.sync({ settings: { holdDeletesOver: 5 } });
-    const id = idOf("0.txt");
-    for (let index = 0; index < 10; index += 1) rmSync(join(world.root, `${index}.txt`));
-    await world.sync({ settings: { holdDeletesOver: 5 } });
-    expect(titles()).toHaveLength(20);
-    world.write("0.txt", "text 0");
-    await world.sync({ settings: { holdDeletesOver: 5 } });
-    expect(idOf("0.txt")).toBe(id);
-    expect(world.service.count("create")).toBe(20);
-    const daemon = world.daemon({ settings: { holdDeletesOver: 5 } });
-    const { status } = await daemon.syncOnce();
-    await daemon.close();
-    expect(status.sources[0]).toMatchObject({ files: 11, inAgreement: 11, held: 9 });
-  });
 });
 
 describe("what one scan cannot detect", () => {
@@ -309,20 +211,6 @@ describe("what one scan cannot detect", () => {
     expect(["a/LICENSE", "b/LICENSE", "c.txt"].map(idOf)).toEqual(ids);
     expect(status.sources[0]).toMatchObject({ files: 3, inAgreement: 3, held: 0, holdReason: null });
     expect([world.service.count("create"), world.service.count("update")]).toEqual([3, 1]);
-  });
-
-  it("holds the deletes of a folder that is emptied while it is watched", async () => {
-    for (let index = 0; index < 3; index += 1) world.write(`${index}.txt`, `text ${index}`);
-    const daemon = world.daemon({ settings: { settleMs: 50 } });
-    const stop = new AbortController();
-    const ended = daemon.run({ signal: stop.signal });
-    await until(() => titles().length === 3 && daemon.status().idle);
-    for (let index = 0; index < 3; index += 1) rmSync(join(world.root, `${index}.txt`));
-    await until(() => daemon.status().sources[0]?.held === 3);
-    expect(daemon.status().sources[0]).toMatchObject({ holdReason: "the folder was emptied" });
-    expect(world.service.count("delete")).toBe(0);
-    stop.abort();
-    await ended;
   });
 });
 

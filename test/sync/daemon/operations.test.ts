@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { KbsyncError } from "../../../src/lib/failure.ts";
@@ -30,13 +30,6 @@ async function run(more?: Parameters<World["daemon"]>[0]): Promise<Daemon> {
   return daemon;
 }
 
-async function stop(): Promise<void> {
-  stopping.abort();
-  await Promise.all(running);
-  stopping = new AbortController();
-  running = [];
-}
-
 const titles = (): string[] => world.service.live().map(({ title }) => title);
 const changes = (): number =>
   world.service.requests.filter(({ operation }) => operation !== "list" && operation !== "collections")
@@ -63,22 +56,6 @@ describe("pause", () => {
     expect(daemon.status().sources).toMatchObject([{ paused: false, waiting: 0, inAgreement: 3 }]);
   });
 
-  it("keeps a pause across a restart, and reads it from the ledger alone", async () => {
-    world.write("a.txt", "a");
-    await (await run()).pause();
-    await stop();
-    expect(readStatus(world.stateDir, 1)?.sources).toMatchObject([{ paused: true }]);
-    const before = changes();
-    world.write("b.txt", "b");
-    const daemon = await run();
-    expect(daemon.status().sources).toMatchObject([{ paused: true, waiting: 1 }]);
-    expect(changes()).toBe(before);
-    await daemon.resume();
-    await until(() => titles().length === 2);
-    await stop();
-    expect(readStatus(world.stateDir, 1)?.sources).toMatchObject([{ paused: false }]);
-  });
-
   it("keeps a wait from reporting agreement while the document of a deleted file is there", async () => {
     world.write("a.txt", "text");
     world.write("b.txt", "another text");
@@ -92,22 +69,6 @@ describe("pause", () => {
     expect(daemon.status().sources).toMatchObject([{ paused: true, waiting: 0, inAgreement: 2 }]);
     await daemon.resume();
     expect(await daemon.wait({ signal: never })).toMatchObject({ agreed: true });
-    expect(titles()).toEqual(["b.txt"]);
-  });
-
-  it("applies a pause set without a daemon to the next pass, which reports what waits", async () => {
-    world.write("a.txt", "a");
-    await world.sync();
-    expect(await world.offline.pause()).toEqual([world.root]);
-    world.write("b.txt", "b");
-    rmSync(join(world.root, "a.txt"));
-    const daemon = world.daemon();
-    const { status } = await daemon.syncOnce();
-    await daemon.close();
-    expect(status.sources).toMatchObject([{ paused: true, waiting: 1 }]);
-    expect(titles()).toEqual(["a.txt"]);
-    expect(await world.offline.resume(world.root)).toEqual([world.root]);
-    await world.sync();
     expect(titles()).toEqual(["b.txt"]);
   });
 
@@ -294,64 +255,6 @@ describe("wait", () => {
     expect(titles()).toEqual(["a.txt"]);
   });
 
-  it("ends a wait when its signal aborts", async () => {
-    const daemon = await run();
-    world.service.fault = () => ({ kind: "answer", status: 503, body: "{}" });
-    world.write("a.txt", "a");
-    const leaving = new AbortController();
-    const waited = daemon.wait({ signal: leaving.signal });
-    const ended = waited.catch((error: unknown) => error);
-    await until(() => daemon.status().service.kind === "waiting");
-    leaving.abort(new Error("enough"));
-    expect(await ended).toMatchObject({ message: "enough" });
-    world.service.fault = () => undefined;
-  });
-
-  it("ends a wait when the daemon stops", async () => {
-    const daemon = await run();
-    world.service.fault = () => ({ kind: "answer", status: 503, body: "{}" });
-    world.write("a.txt", "a");
-    const ended = wait(daemon).catch((error: unknown) => error);
-    await until(() => daemon.status().service.kind === "waiting");
-    stopping.abort();
-    expect(await ended).toMatchObject({ code: "daemon_stopping" });
-  });
-
-  it.each<[string, () => Promise<string>, unknown]>([
-    [
-      "a file that the service refuses",
-      () => {
-        world.service.fault = ({ operation }) =>
-          operation === "create"
-            ? { kind: "answer", status: 422, body: '{"success":false,"message":"no such thing"}' }
-            : undefined;
-        world.write("bad.txt", "bad");
-        return Promise.resolve("bad.txt");
-      },
-      { path: "bad.txt", message: "no such thing" },
-    ],
-    [
-      "a file that is left out",
-      () => {
-        world.write("a.tmp", "x");
-        return Promise.resolve("a.tmp");
-      },
-      { code: "left_out", message: "a temporary file" },
-    ],
-    [
-      "an empty file",
-      () => {
-        world.write("empty.txt", "");
-        return Promise.resolve("empty.txt");
-      },
-      { code: "left_out" },
-    ],
-  ])("returns the reason for %s", async (_name, prepare, reason) => {
-    const daemon = await run();
-    const path = await prepare();
-    expect(await wait(daemon, path)).toMatchObject({ agreed: false, troubled: 1, reasons: [reason] });
-  });
-
   it("does not take a file for empty that is truncated before it is rewritten", async () => {
     const daemon = await run({ settings: { settleMs: 500 } });
     world.write("a.txt", "");
@@ -420,36 +323,6 @@ describe("wait", () => {
     expect(await wait(daemon, "shut")).toMatchObject({ agreed: true });
   });
 
-  it("returns an unreadable file as a reason without waiting for it", async () => {
-    const shut = new Set<string>();
-    const openReader = (): ReturnType<typeof realWorld.openReader> => {
-      const reader = realWorld.openReader();
-      const read: typeof reader.read = async (path, ...more) =>
-        [...shut].some((name) => path.endsWith(name))
-          ? Promise.resolve({ kind: "unreadable", code: "EACCES" })
-          : reader.read(path, ...more);
-      return { ...reader, read };
-    };
-    world.write("open.txt", "open");
-    shut.add("new.txt");
-    world.write("new.txt", "new");
-    const daemon = await run({ world: { ...realWorld, openReader } });
-    const reason = {
-      path: "new.txt",
-      code: "EACCES",
-      message: "cannot be read: permission denied (EACCES), check its mode",
-    };
-    expect(await wait(daemon, "new.txt")).toMatchObject({ agreed: false, troubled: 1, reasons: [reason] });
-    expect(await wait(daemon)).toMatchObject({ agreed: false, troubled: 1, reasons: [reason] });
-    expect(await wait(daemon, "open.txt")).toMatchObject({ agreed: true });
-    shut.clear();
-    world.write("new.txt", "can be read now");
-    expect(await wait(daemon, "new.txt")).toMatchObject({ agreed: true });
-    shut.add("new.txt");
-    world.write("new.txt", "cannot be read again");
-    expect(await wait(daemon, "new.txt")).toMatchObject({ agreed: false, reasons: [reason] });
-  });
-
   it("does not take a path for done while a pass handles it, whenever it is asked", async () => {
     let ask = (): void => undefined;
     const watch: typeof realWorld.watch = ({ onError }) => {
@@ -466,51 +339,6 @@ describe("wait", () => {
     unlinkSync(join(world.root, "a.txt"));
     expect(await wait(daemon, "a.txt")).toMatchObject({ agreed: true });
     expect(titles()).toEqual([]);
-  });
-
-  it("reports that nothing is known of a path", async () => {
-    world.write("folder/a.txt", "a");
-    const daemon = await run();
-    expect(await wait(daemon, "none.txt")).toMatchObject({ agreed: true, unknown: true });
-    expect((await wait(daemon, "folder")).unknown).toBeUndefined();
-    unlinkSync(join(world.root, "folder/a.txt"));
-    expect((await wait(daemon, "folder/a.txt")).unknown).toBeUndefined();
-    expect(titles()).toEqual([]);
-    expect((await wait(daemon, "folder/a.txt")).unknown).toBeUndefined();
-  });
-
-  it("returns held deletes, a missing folder and a pause as reasons", async () => {
-    for (let index = 0; index < 10; index += 1) world.write(`${index}.txt`, `text ${index}`);
-    const daemon = await run({ settings: { holdDeletesOver: 2, holdDeletesPercent: 10 }, timing: {} });
-    for (let index = 0; index < 5; index += 1) unlinkSync(join(world.root, `${index}.txt`));
-    expect(await wait(daemon)).toMatchObject({
-      agreed: false,
-      troubled: 5,
-      reasons: Array.from({ length: 5 }, () => ({
-        message: expect.stringContaining("kbsync approve") as string,
-      })),
-    });
-    expect(await wait(daemon, "9.txt")).toMatchObject({ agreed: true });
-    await daemon.pause();
-    world.write("9.txt", "changed");
-    expect(await wait(daemon, "9.txt")).toMatchObject({ agreed: false, reasons: [{ code: "paused" }] });
-    expect(await wait(daemon, "8.txt")).toMatchObject({ agreed: true });
-    await daemon.resume();
-    expect(await wait(daemon, "9.txt")).toMatchObject({ agreed: true });
-    renameSync(world.root, `${world.root}-away`);
-    expect(await wait(daemon)).toMatchObject({ agreed: false, reasons: [{ path: "", code: "halted" }] });
-    // Only what a person could approve is held; nobody knows whether the rest is gone.
-    expect(daemon.status().sources).toMatchObject([
-      { halted: true, held: 5, remedy: expect.stringContaining("put it back") as string },
-    ]);
-    renameSync(`${world.root}-away`, world.root);
-  });
-
-  it("refuses to wait for a path outside", async () => {
-    const daemon = await run();
-    await expect(daemon.wait({ signal: never, path: "/elsewhere/a.txt" })).rejects.toMatchObject({
-      code: "outside_sources",
-    });
   });
 });
 

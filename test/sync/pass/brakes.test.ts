@@ -263,9 +263,12 @@ describe("held deletes", () => {
     const reason = "10 deletes at once, 50 % of the source";
     expect(await sync()).toMatchObject({ held: 10, holdReason: reason });
     renameSync(world.root, `${world.root}-away`);
+    // Only what a person could approve is held; nobody knows whether the rest is gone.
     expect(await sync()).toMatchObject({
       halted: true,
+      held: 10,
       holdReason: "the folder is missing or is not a folder",
+      remedy: expect.stringContaining("put it back") as string,
     });
     renameSync(`${world.root}-away`, world.root);
     expect(await sync()).toMatchObject({ halted: false, held: 10, holdReason: reason });

@@ -214,6 +214,10 @@ describe("laws of reconcile", () => {
           ...difference.moves.map(({ known }) => known),
         ];
         expect(touched.filter(({ path }) => isHidden(path))).toEqual([]);
+        const unread = (row: KnownFile): boolean =>
+          blind.some((each) => each === "" || below(row.path, each));
+        const kept = rows.filter((row) => row.docId !== null && !isHeldState(row) && unread(row));
+        expect(difference.hidden).toBe(kept.length);
       }),
       RUNS,
     );

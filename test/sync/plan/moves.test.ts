@@ -141,6 +141,8 @@ describe("moves by content", () => {
     ["a name that two rows have does not move", [gone("x/a"), gone("y/a")], [fresh("z/a")], []],
     ["a name that two new files have does not move", [gone("x/a")], [fresh("y/a"), fresh("z/a")], []],
     ["several files with other names do not move", [gone("a")], [fresh("b"), fresh("c")], []],
+    ["several rows with other names do not move", [gone("a"), gone("b")], [fresh("c")], []],
+    ["the one row with the name moves", [gone("x/a"), gone("x/b")], [fresh("y/b")], [["x/b", "y/b"]]],
     ["the one name that exists again moves", [gone("x/a")], [fresh("y/a"), fresh("y/c")], [["x/a", "y/a"]]],
   ])("moves by content: %s", (_what, rows, files, pairs) => {
     expect(pairByHash(rows, files).map(({ known, entry: to }) => [known.path, to.path])).toEqual(pairs);

@@ -1,5 +1,3 @@
-import { chmodSync, mkdirSync, renameSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readStatus } from "../../../src/sync/operator/status.ts";
 import { openFakeService, type Fault } from "../../fakes/knowledge-service.ts";
@@ -82,64 +80,6 @@ describe("a service under pressure", () => {
     expect(world.service.live()).toHaveLength(100);
     expect(world.service.resources.size).toBe(100);
   });
-
-  it("parks a file on which the service fails every time, and continues with the others", async () => {
-    fill(10);
-    world.service.fault = ({ operation, body }) =>
-      operation === "create" && body?.["content"] === "text 5" ? answer(500, "poison") : undefined;
-    const daemon = world.daemon();
-    await daemon.syncOnce();
-    expect(world.service.live()).toHaveLength(9);
-    expect(daemon.troubled({ limit: 10 })).toMatchObject([
-      { path: "5.txt", state: "parked", message: "poison" },
-    ]);
-    expect(daemon.status().sources[0]).toMatchObject({ files: 10, inAgreement: 9, waiting: 1, failed: 0 });
-    await daemon.close();
-    world.service.fault = () => undefined;
-    await world.sync();
-    expect(world.service.live()).toHaveLength(10);
-    expect(world.service.resources.size).toBe(10);
-  });
-});
-
-describe("one action at a time for a path", () => {
-  it("sends the newest state of a path after the action in flight", async () => {
-    world.write("a.txt", "one");
-    const gate = Promise.withResolvers<void>();
-    world.service.fault = ({ operation }) =>
-      operation === "create" ? { kind: "wait", until: gate.promise } : undefined;
-    const daemon = world.daemon({ settings: { settleMs: 5 } });
-    const stop = new AbortController();
-    const ended = daemon.run({ signal: stop.signal });
-    await until(() => world.service.count("create") === 1);
-    world.write("a.txt", "two!");
-    await daemon.retry();
-    world.write("a.txt", "three");
-    gate.resolve();
-    await until(() => world.service.live()[0]?.content === "three");
-    expect(world.service.resources.size).toBe(1);
-    stop.abort();
-    await ended;
-  });
-
-  it("keeps the resource of a file that is renamed while its create is in flight", async () => {
-    world.write("a.txt", "one");
-    const gate = Promise.withResolvers<void>();
-    world.service.fault = ({ operation }) =>
-      operation === "create" ? { kind: "wait", until: gate.promise } : undefined;
-    const daemon = world.daemon({ settings: { settleMs: 5 } });
-    const stop = new AbortController();
-    const ended = daemon.run({ signal: stop.signal });
-    await until(() => world.service.count("create") === 1);
-    renameSync(join(world.root, "a.txt"), join(world.root, "b.txt"));
-    await daemon.retry();
-    await until(() => daemon.status().sources[0]?.files === 1);
-    gate.resolve();
-    await until(() => world.service.live()[0]?.title === "b.txt" && daemon.status().idle);
-    expect(world.service.resources.size).toBe(1);
-    stop.abort();
-    await ended;
-  });
 });
 
 describe("stopping", () => {
@@ -162,16 +102,6 @@ describe("stopping", () => {
     expect(world.service.resources.size).toBe(300);
     // Both are from before the very first create.
     expect(world.service.count("list")).toBe(2);
-  });
-});
-
-describe("a second daemon on one state folder", () => {
-  it("refuses a second daemon on one state folder and names the first", async () => {
-    const daemon = world.daemon();
-    expect(() => world.daemon()).toThrow(String(process.pid));
-    await daemon.close();
-    world.write("a.txt", "a");
-    await world.sync();
   });
 });
 
@@ -205,49 +135,5 @@ describe("status", () => {
     stop.abort();
     await ended;
     expect(seen()).toMatchObject({ files: 6, inAgreement: 5, waiting: 0, failed: 1, held: 0 });
-  });
-});
-
-describe("several sources", () => {
-  it("gives each source its owner, tier and rules", async () => {
-    const other = join(world.root, "..", "other");
-    mkdirSync(other);
-    world.write("a.txt", "text a");
-    world.write("../other/b.txt", "text b");
-    const sources = [
-      world.source(),
-      {
-        ...world.source({ collection: "moderate", exclude: ["no*"] }),
-        absolutePath: other,
-        ownerId: "second",
-      },
-    ];
-    world.write("../other/no.txt", "left out");
-    await world.sync({ sources });
-    expect(
-      world.service.live().map(({ title, ownerId, collectionId }) => [title, ownerId, collectionId.at(-1)]),
-    ).toEqual([
-      ["a.txt", "docs-owner", "1"],
-      ["b.txt", "second", "2"],
-    ]);
-    // A source that is no longer configured keeps its resources.
-    await world.sync();
-    expect(world.service.live()).toHaveLength(2);
-    rmSync(join(other, "b.txt"));
-    await world.sync({ sources });
-    expect(world.service.live()).toHaveLength(1);
-  });
-});
-
-describe.skipIf(process.getuid?.() === 0)("what cannot be read", () => {
-  it("deletes no unreadable file, and syncs its neighbours", async () => {
-    world.write("secret/a.txt", "a");
-    world.write("b.txt", "b");
-    await world.sync();
-    chmodSync(join(world.root, "secret"), 0);
-    rmSync(join(world.root, "b.txt"));
-    await world.sync();
-    chmodSync(join(world.root, "secret"), 0o755);
-    expect(world.service.live().map(({ title }) => title)).toEqual(["secret/a.txt"]);
   });
 });
