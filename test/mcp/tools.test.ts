@@ -176,6 +176,20 @@ describe("the tool search", () => {
     expect([data.more, all.more]).toEqual([true, false]);
   });
 
+  it("search omits a document that was deleted after it was found, and refuses to search in it", async () => {
+    const { call } = await mcp.connect(service.key);
+    const found = async () => {
+      const { data } = await call("search", { query: "moon water" });
+      return data.results.map(({ id }: { id: string }) => id).toSorted();
+    };
+    const { _id } = await create({ owner_id: "short-lived" });
+    expect(await found()).toEqual([tidesId, breadId, _id].toSorted());
+    await service.send("DELETE", `/api/rag/resource/${_id}`);
+    expect(await found()).toEqual([tidesId, breadId].toSorted());
+    const { isError, text } = await call("search", { query: "moon", document: _id });
+    expect([isError, text]).toEqual([true, expect.stringContaining("resource_not_found")]);
+  });
+
   it("search adds the chunks around a passage, within the tokens asked for", async () => {
     const { call } = await mcp.connect(service.key);
     const fields = { query: "the wind of day 7", source: "north", max_tokens: 2000 };

@@ -118,6 +118,8 @@ describe("a crash between any two effects leaves one resource a file", () => {
 describe("an answer that never comes leaves one resource a file", () => {
   const faults: readonly Fault[] = [
     { kind: "lose-request" },
+    // The service takes the request and never answers: the daemon's own timeout ends it.
+    { kind: "wait", until: new Promise(() => undefined) },
     { kind: "lose-answer" },
     { kind: "cut-answer" },
     { kind: "html" },
@@ -148,7 +150,8 @@ describe("an answer that never comes leaves one resource a file", () => {
           met.add(operation);
           return fault;
         };
-        await world.sync(changed(world));
+        const settings = fault.kind === "wait" ? { requestTimeoutMs: 500 } : {};
+        await world.sync({ ...changed(world), settings });
         expect(resourcesOf(world)).toEqual(EXPECTED);
         expect(met.has("create") && met.has("update") && met.has("delete") && met.has("upload")).toBe(true);
         const before = world.service.requests.length;

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openModelEndpoint, ENDPOINT_KEY, type ModelEndpoint } from "../../../../fakes/model-endpoint.ts";
-import { createBody } from "../../../service/running.ts";
+import { openPostgresStore } from "../../../../../src/kb/store/postgres/open.ts";
+import { createBody, openRunning } from "../../../service/running.ts";
+import { withMethods } from "../../with-methods.ts";
 import { isSkipped } from "../databases.ts";
 import { openServices, type Services } from "./services.ts";
 
@@ -90,6 +92,24 @@ describe.skipIf(isSkipped())("two processes that change the same", () => {
     expect(lengths.map((length) => length - (lengths[0] ?? 0))).toEqual([0, 2, 4, 6, 8, 10]);
     const turns = await send(1, "GET", "/v1/threads/turns?agent_id=default&thread_id=shared&limit=10");
     expect(turns.json.data.turns).toHaveLength(6);
+  });
+
+  it("a request ends its wait when another process has ended its job", async () => {
+    // This process leases no job, so that the others do its work; its request hears of the end from them alone.
+    const idle = await openRunning({
+      store: await openPostgresStore(services.url),
+      sharesStore: true,
+      wrapStore: (store) => withMethods(store, { queue: { lease: () => Promise.resolve(undefined) } }),
+    });
+    try {
+      const key = await idle.issueKey("local", ["write"]);
+      const body = createBody({ settings: { strategy: "semantic" } });
+      const headers = { prefer: "respond-async, wait=5" };
+      // 202 if the end of the job were not announced, unless a check of everything, every 10 s, came just then.
+      expect((await idle.send("POST", "/api/rag/resource", { key, body, headers })).status).toBe(201);
+    } finally {
+      await idle.close();
+    }
   });
 
   it("two processes wait for each other's queued changes: the last request wins", async () => {
