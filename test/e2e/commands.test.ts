@@ -336,14 +336,6 @@ describe("a service that runs elsewhere", () => {
     expect(existsSync(join(state, "service"))).toBe(false);
   });
 
-  it("a service that refuses the key ends a pass with 3", async () => {
-    write("a.md", "# A\n");
-    const { code, stderr } = await kbsync(["sync", "--config", configFor(service.url, "kb_wrong")]);
-    expect(code).toBe(3);
-    expect(stderr).toMatch(/key/i);
-    expect(stderr).not.toContain("kb_wrong");
-  });
-
   it("a first pass ends with 3 when the service refuses the key of the environment, whatever has to be sent", async () => {
     write("a.md", "# A\n");
     writeFileSync(join(docs, "b.pdf"), "%PDF-1.4\n%%EOF\n");
@@ -370,18 +362,6 @@ describe("a service that runs elsewhere", () => {
     expect(code).toBe(3);
     expect(stderr).toContain("KBSYNC_PAUTHKEY");
   });
-});
-
-it("a second program on the same state folder is refused, naming the first", async () => {
-  write("a.md", "# A\n");
-  const running = await startUp(["up", docs, "--tier", "fastest", "--port", "0"], state);
-  const second = await kbsync(["up", docs, "--tier", "fastest", "--port", "0", "--state-dir", state]);
-  expect(second.code).toBe(75);
-  expect(second.stderr).toContain(`process ${running.child.pid}`);
-  const pass = await sync();
-  expect(pass.code).toBe(75);
-  expect(pass.stderr).toContain(`process ${running.child.pid}`);
-  expect(await stop(running)).toBe(0);
 });
 
 it("status reports each source, as JSON and in words", async () => {

@@ -372,12 +372,6 @@ describe("a model that fails", () => {
     });
   });
 
-  it("reports the messages of both models if both fail", async () => {
-    const { status, json } = await ask(running, { agent_id: "lost", user: "Look" });
-    expect(status).toBe(502);
-    expect(json.message).toMatch(/nowhere.*does not exist.*; then .*gone.*does not exist/);
-  });
-
   it("shows a model an earlier answer without a model as data, not as its own words", async () => {
     endpoint.behave = () => ({ kind: "fail", status: 400 });
     const at = { agent_id: "plain", thread_id: "helped" };

@@ -344,18 +344,6 @@ describe("a service with a loss", () => {
     expect(readStatus(world.stateDir, 0)?.removed).toEqual([]);
   });
 
-  it("a source with a loss continues by itself when the resources are back", async () => {
-    writeFiles(10);
-    await world.sync();
-    const lost = forgetAll();
-    await audit({ repair: true });
-    expect(await syncStatus()).toMatchObject({ halted: true });
-    for (const resource of lost) resource.isDeleted = false;
-    world.write("new.txt", "new");
-    expect(await syncStatus()).toMatchObject({ halted: false, inAgreement: 11 });
-    expect(world.service.live()).toHaveLength(11);
-  });
-
   it("a running daemon continues after a loss when a person agrees: what is back by then is not created again", async () => {
     writeFiles(10);
     await world.sync();
