@@ -21,7 +21,7 @@ export const ResourceEvent = z.object({
     version: z.number(),
     /** Grows with every change of the resource: orders its events. */
     revision: z.number(),
-    /** As in the feed of changes. */
+    /** SHA-256 of the content; null: it has no text yet. */
     sha256: z.string().nullable(),
     path: z.string().nullable(),
     chunks: z.number(),

@@ -218,7 +218,7 @@ function wrapMethods(
 
 const ALL: readonly Kind[] = ["lookup", "read", "scan", "write", "free"];
 
-/** The kinds of rows that a write may have added: a job to a queue, or a change to the feed. */
+/** What a write may have added: a job of a queue, or a change of a document. */
 export type Topic = QueueName | "change";
 
 /** Returns the same store, which notifies `listener` of every write that may have added something for an account. */

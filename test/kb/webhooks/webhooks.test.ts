@@ -92,7 +92,7 @@ describe("events", () => {
 });
 
 describe("an endpoint that names resource.updated", () => {
-  it("gets a change of title or metadata alone, as often as the feed of changes has it", async () => {
+  it("gets a change of title or metadata alone, once a change", async () => {
     await register({ events: ["resource.updated"] });
     const { json } = await create({ title: "Tides" });
     const put = (body: object) => send("PUT", `/api/rag/resource/${json.data._id}`, { body });

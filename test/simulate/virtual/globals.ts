@@ -2,12 +2,6 @@ import { onStage } from "./stage.ts";
 
 const realSetImmediate = globalThis.setImmediate;
 const RealDate = globalThis.Date;
-const realNow = globalThis.performance.now.bind(globalThis.performance);
-
-/** Milliseconds of the real clock. */
-export function stopwatchMs(): number {
-  return realNow();
-}
 
 /** One turn of the real loop: every promise and tick has gone as far as it can without time or disk. */
 export async function realTurn(): Promise<void> {

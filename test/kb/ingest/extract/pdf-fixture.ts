@@ -91,30 +91,6 @@ export function nestedFormsPdf(depth = 12, times = 10): Buffer {
   );
 }
 
-/** Builds a PDF that is a dynamic form (XFA) with a text, and has a page with another one for programs that read no forms. */
-export function dynamicFormPdf(formText: string, pageText: string): Buffer {
-  const form = [
-    '<xdp:xdp xmlns:xdp="http://ns.adobe.com/xdp/"><template xmlns="http://www.xfa.org/schema/xfa-template/3.3/">',
-    '<subform name="form" layout="tb"><pageSet><pageArea name="page"><contentArea w="500pt" h="700pt"/>',
-    '<medium stock="a4" short="595pt" long="842pt"/></pageArea></pageSet><draw name="text" w="99pt" h="20pt"><value><text>',
-    formText,
-    "</text></value></draw></subform></template></xdp:xdp>",
-  ].join("");
-  const content = `BT /F1 12 Tf 72 700 Td (${pageText}) Tj ET`;
-  const stream = (text: string): string => `<< /Length ${text.length} >>\nstream\n${text}\nendstream`;
-  return assemble(
-    [
-      "<< /Type /Catalog /Pages 2 0 R /NeedsRendering true /AcroForm << /Fields [] /XFA 6 0 R >> >>",
-      "<< /Type /Pages /Count 1 /Kids [3 0 R] >>",
-      "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>",
-      stream(content),
-      "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-      stream(form),
-    ].map((object) => Buffer.from(object)),
-    "",
-  );
-}
-
 /** Builds a PDF with many references to one page; each is read as a page of its own. */
 export function repeatedPagePdf(references: number): Buffer {
   return assemble(
