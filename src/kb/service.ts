@@ -232,12 +232,15 @@ async function resumeWork(
 }
 
 /** Wakes what waits for the writes of other processes. */
-function listenerOf({ jobWaits, changeWaits }: KnowledgeBase, work: Work): NoticeListener {
+function listenerOf({ jobWaits, changeWaits, leases }: KnowledgeBase, work: Work): NoticeListener {
   return {
     onNotice: (topic, key) => {
       if (topic === "change") changeWaits.notify(key);
       else if (topic !== "ended") work.wake(topic);
-      else jobWaits.notify(key);
+      else {
+        leases.recheck(key);
+        jobWaits.notify(key);
+      }
     },
     onMissed: () => {
       changeWaits.notifyAll();

@@ -2,9 +2,13 @@ import type { WorkOptions } from "../../lib/gate.ts";
 import type { Requester } from "./extract/extract.ts";
 
 /** Returns the gate options of a tenant's work that holds `heldChars` characters in memory while it waits. */
-export function gateOptions({ tenant, whileWaiting }: Requester = {}, heldChars: number): WorkOptions {
+export function gateOptions(
+  { tenant, signal, whileWaiting }: Requester = {},
+  heldChars: number,
+): WorkOptions {
   return {
     path: tenant,
+    signal,
     whileWaiting: whileWaiting && ((wait) => whileWaiting(wait, heldChars)),
   };
 }

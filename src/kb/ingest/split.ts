@@ -52,7 +52,7 @@ export interface Split {
 
 /** Splits texts by their settings. */
 export interface Splitter {
-  /** Throws the error of `busy`, before any work, if too many texts wait. */
+  /** Throws the error of `busy`, before any work, if too many texts wait. Throws the reason of the requester's signal. */
   split(this: void, text: string, settings: Settings, requester?: Requester): Promise<Split>;
   close(): Promise<void>;
 }
@@ -80,8 +80,10 @@ export function openSplitter(parts: SplitterParts): Splitter {
   const agenticGate = openGate({ width: AGENTIC_WIDTH, ...line });
   const stop = new AbortController();
 
+  const stopOf = ({ options: { signal } }: SplitJob): AbortSignal =>
+    signal === undefined ? stop.signal : AbortSignal.any([stop.signal, signal]);
   const bestSplit = async (job: SplitJob, requested: Strategy): Promise<Split> => {
-    const spans = await meaning.run(() => splitByMeaning(job, parts, chunker, stop.signal), job.options);
+    const spans = await meaning.run(() => splitByMeaning(job, parts, chunker, stopOf(job)), job.options);
     if (typeof spans !== "string") return { spans, strategyUsed: "semantic" };
     onOtherStrategy(requested, "recursive", spans);
     return { spans: await chunker.recursive(job.input, job.options), strategyUsed: "recursive" };
@@ -99,7 +101,7 @@ export function openSplitter(parts: SplitterParts): Splitter {
         case "semantic":
           return bestSplit(job, "semantic");
         case "agentic": {
-          const work = () => splitAtBoundaries(job, parts, chunker, stop.signal);
+          const work = () => splitAtBoundaries(job, parts, chunker, stopOf(job));
           const spans = await agenticGate.run(work, job.options);
           if (typeof spans !== "string") return { spans, strategyUsed: "agentic" };
           const split = await bestSplit(job, "agentic");

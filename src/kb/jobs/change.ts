@@ -4,7 +4,7 @@ import { fileTokenOf, usingFile } from "../resources/file-token.ts";
 import { finishJobs } from "./job.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
-import { newJob } from "../resources/new-job.ts";
+import { endJob, newJob } from "../resources/new-job.ts";
 import { noResource } from "../resources/refusal.ts";
 import { applyUpdate, refuseUpdate } from "../resources/update.ts";
 
@@ -45,5 +45,6 @@ export async function queueUpdate(
     );
   });
   if (queued === undefined) throw noResource(id);
+  endJob(kb, { accountId, id });
   return queued;
 }

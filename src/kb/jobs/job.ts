@@ -30,9 +30,10 @@ export async function runLeased(
   crashes: number,
   slot?: { readonly whileWaiting: WhileWaiting },
 ): Promise<void> {
+  const leased = { ...kb, signal: kb.leases.signal(job) };
   // Another process crashed since: which jobs this one may run with must be decided again.
   if (job.crashes === crashes)
-    await attempt(slot === undefined ? kb : withUncountedWaits(kb, job, slot.whileWaiting), job);
+    await attempt(slot === undefined ? leased : withUncountedWaits(leased, job, slot.whileWaiting), job);
   else await handBack(kb, job);
   kb.leases.drop(job.number);
   kb.notices?.announce("ended", jobKey({ accountId: job.accountId, id: job.name }));

@@ -74,6 +74,8 @@ export interface KnowledgeBase {
   readonly isEnding: () => boolean;
   /** Where documents wait to be read. Default: `client`. */
   readonly lane?: Lane;
+  /** Set for a queued job: aborts when its lease has ended, because its document was changed again or deleted. */
+  readonly signal?: AbortSignal;
   /** Set for a queued job: runs its waits. */
   readonly whileWaiting?: WhileWaiting;
   /** Set for a queued job: writes the part of its document that is read already. */
@@ -130,10 +132,10 @@ export interface OwnerKey {
 
 /** Returns the context of reading a document. Accounts, and the owners of each, share slow steps equally. */
 export function requesterOf(
-  { lane = "client", whileWaiting, onPart }: KnowledgeBase,
+  { lane = "client", signal, whileWaiting, onPart }: KnowledgeBase,
   { accountId, ownerId }: OwnerKey,
 ): Requester {
-  return { tenant: [accountId, ownerId], lane, whileWaiting, onPart };
+  return { tenant: [accountId, ownerId], lane, signal, whileWaiting, onPart };
 }
 
 /** Returns the current time in the wire format. */

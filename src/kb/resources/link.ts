@@ -90,14 +90,14 @@ async function knownOf(
 
 async function fetchLink(
   kb: KnowledgeBase,
-  { tenant }: Requester,
+  { tenant, signal }: Requester,
   given: string,
   validators: Validators | undefined,
 ): Promise<FetchedLink | "unchanged"> {
   try {
     const url = readLink(given);
     const fetch = (onBegin?: () => Promise<void>): Promise<FetchedLink | "unchanged"> =>
-      kb.fetcher.fetch(url, validators, (answer) => receive(kb, answer), { tenant, onBegin });
+      kb.fetcher.fetch(url, validators, (answer) => receive(kb, answer), { tenant, signal, onBegin });
     // Servers may be slow, so a queued document holds no slot during the fetch.
     return await (kb.whileFetching?.(fetch) ?? fetch());
   } catch (error) {

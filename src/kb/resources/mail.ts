@@ -93,11 +93,11 @@ async function mailText(
 async function unpack(
   kb: KnowledgeBase,
   path: string,
-  { tenant, lane, whileWaiting }: Requester,
+  { tenant, lane, signal, whileWaiting }: Requester,
   budget: Budget,
   tokens: string[],
 ): Promise<{ readonly markdown: string; readonly attachments: readonly Unpacked[] }> {
-  const read = (): ReturnType<typeof kb.mails.read> => kb.mails.read({ path }, { tenant, lane });
+  const read = (): ReturnType<typeof kb.mails.read> => kb.mails.read({ path }, { tenant, lane, signal });
   const { markdown, attachments } = await (whileWaiting?.(read, 0) ?? read());
   const unpacked: Unpacked[] = [];
   for (const [at, { name, mediaType, bytes }] of attachments.entries()) {

@@ -1,4 +1,5 @@
-import type { ResourceJob } from "../store/resources.ts";
+import { jobKey } from "../queue/waits.ts";
+import type { ResourceJob, ResourceKey } from "../store/resources.ts";
 import type { JobBody } from "../store/rows/job-body.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 
@@ -11,4 +12,12 @@ const JOB_CHARS_MAX = 1024 * 1024 * 1024;
 export function newJob(kb: KnowledgeBase, body: JobBody, fileToken: string | null): ResourceJob {
   const limits = { jobsMax: JOBS_MAX, charsMax: JOB_CHARS_MAX };
   return { body: JSON.stringify(body), fileToken, nowMs: kb.nowMs(), ...limits };
+}
+
+/** Stops the work of any process on an entry that was replaced or removed, and notifies the requests that wait for its end. */
+export function endJob({ leases, jobWaits, notices }: KnowledgeBase, at: ResourceKey): void {
+  const key = jobKey(at);
+  leases.recheck(key);
+  jobWaits.notify(key);
+  notices?.announce("ended", key);
 }

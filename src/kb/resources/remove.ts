@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { jobKey } from "../queue/waits.ts";
 import type { Expected, Resource, ResourceKey } from "../store/resources.ts";
 import { refuseUnexpected, type RequestContext } from "./request-context.ts";
 import { nowIso } from "./knowledge-base.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
+import { endJob } from "./new-job.ts";
 import { noResource } from "./refusal.ts";
 
 /**
  * Operation 5, a soft delete. Returns the deleted record; the chunks, vectors and waiting jobs of the resource are removed. A second
- * delete finds nothing. A delete does not wait for a change in progress, which may read a document for minutes: a change written
- * before the delete is deleted too, and a change written after it finds no resource and is dropped.
+ * delete finds nothing. A delete does not wait for a change in progress, and stops a queued one, which may read a document for minutes: a
+ * change written before the delete is deleted too, and a change written after it finds no resource and is dropped.
  */
 export async function removeResource(
   kb: KnowledgeBase,
@@ -68,13 +68,6 @@ async function removeLive(
     context.makeRoom?.(before);
   }
   const deleted = await kb.records.deleteResource({ ...at, nowIso: nowIso(kb), ...expected });
-  if (deleted !== undefined) endWaits(kb, at);
+  if (deleted !== undefined) endJob(kb, at);
   return deleted;
-}
-
-/** Answers the requests that wait for a queued change of a deleted resource. */
-function endWaits({ jobWaits, notices }: KnowledgeBase, deleted: ResourceKey): void {
-  const key = jobKey(deleted);
-  jobWaits.notify(key);
-  notices?.announce("ended", key);
 }

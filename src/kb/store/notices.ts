@@ -1,11 +1,11 @@
 import type { QueueName } from "../queue/queue.ts";
 
-/** The topics that a process may announce: a job in a queue, a change of an account's documents, or the end of a job of a line. */
+/** The topics that a process may announce: a job in a queue, a change of an account's documents, or the end of a job of a document. */
 export type NoticeTopic = QueueName | "change" | "ended";
 
 /** Receives what other processes announce. */
 export interface NoticeListener {
-  /** `key`: the id of the account, or the line of the job that ended. */
+  /** `key`: the id of the account, or of a document (`jobKey`) whose entry ended or was replaced. */
   onNotice(this: void, topic: NoticeTopic, key: string): void;
   /** Called where others may have written something that was not announced: check everything. */
   onMissed(this: void): void;

@@ -4,6 +4,7 @@ import { expect, it } from "vitest";
 import { openTurns } from "../../../src/lib/turns.ts";
 import { queueUpdate } from "../../../src/kb/jobs/change.ts";
 import { openJobRunner } from "../../../src/kb/jobs/job-runner.ts";
+import type { About } from "../../../src/kb/ingest/ingest.ts";
 import { openLeases } from "../../../src/kb/queue/leases.ts";
 import type { Loop } from "../../../src/kb/queue/loop.ts";
 import { LEASE_MS, type LeasedJob } from "../../../src/kb/queue/queue.ts";
@@ -13,6 +14,7 @@ import type { KnowledgeBase } from "../../../src/kb/resources/knowledge-base.ts"
 import { Refusal } from "../../../src/kb/resources/refusal.ts";
 import { removeResource } from "../../../src/kb/resources/remove.ts";
 import type { Ports, Store } from "../../../src/kb/store/store.ts";
+import type { Settings } from "../../../src/wire/primitives.ts";
 import { wordsOnly } from "../store/store-fixture.ts";
 import { withMethods } from "../store/with-methods.ts";
 
@@ -107,7 +109,11 @@ async function checkRun(
   const [first] = stores;
   if (first === undefined) throw new TypeError("there is no store");
   const { id: accountId } = await first.records.ensureAccount("law");
-  const kbOf = (at: number): KnowledgeBase => clientOf(stores[at % stores.length] ?? first, clock);
+  const kbOf = (at: number): KnowledgeBase => {
+    const worker = workers[at % WORKERS];
+    if (worker === undefined) throw new TypeError("there is no worker");
+    return { ...clientOf(stores[at % stores.length] ?? first, clock), leases: worker.kb.leases };
+  };
   const documents = await Promise.all(
     Array.from({ length: DOCUMENTS }, (_, at) => create(kbOf(at), accountId, at)),
   );
@@ -255,8 +261,9 @@ function openWorker(
     leases: openLeases(client.queue, `worker ${chance()}`, client.steadyMs, onProblem),
     // The law needs no other part of the pipeline.
     ingest: {
-      chunk: async (text: string) => {
+      chunk: async (text: string, _settings: Settings, { requester }: About) => {
         await pause();
+        requester?.signal?.throwIfAborted();
         if (text.startsWith("broken")) throw new Refusal("damaged_pdf", "The text cannot be read.");
         if (text.startsWith("busy") && --busy > 0)
           throw new Refusal("ingest_busy", "The model is busy.", { retryAfterSeconds: 1 });

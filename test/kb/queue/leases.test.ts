@@ -58,7 +58,7 @@ it("renews a third of a lease's time after the last renewal, and reports a renew
     renew: async () => {
       renewals += 1;
       if (renewals === 2) throw failure;
-      return [];
+      return [1];
     },
     release: async () => undefined,
   };
@@ -95,5 +95,38 @@ it("waits for a job that it holds, and renews its lease no further if it does no
   expect(waits).toEqual([false, true]);
   await vi.advanceTimersByTimeAsync(LEASE_MS);
   expect(renewals).toBe(0);
+  await leases.close();
+});
+
+it("aborts a job's signal when a renewal, or a check, finds that its lease has ended", async () => {
+  /** Jobs whose leases have ended, and the one that a transaction has locked. */
+  const [ended, locked] = [new Set<number>(), 2];
+  const queue: Pick<Queue, "lease" | "renew" | "release"> = {
+    lease: async ({ number }) => ({ ...jobOf(number), name: `document ${number}` }),
+    renew: async ({ leases, waits }) =>
+      leases
+        .map(({ number }) => number)
+        .filter((number) => !ended.has(number) && (waits === true || number !== locked)),
+    release: async () => undefined,
+  };
+  const leases = openLeases({ ...queue } as Queue, "w", Date.now, () => undefined); // the leases call only these
+  const signals = new Map<number, AbortSignal>();
+  for (const number of [1, 2, 3]) {
+    await leases.take(number);
+    signals.set(number, leases.signal(jobOf(number)));
+  }
+  const aborted = () => [...signals].flatMap(([number, signal]) => (signal.aborted ? [number] : []));
+  ended.add(1);
+  await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+  expect(aborted()).toEqual([1]);
+  expect(signals.get(1)?.reason).toMatchObject({ code: "lease_lost" });
+  for (const key of ["a/document 2", "a/document 3"]) leases.recheck(key);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(aborted()).toEqual([1]);
+  ended.add(3);
+  leases.recheck("a/document 3");
+  await vi.advanceTimersByTimeAsync(0);
+  expect(aborted()).toEqual([1, 3]);
+  expect(leases.signal({ number: 2, token: 6 }).aborted).toBe(true);
   await leases.close();
 });

@@ -28,6 +28,8 @@ export interface Requester {
   readonly tenant?: readonly string[] | undefined;
   /** Whether a client waits for the document. Default: `backlog`. */
   readonly lane?: Lane | undefined;
+  /** Stops the work: it rejects with the reason of the signal. Default: nothing does. */
+  readonly signal?: AbortSignal | undefined;
   /** Wraps the waits of the document. Default: plain wait. */
   readonly whileWaiting?: WhileWaiting | undefined;
   /** Takes the text of a PDF's other pages while those without a text layer are still being read. Default: nothing does. */
@@ -80,7 +82,7 @@ export interface Extractor {
    * `extraction_timeout`, `extraction_crashed` (the child process ends over the file). Retryable are `extraction_failed` (the file
    * cannot be opened or no child process started) and `extractor_busy`. Rejects also with the signal's reason.
    */
-  extractText(file: ExtractableFile, signal?: AbortSignal): Promise<Extraction>;
+  extractText(file: ExtractableFile): Promise<Extraction>;
   /** Recognises text in images, with its position; see `Ocr`. */
   readonly ocr: Pick<Ocr, "pagesMax" | "readImage">;
   /** Terminates the child processes. PDFs in flight fail. */
@@ -115,8 +117,9 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
   const once = shareReads();
 
   return {
-    extractText: async (file, signal) => {
+    extractText: async (file) => {
       const { path, mediaType, form = "undeclared" } = file;
+      const { signal } = file.requester ?? {};
       signal?.throwIfAborted();
       // Work that its caller may abort, or of which it writes a part, is not shared: its errors are the caller's own.
       const isShared = signal === undefined && file.requester?.onPart === undefined;
@@ -128,14 +131,14 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
           return await structured.layOut(text, form, file.requester?.tenant);
         }
         case "application/pdf":
-          return await share(path, () => extractPdf(file, readers, signal));
+          return await share(path, () => extractPdf(file, readers));
         case "image/png":
         case "image/jpeg":
         case "image/webp":
         case "image/gif":
         case "image/bmp":
         case "image/tiff":
-          return await share(path, () => extractImage(file, readers, signal));
+          return await share(path, () => extractImage(file, readers));
       }
     },
     ocr: readers.ocr,
@@ -170,9 +173,8 @@ function shareReads() {
 
 /** Reads the text layer of a PDF, and recognises the text of pages without one. */
 async function extractPdf(
-  { path, requester: { tenant, lane, whileWaiting = justWait, onPart } = {} }: ExtractableFile,
+  { path, requester: { tenant, lane, signal, whileWaiting = justWait, onPart } = {} }: ExtractableFile,
   { pool, ocr, charsMax }: Readers,
-  signal: AbortSignal | undefined,
 ): Promise<Extraction> {
   const ask = { signal, tenant, lane };
   const pdf = await whileWaiting(() => pool.extract({ path, charsMax }, ask), 0);
@@ -215,9 +217,8 @@ async function extractPdf(
 }
 
 async function extractImage(
-  { path, mediaType, requester: { tenant, lane, whileWaiting = justWait } = {} }: ExtractableFile,
+  { path, mediaType, requester: { tenant, lane, signal, whileWaiting = justWait } = {} }: ExtractableFile,
   { ocr, charsMax }: Readers,
-  signal: AbortSignal | undefined,
 ): Promise<Extraction> {
   if (ocr.pagesMax === 0) {
     throw new KbsyncError("text in images is not recognised by this service", {
@@ -245,11 +246,11 @@ async function extractImage(
 }
 
 async function extractPage(
-  { path, requester: { tenant, lane, whileWaiting = justWait } = {} }: ExtractableFile,
+  { path, requester: { tenant, lane, signal, whileWaiting = justWait } = {} }: ExtractableFile,
   { webPages, charsMax }: Readers,
 ): Promise<Extraction> {
   const page = { path, encoding: undefined, url: "" };
-  const text = await whileWaiting(() => webPages.read(page, { tenant, lane }), 0);
+  const text = await whileWaiting(() => webPages.read(page, { tenant, lane, signal }), 0);
   if (text !== "") return bounded({ text }, charsMax, path);
   throw new KbsyncError("there is no text in the page", {
     code: "page_without_text",

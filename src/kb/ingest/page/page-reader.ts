@@ -27,10 +27,10 @@ const LIMITS = {
 /** Turns pages of HTML into text. Large ones are read in a child process with capped memory and time. */
 export interface PageReader {
   /**
-   * Returns the Markdown of the readable part; empty if there is none. Rejects with `page_unreadable`, `extraction_failed` or
-   * `extractor_busy`.
+   * Returns the Markdown of the readable part; empty if there is none. Rejects with `page_unreadable`, `extraction_failed`,
+   * `extractor_busy`, or the signal's reason.
    */
-  read(page: PageRequest, options?: Pick<AskOptions, "tenant" | "lane">): Promise<string>;
+  read(page: PageRequest, options?: Pick<AskOptions, "tenant" | "lane" | "signal">): Promise<string>;
   /** Terminates the child process. A page in flight fails. */
   close(): void;
 }

@@ -47,7 +47,8 @@ async function write(bytes: Uint8Array | string): Promise<string> {
 }
 
 async function extractPdf(bytes: Uint8Array, extractor = open(), signal?: AbortSignal): Promise<Extraction> {
-  return await extractor.extractText({ path: await write(bytes), mediaType: "application/pdf" }, signal);
+  const [path, mediaType] = [await write(bytes), "application/pdf" as const];
+  return await extractor.extractText({ path, mediaType, requester: { signal } });
 }
 
 /** Process ids of the children of this process that read PDFs. */

@@ -24,8 +24,8 @@ async function extract(pdf: Buffer, account: string, signal?: AbortSignal): Prom
   const path = join(folder, `${(files += 1)}.pdf`);
   await writeFile(path, pdf);
   // At this priority, a busy machine takes seconds for it and not minutes.
-  const requester = { tenant: [account, "owner"], lane: "client" } as const;
-  return await extractor.extractText({ path, mediaType: "application/pdf", requester }, signal);
+  const requester = { tenant: [account, "owner"], lane: "client", signal } as const;
+  return await extractor.extractText({ path, mediaType: "application/pdf", requester });
 }
 
 describe("a small PDF that asks for much", () => {
