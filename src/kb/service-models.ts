@@ -47,6 +47,7 @@ function openEmbedding(
   const backfill = openBackfill({
     index: store.index,
     turns,
+    textsWait: async () => (await store.queue.figures("ingest", undefined, steadyMs())).texts > 0,
     model: () => model.get(),
     onElsewhere: serving.changedOver,
     onChangedOver: () => {

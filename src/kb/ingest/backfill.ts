@@ -20,6 +20,8 @@ const PAUSE_MAX_MS = 2000;
 const RETIRED_BATCH = 2000;
 /** Delay before the next run after a failure, unless woken: a failing model rarely recovers sooner. */
 const RETRY_AFTER_MS = 60_000;
+/** Longest age of what is known of texts that wait, and of the texts that a run has found while it still has others to embed. */
+const AGE_MS_MAX = 1000;
 /** Pause before this process looks whether another one still embeds, or what others have written. */
 const ELSEWHERE_MS = 5000;
 
@@ -56,6 +58,8 @@ export interface BackfillParts {
     | "dropRetired"
   >;
   readonly model: () => Promise<ModelEmbedder | undefined>;
+  /** Whether texts wait to be taken in, here or in another process. Asked once a second at most. */
+  readonly textsWait: () => Promise<boolean>;
   /** Lets one process of a store at a time embed with a model. */
   readonly turns: { runIfFree(name: string, work: () => Promise<void>): Promise<boolean> };
   /** Called after each run that embedded chunks or failed. */
@@ -91,12 +95,19 @@ export function openBackfill(parts: BackfillParts): Backfill {
     retry = setTimeout(wake, afterMs).unref();
   };
   let textMs = -Infinity;
-  /** Waits while texts are taken in. Throws the signal's reason. */
+  let askedMs = -Infinity;
+  let isTextWaiting = false;
+  /** Waits while texts are taken in, or wait for that. Throws the signal's reason. */
   const idle = async (): Promise<void> => {
     const { quietMs, maxMs } = parts.pauses ?? { quietMs: QUIET_MS, maxMs: PAUSE_MAX_MS };
     const endMs = performance.now() + maxMs;
     for (;;) {
       stop.signal.throwIfAborted();
+      if (performance.now() > askedMs + AGE_MS_MAX) {
+        askedMs = performance.now();
+        isTextWaiting = await parts.textsWait();
+      }
+      if (isTextWaiting) textMs = performance.now();
       const leftMs = Math.min(endMs, textMs + quietMs) - performance.now();
       if (leftMs <= 0) return;
       await pause(leftMs, undefined, { signal: stop.signal, ref: false });
@@ -232,13 +243,17 @@ function openEmbedding(
     const suspects: ChunkContext[] = [];
     let tried = 0;
     let refreshedMs = -Infinity;
+    let isWoken = false;
+    const refresh = async (): Promise<void> => {
+      refreshedMs = performance.now();
+      isWoken = false;
+      await Promise.all([vectors.refresh(), sentences.refresh()]);
+    };
     for (let batches = 1; ; batches++) {
       signal.throwIfAborted();
+      isWoken = takeWake() || isWoken;
       // Other processes do not wake this one.
-      if (takeWake() || performance.now() > refreshedMs + ELSEWHERE_MS) {
-        refreshedMs = performance.now();
-        await Promise.all([vectors.refresh(), sentences.refresh()]);
-      }
+      if (performance.now() > refreshedMs + (isWoken ? AGE_MS_MAX : ELSEWHERE_MS)) await refresh();
       const chunks = await vectors.next(BATCH);
       if (chunks.length > 0) {
         suspects.push(...chunks.filter(isOpenSuspect));
@@ -248,6 +263,10 @@ function openEmbedding(
         count(made.length);
         // Each call scans the chunks that an earlier model serves. At doubling intervals, all calls together scan them twice.
         if (Math.log2(batches) % 1 === 0) await changeOver(embedder);
+        continue;
+      }
+      if (isWoken) {
+        await refresh();
         continue;
       }
       const suspect = suspects[tried];

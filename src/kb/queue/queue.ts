@@ -46,7 +46,7 @@ export interface Queue {
   resume(worker: string, nowMs: number, isAlone: boolean): Promise<void>;
   /** When the next postponed job is due, or the next lease ends; undefined when there is none. */
   nextDueMs(queue: QueueName, nowMs: number): Promise<number | undefined>;
-  /** Counts the jobs of one account, or of all. `nowMs` is needed for `overdue`. */
+  /** Counts the jobs of one account, or of all. `nowMs` is needed for `overdue` and `texts`. */
   figures(queue: QueueName, accountId: string | undefined, nowMs?: number): Promise<QueueFigures>;
 }
 
@@ -173,4 +173,6 @@ export interface QueueFigures {
   readonly oldestMs: number | null;
   /** Jobs that have been due for ten minutes, in which no worker had them. */
   readonly overdue: number;
+  /** Jobs without a file that are due, or that a worker works on: not those that wait for a process or a model. */
+  readonly texts: number;
 }

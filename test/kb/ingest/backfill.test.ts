@@ -43,6 +43,7 @@ function memory(chunks: number) {
   };
 }
 
+const NONE = async (): Promise<boolean> => false;
 /** The turns of the only process of a store. */
 const ALONE = openSharedTurns(undefined, "", () => undefined);
 
@@ -62,6 +63,7 @@ describe("backfill", () => {
     backfill = openBackfill({
       index: store,
       turns: ALONE,
+      textsWait: NONE,
       model: async () => model,
       report: (report) => reports.push(report),
       retryAfterMs: 1,
@@ -77,6 +79,35 @@ describe("backfill", () => {
     open(store, hashedEmbedder());
     await through(store);
     await vi.waitFor(() => expect(reports).toEqual([{ chunks: 600 }]), WAIT);
+  });
+
+  it("the backfill finds texts that are written all the time once a second, and the last ones at its end", async () => {
+    const store = memory(600);
+    const { embeddingScopes, putVectors } = store;
+    let refreshes = 0;
+    store.embeddingScopes = async () => {
+      refreshes += 1;
+      return embeddingScopes();
+    };
+    store.putVectors = async (...given) => {
+      await putVectors(...given);
+      if (store.lacking.size === 280) store.add(1000);
+      if (store.lacking.size > 0) backfill.wake();
+    };
+    vi.useFakeTimers({ toFake: ["performance"] });
+    const done = Promise.withResolvers<BackfillReport>();
+    backfill = openBackfill({
+      index: store,
+      turns: ALONE,
+      textsWait: NONE,
+      model: async () => hashedEmbedder(),
+      report: done.resolve,
+    });
+    backfill.wake();
+    expect(await done.promise).toEqual({ chunks: 601 });
+    vi.useRealTimers();
+    // Each reads the scopes of chunks without vectors, and of those without vectors of their sentences.
+    expect(refreshes).toBe(4);
   });
 
   it("the backfill retries after a failure", async () => {
@@ -99,6 +130,7 @@ describe("backfill", () => {
     let took = 0;
     backfill = openBackfill({
       index: store,
+      textsWait: NONE,
       turns: {
         runIfFree: async (_name, work) => {
           attempts += 1;
@@ -135,6 +167,7 @@ describe("backfill", () => {
     backfill = openBackfill({
       index: store,
       turns: ALONE,
+      textsWait: NONE,
       model: async () => (++attempts < 3 ? undefined : hashedEmbedder()),
       report: (report) => reports.push(report),
       retryAfterMs: 1,
@@ -252,7 +285,7 @@ describe("backfill", () => {
 
 describe("a local model", () => {
   const local = { ...hashedEmbedder(), kind: "local" } as const;
-  const run = (pauses: { quietMs: number; maxMs: number }, model: ModelEmbedder) => {
+  const run = (pauses: { quietMs: number; maxMs: number }, model: ModelEmbedder, textsWait?: true) => {
     const store = memory(10);
     const read = Promise.withResolvers<void>();
     const { chunksLacking } = store;
@@ -263,20 +296,24 @@ describe("a local model", () => {
     const backfill = openBackfill({
       index: store,
       turns: ALONE,
+      textsWait: async () => textsWait === true,
       model: async () => model,
       report: () => undefined,
       pauses,
     });
-    backfill.noteText();
+    if (textsWait === undefined) backfill.noteText();
     backfill.wake();
     return { store, backfill, read: read.promise };
   };
 
-  it("a local model pauses while texts are taken in, and a remote one does not", async () => {
+  it.each([
+    ["are taken in", undefined],
+    ["wait in the queue", true],
+  ] as const)("a local model pauses while texts %s, and a remote one does not", async (_title, textsWait) => {
     const pauses = { quietMs: 600_000, maxMs: 600_000 };
-    const here = run(pauses, local);
+    const here = run(pauses, local, textsWait);
     await here.read;
-    const elsewhere = run(pauses, hashedEmbedder());
+    const elsewhere = run(pauses, hashedEmbedder(), textsWait);
     await vi.waitFor(() => expect(elsewhere.store.lacking.size).toBe(0), WAIT);
     expect(here.store.lacking.size).toBe(10);
     await Promise.all([here.backfill.close(), elsewhere.backfill.close()]);

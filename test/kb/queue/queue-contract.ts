@@ -91,6 +91,7 @@ export function queueContract(
         dead: 0,
         oldestMs: null,
         overdue: 0,
+        texts: 0,
       });
     });
 
@@ -241,6 +242,23 @@ export function queueContract(
       expect(await overdue(NOW + OVERDUE_MS)).toBe(1);
     });
 
+    it("counts jobs without a file that are due or worked on", async () => {
+      const texts = async () => (await other.figures("chat", undefined, NOW)).texts;
+      await put("file", { fileToken: "file" });
+      expect(await texts()).toBe(0);
+      await put("text");
+      expect(await texts()).toBe(1);
+      await leased();
+      const job = await leased();
+      expect(await texts()).toBe(1);
+      const renewal = { worker: "one", leases: [job], nowMs: NOW };
+      await one.renew({ ...renewal, isWorking: false });
+      expect(await texts()).toBe(0);
+      await one.renew({ ...renewal, isWorking: true });
+      await one.postpone(job, wait(NOW + HOUR_MS));
+      expect(await texts()).toBe(0);
+    });
+
     it("reports when the next postponed job is due, and ends waits that began in the future", async () => {
       await put("a");
       expect(await one.nextDueMs("chat", NOW)).toBeUndefined();
@@ -264,6 +282,7 @@ export function queueContract(
         dead: 1,
         oldestMs: null,
         overdue: 0,
+        texts: 0,
       });
     });
 
@@ -290,6 +309,7 @@ export function queueContract(
         dead: 0,
         oldestMs: NOW,
         overdue: 0,
+        texts: 3,
       });
       expect(await one.figures("chat", otherAccountId)).toMatchObject({ waiting: 1, oldestMs: NOW + 1 });
     });

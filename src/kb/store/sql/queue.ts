@@ -149,7 +149,9 @@ const FIGURES = `
   SELECT count(*) FILTER (WHERE is_dead = false) AS waiting, count(*) FILTER (WHERE is_dead = true) AS dead,
     min(created_ms) FILTER (WHERE is_dead = false) AS "oldestMs",
     count(*) FILTER (WHERE is_dead = false AND due_ms <= CAST(@beforeMs AS bigint)
-      AND created_ms <= CAST(@beforeMs AS bigint) AND waits_from_ms <= CAST(@beforeMs AS bigint)) AS overdue
+      AND created_ms <= CAST(@beforeMs AS bigint) AND waits_from_ms <= CAST(@beforeMs AS bigint)) AS overdue,
+    count(*) FILTER (WHERE is_dead = false AND file_token IS NULL
+      AND CASE WHEN worker IS NULL THEN due_ms <= CAST(@nowMs AS bigint) ELSE is_working END) AS texts
   FROM job WHERE queue = @queue AND (CAST(@accountId AS text) IS NULL OR account_id = @accountId)`;
 
 const LOOKUPS = {
@@ -180,9 +182,10 @@ const LOOKUPS = {
     const found = yield* get<QueueFigures>(FIGURES, {
       queue,
       accountId: accountId ?? null,
+      nowMs,
       beforeMs: nowMs - OVERDUE_MS,
     });
-    return found ?? { waiting: 0, dead: 0, oldestMs: null, overdue: 0 };
+    return found ?? { waiting: 0, dead: 0, oldestMs: null, overdue: 0, texts: 0 };
   },
 } satisfies Partial<QueueSteps>;
 
