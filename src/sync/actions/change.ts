@@ -74,6 +74,7 @@ export async function sendChange(
         reportAction(context, source, candidate, action, departure.startedMs, docId);
         return;
       case "outdated":
+        source.sent(path);
         return; // The row stays unsure, and the next change follows this one at the service.
       case "gone": {
         const word = await gone.judge();

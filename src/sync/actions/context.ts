@@ -88,6 +88,8 @@ export interface ActionSource {
   isStale(path: RelativePath): boolean;
   /** Reports whether something happened at the path since its work was planned. */
   isOutdated(path: RelativePath): boolean;
+  /** Records that the service accepted the path's version, whose result no longer matters. */
+  sent(path: RelativePath): void;
   /** Reports whether nothing may be sent for the source. */
   isPaused(): boolean;
   /** Schedules another check of the path, now or at a time. */

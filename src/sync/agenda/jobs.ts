@@ -18,6 +18,8 @@ export interface Jobs {
   rereadAt(path: RelativePath, atMs: number): void;
   /** Records the result of a job, which is reported before the job ends. */
   reported(path: RelativePath, outcome: Outcome): void;
+  /** Records that the service accepted a job's version, though nobody waits for its result. */
+  sent(path: RelativePath): void;
   hasJob(path: RelativePath): boolean;
   /** Reports whether the path has a job for this very entry. */
   isCurrent(entry: ScanEntry): boolean;
@@ -87,13 +89,13 @@ interface Job {
   isOutdated: boolean;
   rereadMs: number | undefined;
   isParked: boolean;
-  /** Its result was reported, so it probably reached the service. */
-  isReported: boolean;
+  /** Its result was reported, or the service accepted it. */
+  isSent: boolean;
   hasEnded: boolean;
 }
 
 /** A job that has ended. */
-export type EndedJob = Readonly<Pick<Job, "isOutdated" | "isReported" | "rereadMs">>;
+export type EndedJob = Readonly<Pick<Job, "isOutdated" | "isSent" | "rereadMs">>;
 
 /** So many parked files may be gone before they are searched for: each search asks about all parked ones. */
 const GONE_MAX = 1000;
@@ -138,7 +140,7 @@ export function openJobs(): Jobs & {
         const isOutdated = remove(path)?.isOutdated === true;
         const sinceMs = jobs.get(path)?.sinceMs ?? nowMs;
         const counted = countedAs(known?.state);
-        const rest = { rereadMs: undefined, isParked: false, isReported: false, hasEnded: false };
+        const rest = { rereadMs: undefined, isParked: false, isSent: false, hasEnded: false };
         jobs.set(path, { entry, sinceMs, counted, isOutdated, ...rest });
         sizes[counted] += 1;
         busyFiles.add(entry);
@@ -167,7 +169,11 @@ export function openJobs(): Jobs & {
       const job = jobOf(path);
       if (job === undefined) return;
       job.isParked = outcome === "parked";
-      job.isReported = true;
+      job.isSent = true;
+    },
+    sent: (path) => {
+      const job = jobOf(path);
+      if (job !== undefined) job.isSent = true;
     },
     end: (entry) => {
       const job = remove(entry.path);

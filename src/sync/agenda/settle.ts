@@ -135,33 +135,38 @@ export function openRestDetector(settleMs: number): RestDetector {
       appends.ended(path, nowMs);
       const firstMs = released.get(path) ?? nowMs;
       released.delete(path);
-      if (job?.isReported === true) versions.sent(path, nowMs);
+      if (job?.isSent === true) versions.sent(path, nowMs);
       else if (job?.isOutdated === true)
         noteRestless(path, { ...NOT_FOUND, sinceMs: nowMs, firstMs, lastMs: nowMs });
     },
   };
 }
 
-/** When the last version of each file was sent, for as long as the next one waits for that. */
+/**
+ * Bounds the rate of a file's versions: one every VERSION_GAP_MS. One of them may come early, so that an edit does not
+ * wait because a first sync has just sent the file.
+ */
 function openVersions(settleMs: number): {
   sent(path: RelativePath, nowMs: number): void;
   /** Returns when the next version may be sent; -Infinity: at any time. */
   nextMs(path: RelativePath): number;
 } {
-  /** In order of time. */
-  const sentMs = new Map<RelativePath, number>();
+  /** When the versions of a file will have taken no more than their time. From then on it is as if none was sent. */
+  const evenMs = new Map<RelativePath, number>();
   return {
     sent: (path, nowMs) => {
       // A settle time of zero requires no rest.
       if (settleMs === 0) return;
-      for (const [each, atMs] of sentMs) {
-        if (nowMs - atMs < VERSION_GAP_MS) break;
-        sentMs.delete(each);
+      for (const [each, atMs] of evenMs) {
+        if (nowMs < atMs) break;
+        evenMs.delete(each);
       }
-      sentMs.delete(path);
-      sentMs.set(path, nowMs);
+      const fromMs = Math.max(nowMs, evenMs.get(path) ?? -Infinity);
+      // The order is that of the last versions, which is nearly that of these times.
+      evenMs.delete(path);
+      evenMs.set(path, fromMs + VERSION_GAP_MS);
     },
-    nextMs: (path) => (sentMs.get(path) ?? -Infinity) + VERSION_GAP_MS,
+    nextMs: (path) => (evenMs.get(path) ?? -Infinity) - VERSION_GAP_MS,
   };
 }
 

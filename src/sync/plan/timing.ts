@@ -70,7 +70,7 @@ export const CEILING_MS = 60_000;
 export const UNREST_MS_MAX = 10_000;
 
 /**
- * Rest of a path between the end of sending one version of its file and reading the next. A program that rewrites a
- * file all the time costs a request every few seconds; a person who saves twice in a row waits no longer than this.
+ * Each version of a file delays the one after the next so long, counted from the end of its job. A program that rewrites
+ * a file all the time costs a request every few seconds; a person who saves twice in a row does not wait.
  */
 export const VERSION_GAP_MS = 2000;

@@ -104,6 +104,7 @@ export function openSourceParts(options: PartOptions, begin: Begin): SourceParts
       if (isHeld()) states.outdate(path);
       return states.isOutdated(path);
     },
+    sent: (path) => states.sent(path),
     isPaused,
     checkAgain: (path, atMs) => agenda.checkAgain(path, atMs),
     rereadAt: (path, atMs) => agenda.rereadAt(path, now() + Math.max(0, atMs - Date.now())),

@@ -46,6 +46,7 @@ export function openWorkshop(): Workshop {
     rulesKey: () => 7,
     isStale: () => false,
     isOutdated: () => false,
+    sent: () => undefined,
     isPaused: () => workshop.paused,
     checkAgain: (path, atMs) => void checks.push(atMs === undefined ? path : `${path} at ${atMs}`),
     checkTorn: (path) => void checks.push(`${path} torn`),

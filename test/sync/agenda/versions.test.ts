@@ -10,19 +10,28 @@ const STEP_MS = 10;
 const READ_MS_MAX = 400;
 const SEND_MS_MAX = 3000;
 
-/** How a file is written for a while: how often, by how many bytes more, and how long its job takes. */
+/** The daemon notices this soon that a file changed while the service processes its last version. */
+const OVERTAKEN_MS = 500;
+
+/**
+ * How a file is written for a while: how often, by how many bytes more, and how long its job takes. `workMs`: how long the
+ * service processes it after its answer.
+ */
 interface Writes {
   readonly forMs: number;
   readonly everyMs: number;
   readonly growsBytes: number;
   readonly readMs: number;
   readonly sendMs: number;
+  readonly workMs: number;
 }
 
 interface Sent {
   readonly atMs: number;
   readonly version: number;
 }
+
+const AT_ONCE = { readMs: 0, sendMs: 0, workMs: 0 };
 
 /** Plays writes to a file against the path states, as the loop of a source and its queue use them. */
 function play(writes: readonly Writes[]): {
@@ -34,7 +43,9 @@ function play(writes: readonly Writes[]): {
   const sent: Sent[] = [];
   let versions = 0;
   let entry: ScanEntry = { path: "a", sizeBytes: 1000, mtimeMs: 0, ctimeMs: 0, ino: 1 };
-  let job: { readonly entry: ScanEntry; readonly leavesMs: number; endsMs: number } | undefined;
+  let job:
+    | { readonly entry: ScanEntry; readonly leavesMs: number; endsMs: number; noticesMs: number }
+    | undefined;
   let nowMs = 1_000_000;
   let lastWriteMs = nowMs;
   const write = (growsBytes: number): void => {
@@ -43,7 +54,7 @@ function play(writes: readonly Writes[]): {
     entry = { ...entry, sizeBytes: Math.max(1, entry.sizeBytes + growsBytes), mtimeMs: nowMs };
     states.event("a", nowMs);
   };
-  const step = ({ readMs, sendMs }: Pick<Writes, "readMs" | "sendMs">): void => {
+  const step = ({ readMs, sendMs, workMs }: Pick<Writes, "readMs" | "sendMs" | "workMs">): void => {
     nowMs += STEP_MS;
     if (job !== undefined && nowMs >= job.leavesMs && job.endsMs === Infinity) {
       if (states.isOutdated("a") && !states.isUnresting("a")) {
@@ -51,11 +62,17 @@ function play(writes: readonly Writes[]): {
         job = undefined;
       } else {
         sent.push({ atMs: nowMs, version: versions });
-        job.endsMs = nowMs + sendMs;
+        job.endsMs = nowMs + sendMs + workMs;
+        job.noticesMs = nowMs + sendMs + OVERTAKEN_MS;
       }
     }
     if (job !== undefined && nowMs >= job.endsMs) {
       states.reported("a", "done");
+      states.end(job.entry, nowMs);
+      job = undefined;
+    }
+    if (job !== undefined && nowMs >= job.noticesMs && states.isOutdated("a")) {
+      states.sent("a");
       states.end(job.entry, nowMs);
       job = undefined;
     }
@@ -64,7 +81,7 @@ function play(writes: readonly Writes[]): {
     if (!states.rested(entry, nowMs)) return;
     states.queue([{ entry, known: undefined }], nowMs);
     states.send("a");
-    job = { entry, leavesMs: nowMs + readMs, endsMs: Infinity };
+    job = { entry, leavesMs: nowMs + readMs, endsMs: Infinity, noticesMs: Infinity };
   };
   for (const each of writes)
     for (let steps = Math.ceil(each.forMs / STEP_MS); steps > 0; steps -= 1) {
@@ -72,7 +89,7 @@ function play(writes: readonly Writes[]): {
       step(each);
     }
   const endMs = nowMs;
-  for (let steps = (3 * CEILING_MS) / STEP_MS; steps > 0; steps -= 1) step({ readMs: 0, sendMs: 0 });
+  for (let steps = (3 * CEILING_MS) / STEP_MS; steps > 0; steps -= 1) step(AT_ONCE);
   return { sent, versions, endMs };
 }
 
@@ -83,16 +100,19 @@ const writes = fc.array(
     growsBytes: fc.constantFrom(0, 1, -1),
     readMs: fc.nat(READ_MS_MAX),
     sendMs: fc.nat(SEND_MS_MAX),
+    workMs: fc.constantFrom(0, 5000, 300_000),
   }),
   { minLength: 1, maxLength: 4 },
 );
 
-it("sends versions of a file with a gap between them, the last one always, and the first although the writes never rest", () => {
+it("sends versions of a file at a bounded rate, the last one always, and the first although the writes never rest", () => {
   fc.assert(
     fc.property(writes, (all) => {
       const { sent, versions, endMs } = play(all);
-      const gaps = sent.slice(1).map(({ atMs }, index) => atMs - (sent[index]?.atMs ?? 0));
-      expect(Math.min(Infinity, ...gaps)).toBeGreaterThanOrEqual(VERSION_GAP_MS);
+      for (const [index, { atMs }] of sent.entries()) {
+        const later = sent.slice(index + 1).map((each) => (each.atMs - atMs) / VERSION_GAP_MS);
+        for (const [between, gaps] of later.entries()) expect(gaps).toBeGreaterThanOrEqual(between);
+      }
       expect(sent.at(-1)?.version).toBe(versions);
       const boundMs = CEILING_MS + 2 * VERSION_GAP_MS + SETTLE_MS + READ_MS_MAX;
       expect(sent[0]?.atMs).toBeLessThanOrEqual(Math.min(1_000_000 + boundMs, endMs + boundMs));
@@ -104,17 +124,31 @@ it("sends versions of a file with a gap between them, the last one always, and t
 it.each([10, 50, 100, 140, 300, 500])(
   "sends a file that is rewritten every %i ms within fifteen seconds, and again every few seconds, although its turn comes late",
   (everyMs) => {
-    const { sent } = play([{ forMs: 95_000, everyMs, growsBytes: 0, readMs: READ_MS_MAX, sendMs: 0 }]);
+    const { sent } = play([{ ...AT_ONCE, forMs: 95_000, everyMs, growsBytes: 0, readMs: READ_MS_MAX }]);
     // It is looked at every two seconds.
     const boundMs = UNREST_MS_MAX + 2 * VERSION_GAP_MS + 2 * SETTLE_MS + READ_MS_MAX;
     expect(sent[0]?.atMs).toBeLessThanOrEqual(1_000_000 + boundMs);
     expect(sent.length).toBeGreaterThanOrEqual(6);
-    expect(sent.length).toBeLessThanOrEqual(95_000 / VERSION_GAP_MS + 1);
+    expect(sent.length).toBeLessThanOrEqual(95_000 / VERSION_GAP_MS + 2);
   },
 );
 
 it("does not send a file while it is copied", () => {
-  const copy = { everyMs: 20, growsBytes: 1_000_000, readMs: 0, sendMs: 0 };
+  const copy = { ...AT_ONCE, everyMs: 20, growsBytes: 1_000_000 };
   const { sent, versions } = play([{ ...copy, forMs: 55_000 }]);
   expect(sent.map(({ version }) => version)).toEqual([versions]);
+});
+
+it("sends an edit that follows the first version as soon as it has rested, and bounds the next", () => {
+  const { sent } = play([{ ...AT_ONCE, forMs: 1000, everyMs: 300, growsBytes: 0 }]);
+  const sentMs = sent.map(({ atMs }) => atMs - 1_000_000);
+  expect(sentMs.length).toBe(3);
+  expect(sentMs[1]).toBeLessThanOrEqual(300 + SETTLE_MS + 5 * STEP_MS);
+  expect(sentMs[2]).toBeGreaterThanOrEqual(VERSION_GAP_MS);
+  expect(sentMs[2]).toBeLessThanOrEqual(VERSION_GAP_MS + SETTLE_MS + 5 * STEP_MS);
+});
+
+it("bounds the rate of a file that is rewritten all the time while the service processes it for minutes", () => {
+  const { sent } = play([{ ...AT_ONCE, forMs: 95_000, everyMs: 500, growsBytes: 0, workMs: 300_000 }]);
+  expect(sent.length).toBeLessThanOrEqual(95_000 / VERSION_GAP_MS + 2);
 });
