@@ -86,12 +86,9 @@ export type OnDisk = z.infer<typeof OnDisk>;
 const RecipeOrigin = record({
   title: z.string(),
   description: z.string(),
-  settings: z.string(),
-  tier: z.string(),
-  ownerId: z.string(),
   kind: z.string(),
 });
-/** The origin of each part of a recipe, for a person. */
+/** The origin of those parts of a recipe that the source does not decide alone, for a person. */
 export type RecipeOrigin = z.infer<typeof RecipeOrigin>;
 
 const FileFacts = record({

@@ -11,7 +11,7 @@ it("kbsync.schema.json matches the program's schema (npx vitest run -u updates i
 
 it("knownKeys lists the keys at every level", () => {
   expect(knownKeys("")).toEqual(["$schema", "service", "stateDir", "sources", "sync", "kb", "metrics"]);
-  expect(knownKeys("sources[0].rules[3].settings")).toEqual(["strategy", "chunkSize", "chunkOverlap"]);
+  expect(knownKeys("sources[3].settings")).toEqual(["strategy", "chunkSize", "chunkOverlap"]);
   expect(knownKeys("no.such")).toEqual([]);
 });
 

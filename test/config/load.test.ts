@@ -48,9 +48,9 @@ describe("a refused configuration names the JSON path, what was expected and wha
       /sources\[0\]\.colection: unknown key, did you mean collection\?$/,
     ],
     [
-      "unknown key in a rule's settings",
-      { sources: [{ path: "a", rules: [{ match: "*", settings: { size: 3 } }] }] },
-      /sources\[0\]\.rules\[0\]\.settings\.size: unknown key, expected one of strategy, chunkSize, chunkOverlap/,
+      "unknown key in a source's settings",
+      { sources: [{ path: "a", settings: { size: 3 } }] },
+      /sources\[0\]\.settings\.size: unknown key, expected one of strategy, chunkSize, chunkOverlap/,
     ],
     [
       "wrong tier",

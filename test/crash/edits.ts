@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs"
 import { dirname, join } from "node:path";
 import { buildPdf, textPage } from "../kb/ingest/extract/pdf-fixture.ts";
 import type { Chance } from "./chance.ts";
-import { type Ground, RESETTLED, RETITLED } from "./ground.ts";
+import { type Ground, RETITLED } from "./ground.ts";
 
-const FOLDERS = ["notes", "notes/deep", "papers", RESETTLED, RETITLED];
+const FOLDERS = ["notes", "notes/deep", "papers", RETITLED];
 /** Fewer are left alone, so that no brake against mass deletion is meant. */
 const FILES_MIN = 15;
 
@@ -24,7 +24,7 @@ export function change(ground: Ground, chance: Chance): void {
   else if (roll < 78) moveFolder(ground, chance);
   else if (roll < 84) swap(ground, any(), any());
   else if (roll < 94) rmSync(join(ground.root, any()));
-  else if (roll < 97) ground.configure({ chunkChars: chance.pick([300, 600, 1000]) });
+  else if (roll < 95) ground.configure({ chunkChars: chance.pick([300, 600, 1000]) });
   else ground.configure({ word: chance.pick(["from", "of", "about"]) });
 }
 

@@ -6,16 +6,16 @@ import { type Ended, kbsync, type Started, startProgram, temporaryFolder } from 
 import { type FaultProxy, openFaultProxy } from "./fault-proxy.ts";
 import type { CrashService, Foreign } from "./service.ts";
 
-/** Files below these folders have a chunking and a description that `configure` changes. */
-export const RESETTLED = "resettled";
+/** Files below this folder have a description that `configure` changes. */
 export const RETITLED = "retitled";
 const CHUNK_CHARS = 1000;
+const PDF_HEAD = Buffer.from("%PDF-");
 /** Nobody listens there: for the proxy of a ground whose daemon does not go through it. */
 const NOWHERE = "http://127.0.0.1:9";
 
 /** What of the recipes can be changed by the configuration. */
 export interface Recipes {
-  /** Chunking of the files below `resettled`: when it changes, their resources have to be replaced. */
+  /** When it changes, all resources have to be replaced. */
   readonly chunkChars: number;
   /** First word of the descriptions below `retitled`: when it changes, only that goes over the wire. */
   readonly word: string;
@@ -88,8 +88,7 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
   const writeConfig = (): void => {
     const { url } = proxy;
     const rules = [
-      { match: "**", title: "{path}", description: "from {path}" },
-      { match: `${RESETTLED}/**`, settings: { chunkSize: recipes.chunkChars } },
+      { match: "**", description: "from {path}" },
       { match: `${RETITLED}/**`, description: `${recipes.word} {path}` },
     ];
     const config = {
@@ -98,7 +97,7 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
           ? { port: 0 }
           : { apiUrl: url, dbUrl: url, resourcesUrl: service.url, pauthkeyFile: service.keyFile },
       stateDir,
-      sources: [{ path: root, ownerId, rules }],
+      sources: [{ path: root, ownerId, settings: { chunkSize: recipes.chunkChars }, rules }],
     };
     // At once: a daemon that starts at this moment reads the old one or the new one.
     writeFileSync(`${configFile}.new`, JSON.stringify(config, undefined, 2));
@@ -111,13 +110,12 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
     return files.map((file) => {
       const path = join(file.parentPath, file.name);
       const title = path.slice(root.length + 1);
-      const chunkChars = title.startsWith(`${RESETTLED}/`) ? recipes.chunkChars : CHUNK_CHARS;
       const word = title.startsWith(`${RETITLED}/`) ? recipes.word : "from";
       const bytes = readFileSync(path);
-      const isText = path.endsWith(".txt");
+      const isText = !bytes.subarray(0, 5).equals(PDF_HEAD);
       const sent = isText ? Buffer.from(normalise("content", bytes.toString("utf8"))) : bytes;
       const description = normalise("description", `${word} ${title}`);
-      return inOneLine(normalise("title", title), description, chunkChars, sent);
+      return inOneLine(normalise("title", title), description, recipes.chunkChars, sent);
     });
   };
   const found = async (at: CrashService, resources: readonly ResourceRecord[]): Promise<string[]> =>

@@ -68,12 +68,12 @@ async function openFirst(world: World): Promise<Ground> {
   const { bare } = world;
   const service = serviceOf(world);
   const ground = await openGround({ service, ownerId: `steps-${grounds}`, bare });
-  for (const name of ["edited", "renamed", "deleted", "kept", "resettled/a", "retitled/a"]) {
+  for (const name of ["edited", "renamed", "deleted", "kept", "became a file", "retitled/a"]) {
     ground.write(`${name}.txt`, `text of ${name}`);
   }
   ground.write("edited.pdf", pdf("first edition"));
   ground.write("renamed.pdf", pdf("a paper"));
-  ground.write("resettled/b.pdf", pdf("a paper to be chunked again"));
+  ground.write("became a text.txt", pdf("a paper by its bytes"));
   loseAnAnswer(ground);
   return ground;
 }
@@ -95,7 +95,10 @@ async function openChanged(world: World): Promise<Ground> {
   ground.write("created.txt", "a new text");
   ground.write("twin of created.txt", "a new text");
   ground.write("created.pdf", pdf("a new paper"));
-  ground.configure({ chunkChars: 300, word: "of" });
+  // No update turns a text into a file, or a file into a text.
+  ground.write("became a file.txt", pdf("a paper now"));
+  ground.write("became a text.txt", "a text now");
+  ground.configure({ word: "of" });
   loseAnAnswer(ground);
   return ground;
 }

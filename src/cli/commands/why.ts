@@ -120,8 +120,8 @@ function recipeLines({ recipe }: Explanation): [string, string][] {
     ["title", `${title} (${from.title})`],
     ["description", `${description} (${from.description})`],
     ["sent as", `${SENT_AS[kind]} (${from.kind})`],
-    ["chunks", `${strategy}, ${sizes} (${from.settings})`],
-    ["tier", `${tier} (${from.tier}), owner ${ownerId}`],
+    ["chunks", `${strategy}, ${sizes}`],
+    ["tier", `${tier}, owner ${ownerId}`],
   ];
 }
 

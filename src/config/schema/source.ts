@@ -9,12 +9,7 @@ import {
   Strategy,
   Tier,
 } from "../../wire/primitives.ts";
-import {
-  DESCRIPTION_CHARS_MAX,
-  OWNER_CHARS_MAX,
-  TITLE_CHARS_MAX,
-  UPLOAD_BYTES_MAX,
-} from "../../wire/constants.ts";
+import { DESCRIPTION_CHARS_MAX, OWNER_CHARS_MAX, UPLOAD_BYTES_MAX } from "../../wire/constants.ts";
 import {
   FILE_METADATA_KEYS,
   keyProblem,
@@ -73,13 +68,6 @@ function globProblem(text: string): string | undefined {
 
 const rule = z.strictObject({
   match: GlobText.describe("Glob over the path below the source, for example `manuals/**/*.pdf`."),
-  settings: settings.optional().describe("Chunking of the files that match."),
-  title: z
-    .string()
-    .min(1)
-    .max(TITLE_CHARS_MAX)
-    .optional()
-    .describe("Title of the files that match; {path}, {name} and {title} are filled in."),
   description: z
     .string()
     .max(DESCRIPTION_CHARS_MAX)
@@ -153,7 +141,7 @@ export const SourceEntry = z.strictObject({
     .array(rule)
     .max(1000)
     .default([])
-    .describe("Other settings, title or description by glob; a later rule overrides an earlier one."),
+    .describe("Descriptions by glob; a later rule overrides an earlier one."),
   metadata: z
     .array(metadataRule)
     .max(1000)

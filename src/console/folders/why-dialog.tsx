@@ -6,7 +6,7 @@ import { bytes, lastName, moment } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Show } from "../parts/notice.tsx";
-import { Clause, Words } from "../parts/words.tsx";
+import { Words } from "../parts/words.tsx";
 import { Fact } from "../parts/fact.tsx";
 import { addressOf } from "../view/address.ts";
 
@@ -107,8 +107,7 @@ function Explained({ found }: { readonly found: AnswerOf<"why"> }): JSX.Element 
       )}
       {recipe === null ? null : (
         <Fact name="How it is stored">
-          “{recipe.title}” ({recipe.from.title}), {recipe.tier} (<Clause of={recipe.from.tier} />
-          ), owner {recipe.ownerId}
+          “{recipe.title}” ({recipe.from.title}), {recipe.tier}, owner {recipe.ownerId}
         </Fact>
       )}
       {state.paused ? <Fact name="Paused">The folder is paused, so nothing is sent.</Fact> : null}

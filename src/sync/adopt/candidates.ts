@@ -76,7 +76,7 @@ export async function* readCandidates(
 
 /** Describes a file that is no document now. Its `description` is what it has without a text. */
 function unreadAt(path: RelativePath, description: string, rules: Rules): UnreadFile {
-  const template = rules.recipeParts(path).description;
+  const template = rules.descriptionRule(path)?.description;
   const namesPath = template === undefined || template.includes("{path}");
   const named = kindOfName(basename(path));
   const mayHaveOtherTopic = named.kind === "content" && named.format === "markdown";

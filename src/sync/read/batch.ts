@@ -75,11 +75,11 @@ export function unpackDocument(
     index * WORDS,
     (index + 1) * WORDS,
   );
-  const { collection: tier, ownerId } = rules.source;
+  const { collection: tier, ownerId, settings } = rules.source;
   const recipe: Recipe = {
     title,
     description,
-    settings: rules.recipeParts(path).settings,
+    settings,
     tier,
     ownerId,
     kind: "content",

@@ -14,7 +14,7 @@ export const EXTRACTOR_VERSION = 1;
 export const CONVERTER_VERSION = 9;
 
 /**
- * Composes the recipe of a document from the title and description in the text and the templates of the rules. An empty
+ * Composes the recipe of a document from the title and description in the text and the descriptions of the rules. An empty
  * title or description becomes the path, because services require both.
  */
 export function composeRecipe(
@@ -24,23 +24,20 @@ export function composeRecipe(
   rules: Rules,
   extractorVersion = EXTRACTOR_VERSION,
 ): Recipe {
-  const parts = rules.recipeParts(path);
-  const ownTitle = oneLine(naming.title ?? "") || path;
+  const title = oneLine(naming.title ?? "") || path;
   const fill = (template: string): string =>
     template.replaceAll(/\{(path|name|title)\}/g, (_, word: string) => {
       if (word === "path") return path;
-      return word === "name" ? path.slice(path.lastIndexOf("/") + 1) : ownTitle;
+      return word === "name" ? path.slice(path.lastIndexOf("/") + 1) : title;
     });
 
-  const title = parts.title === undefined ? ownTitle : oneLine(fill(parts.title)) || path;
-  const description = (
-    parts.description === undefined ? (naming.description ?? "") : fill(parts.description)
-  ).trim();
-  const { collection, ownerId } = rules.source;
+  const template = rules.descriptionRule(path)?.description;
+  const description = (template === undefined ? (naming.description ?? "") : fill(template)).trim();
+  const { collection, ownerId, settings } = rules.source;
   return {
     title: bounded(title, TITLE_CHARS_MAX),
     description: bounded(description || path, DESCRIPTION_CHARS_MAX),
-    settings: parts.settings,
+    settings,
     tier: collection,
     ownerId,
     kind,

@@ -1,5 +1,4 @@
 import type { SourceConfig } from "../../config/schema.ts";
-import type { Settings } from "../../wire/primitives.ts";
 import type { RelativePath, Unreadable, FolderPath } from "../plan/model.ts";
 import { openRealRoot, type RealRoot } from "../disk/file-location.ts";
 import { openFollowedLinks, type FollowedLinks } from "./followed-links.ts";
@@ -31,14 +30,8 @@ export type WatchedSource = SourceConfig & {
 /** Whether a path belongs to the source; if not, the reason, for a person. */
 export type Verdict = { readonly wanted: true } | { readonly wanted: false; readonly reason: string };
 
-/** The recipe of one file as far as the configuration determines it. */
-export interface RecipeParts {
-  readonly settings: Settings;
-  /** Template with {path}, {name} and {title}. */
-  readonly title?: string;
-  /** Template with {path}, {name} and {title}. */
-  readonly description?: string;
-}
+/** A rule that describes the files that it matches. */
+type DescriptionRule = SourceConfig["rules"][number] & { readonly description: string };
 
 /** Metadata that the configuration fixes, by name. */
 export type FixedMetadata = SourceConfig["metadata"][number]["set"];
@@ -72,7 +65,8 @@ export interface Rules {
   entersFolder(path: RelativePath): Verdict;
   /** The rules inside a folder, for a walk that descends from the root and has checked each folder on the way. */
   inFolder(path: FolderPath): FolderRules;
-  recipeParts(path: RelativePath): RecipeParts;
+  /** The last rule with a description that matches. Its text has the placeholders {path}, {name} and {title}. */
+  descriptionRule(path: RelativePath): DescriptionRule | undefined;
   /** Whether the configuration lets this file leave although a secret may be in it. */
   allowsSecrets(path: RelativePath): boolean;
   /** Metadata of the rules that match; a later rule overrides an earlier one. */
@@ -116,7 +110,10 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
   const ignoreFiles = openIgnoreFiles(source.absolutePath, settling);
   const include = source.include.map(compileGlob);
   const exclude = source.exclude.map(compileGlob);
-  const rules = source.rules.map((rule) => ({ glob: compileGlob(rule.match), rule }));
+  const rules = source.rules.map((rule) => ({ ...rule, glob: compileGlob(rule.match) }));
+  const described = rules.filter(
+    (rule): rule is typeof rule & DescriptionRule => rule.description !== undefined,
+  );
   const secrets = source.allowSecrets.map(compileGlob);
   const fixed = source.metadata.map(({ glob, set }) => ({ glob: compileGlob(glob), set }));
   const descriptions = openFolderDescriptions(source.absolutePath, source.descriptions, memory?.ignoreFiles);
@@ -176,16 +173,7 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
     wants: (path) => verdictOn(path, false),
     entersFolder: (path) => verdictOn(path, true),
     inFolder,
-    recipeParts: (path) => {
-      const matching = rules.filter(({ glob }) => glob.matchesFile(path)).map(({ rule }) => rule);
-      const title = matching.findLast((rule) => rule.title !== undefined)?.title;
-      const description = matching.findLast((rule) => rule.description !== undefined)?.description;
-      return {
-        settings: matching.findLast((rule) => rule.settings !== undefined)?.settings ?? source.settings,
-        ...(title !== undefined && { title }),
-        ...(description !== undefined && { description }),
-      };
-    },
+    descriptionRule: (path) => described.findLast(({ glob }) => glob.matchesFile(path)),
     allowsSecrets: (path) => secrets.some((glob) => glob.matchesFile(path)),
     fixedMetadata: (path) =>
       Object.fromEntries(

@@ -81,7 +81,7 @@ async function explainIn(
     leftOutBy: verdict.wanted ? null : verdict.reason,
     disk,
     content: read === undefined ? null : contentOf(read),
-    recipe: document === undefined ? null : recipeOf(path, document.recipe, source),
+    recipe: document === undefined ? null : recipeOf(path, document.recipe, rules),
     ledger: known?.living ?? null,
     held: known?.held ?? [],
     intents: known?.intents ?? [],
@@ -180,9 +180,9 @@ function contentOf(read: ReadOutcome): Explanation["content"] {
   return { outcome: read.kind, hash: read.kind === "document" ? read.document.hash : null, reason };
 }
 
-function recipeOf(path: RelativePath, recipe: Recipe, source: WatchedSource): Explanation["recipe"] {
+function recipeOf(path: RelativePath, recipe: Recipe, rules: Rules): Explanation["recipe"] {
   const { extractorVersion: _version, ...rest } = recipe;
-  return { ...rest, from: originOf(path, recipe, source) };
+  return { ...rest, from: originOf(path, recipe, rules) };
 }
 
 /** The next step for a path that is not a file with a valid name. */

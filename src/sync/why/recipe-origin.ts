@@ -2,24 +2,15 @@ import type { RecipeOrigin } from "../../wire/daemon-files.ts";
 import { CONVERTER_VERSION } from "../read/recipe.ts";
 import { isMail, kindOfName } from "../document/kinds.ts";
 import type { Recipe, RelativePath } from "../plan/model.ts";
-import { compileGlob } from "../rules/globs.ts";
-import type { WatchedSource } from "../rules/rules.ts";
+import type { Rules } from "../rules/rules.ts";
 
-/** Finds the origin of each part of a file's recipe. Pure. */
-export function originOf(path: RelativePath, recipe: Recipe, source: WatchedSource): RecipeOrigin {
-  const matching = source.rules.filter(({ match }) => compileGlob(match).matchesFile(path));
-  // As when the rules are applied, a later rule overrides an earlier one.
-  const ruleWith = (part: "title" | "description" | "settings"): string | undefined => {
-    const rule = matching.findLast((each) => each[part] !== undefined);
-    return rule === undefined ? undefined : `the rule for \`${rule.match}\``;
-  };
+/** Finds the origin of those parts of a file's recipe that the source does not decide alone. Pure. */
+export function originOf(path: RelativePath, recipe: Recipe, rules: Rules): RecipeOrigin {
+  const rule = rules.descriptionRule(path);
+  const ownOrPath = (text: string): string => (text === path ? "the path" : "the document itself");
   return {
-    title: ruleWith("title") ?? (recipe.title === path ? "the path" : "the document itself"),
-    description:
-      ruleWith("description") ?? (recipe.description === path ? "the path" : "the document itself"),
-    settings: ruleWith("settings") ?? "the source's `settings`",
-    tier: "the source's `collection`",
-    ownerId: "the source's `ownerId`, or its default",
+    title: ownOrPath(recipe.title),
+    description: rule === undefined ? ownOrPath(recipe.description) : `the rule for \`${rule.match}\``,
     kind: kindWords(path, recipe),
   };
 }

@@ -115,7 +115,7 @@ describe.each([{ collections: true }, { collections: true, paged: true }, {}])(
 
     it("a lost ledger pairs equal files with as many resources", async () => {
       for (const name of ["1", "2", "3"]) world.write(`${name}.md`, "# Same\n\ntext");
-      const sources = [world.source({ rules: [{ match: "**", title: "Same", description: "same" }] })];
+      const sources = [world.source({ rules: [{ match: "**", description: "same" }] })];
       await world.sync({ sources });
       const before = world.service.live().map(({ _id }) => _id);
       rmSync(join(world.root, "3.md"));
@@ -626,7 +626,7 @@ describe("recover", () => {
   });
 
   it("recover updates an old ledger: what was sent since is neither sent again nor created twice", async () => {
-    for (const name of ["same", "edited", "resettled", "renamed", "deleted", "lost"])
+    for (const name of ["same", "edited", "replaced", "renamed", "deleted", "lost"])
       world.write(`${name}.txt`, `text ${name}`);
     await world.sync();
     const backup = `${world.stateDir}-backup`;
@@ -635,23 +635,23 @@ describe("recover", () => {
     world.write("new.txt", "new since");
     renameSync(join(world.root, "renamed.txt"), join(world.root, "renamed since.txt"));
     rmSync(join(world.root, "deleted.txt"));
-    const sources = [world.source({ rules: [{ match: "resettled.txt", settings: { chunkSize: 300 } }] })];
-    await world.sync({ sources });
+    world.write("replaced.txt", PDF);
+    await world.sync();
     const before = ids();
     rmSync(world.stateDir, { recursive: true });
     cpSync(backup, world.stateDir, { recursive: true });
     rmSync(backup, { recursive: true });
 
-    const report = await recoverLedger(optionsOf({ sources }));
+    const report = await recoverLedger(optionsOf());
     expect(report.setAside).toBeNull();
     const number = world.service.requests.length;
-    await world.sync({ sources });
+    await world.sync();
     expect(ids()).toEqual(before);
     expect(sentSince(number).filter((operation) => operation === "create" || operation === "upload")).toEqual(
       [],
     );
     const after = world.service.requests.length;
-    await world.sync({ sources });
+    await world.sync();
     expect(world.service.requests.length).toBe(after);
   });
 
@@ -730,24 +730,24 @@ describe("an old ledger that nobody reported", () => {
     ["the ledger alone", (name: string) => name.startsWith("ledger.db")],
     ["the whole state folder", () => true],
   ])("an old ledger creates nothing a second time if %s was restored", async (_what, names) => {
-    for (const name of ["same", "edited", "resettled", "deleted"]) world.write(`${name}.txt`, `text ${name}`);
+    for (const name of ["same", "edited", "replaced", "deleted"]) world.write(`${name}.txt`, `text ${name}`);
     await world.sync();
-    const sources = [world.source({ rules: [{ match: "resettled.txt", settings: { chunkSize: 300 } }] })];
     await restoreAfter(names, async () => {
       mix();
       world.write("edited.txt", "edited since");
+      world.write("replaced.txt", PDF);
       rmSync(join(world.root, "deleted.txt"));
-      await world.sync({ sources });
+      await world.sync();
     });
     const before = ids();
     const number = world.service.requests.length;
     const warnings: string[] = [];
-    await world.sync({ sources, onWarning: ({ message }) => warnings.push(message) });
+    await world.sync({ onWarning: ({ message }) => warnings.push(message) });
     expect(warnings).toEqual([expect.stringContaining("older than")]);
     expect(ids()).toEqual(before);
     expect(sentSince(number).filter((operation) => ["create", "upload"].includes(operation))).toEqual([]);
     const after = world.service.requests.length;
-    await world.sync({ sources, onWarning: ({ message }) => warnings.push(message) });
+    await world.sync({ onWarning: ({ message }) => warnings.push(message) });
     expect([world.service.requests.length, warnings.length]).toEqual([after, 1]);
   });
 
@@ -794,7 +794,7 @@ describe("an old ledger that nobody reported", () => {
         await world.sync();
       },
     );
-    const sources = [world.source({ rules: [{ match: "a.txt", settings: { chunkSize: 300 } }] })];
+    const sources = [world.source({ settings: { chunkSize: 300 } })];
     await world.sync({ sources });
     expect(world.service.live()).toMatchObject([{ content: "changed since", settings: { chunkSize: 300 } }]);
   });

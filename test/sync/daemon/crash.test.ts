@@ -10,9 +10,11 @@ const PDF = Buffer.from("%PDF-1.4\nsome pages");
 /** A folder in agreement, then one change of every kind. */
 async function prepare(world: World): Promise<void> {
   for (const name of ["edited", "renamed", "deleted", "kept"]) world.write(`${name}.txt`, `text of ${name}`);
-  world.write("resettled/a.txt", "its settings change");
+  world.write("replaced.txt", "its kind changes");
   await world.sync();
   world.write("edited.txt", "another text of edited");
+  // No update turns a text into a file.
+  world.write("replaced.txt", PDF);
   renameSync(join(world.root, "renamed.txt"), join(world.root, "new name.txt"));
   rmSync(join(world.root, "deleted.txt"));
   world.write("created.txt", "a new text");
@@ -26,17 +28,12 @@ const EXPECTED = [
   ["edited.txt", "another text of edited"],
   ["kept.txt", "text of kept"],
   ["new name.txt", "text of renamed"],
-  ["resettled/a.txt", "its settings change"],
+  ["replaced.txt", undefined],
   ["twin of created.txt", "a new text"],
 ];
 
 const resourcesOf = (world: World): unknown[] =>
   world.service.live().map(({ title, content }) => [title, content]);
-
-/** With the rule that replaces one resource. */
-const changed = (world: World): { sources: ReturnType<World["source"]>[] } => ({
-  sources: [world.source({ rules: [{ match: "resettled/**", settings: { chunkSize: 300 } }] })],
-});
 
 /** Interval between tested effects; the crash suite tests all of them. */
 const STRIDE = Number(process.env["KBSYNC_TEST_STRIDE"] ?? 3);
@@ -72,12 +69,12 @@ async function crashAndRestart(options: FakeOptions, nth: number): Promise<boole
   try {
     await prepare(world);
     const seen: string[] = [];
-    const daemon = world.daemon({ ...changed(world), step: crashAt(nth, seen) });
+    const daemon = world.daemon({ step: crashAt(nth, seen) });
     const crashed = await crashes(daemon);
-    await world.sync(changed(world));
+    await world.sync();
     expect(resourcesOf(world), `after a crash behind ${seen.slice(-3).join(", ")}`).toEqual(EXPECTED);
     const before = world.service.requests.length;
-    await world.sync(changed(world));
+    await world.sync();
     expect(world.service.requests.slice(before).filter(({ operation }) => operation !== "list")).toEqual([]);
     return crashed;
   } finally {
@@ -151,11 +148,11 @@ describe("an answer that never comes leaves one resource a file", () => {
           return fault;
         };
         const settings = fault.kind === "wait" ? { requestTimeoutMs: 500 } : {};
-        await world.sync({ ...changed(world), settings });
+        await world.sync({ settings });
         expect(resourcesOf(world)).toEqual(EXPECTED);
         expect(met.has("create") && met.has("update") && met.has("delete") && met.has("upload")).toBe(true);
         const before = world.service.requests.length;
-        await world.sync(changed(world));
+        await world.sync();
         expect(world.service.requests.slice(before).filter(({ operation }) => operation !== "list")).toEqual(
           [],
         );

@@ -151,16 +151,16 @@ it("creates an empty text from an empty file, which may have been emptied", asyn
 
 describe("title and description", () => {
   it("fills the templates of the rules", async () => {
-    const rules = [{ match: "**", title: "{name}: {title}", description: "From {path}, {unknown}" }];
+    const rules = [{ match: "**", description: "{name}: {title} from {path}, {unknown}" }];
     const { recipe } = await document("a/b.md", "# $& Head", { rules });
-    expect(recipe).toMatchObject({ title: "b.md: $& Head", description: "From a/b.md, {unknown}" });
+    expect(recipe).toMatchObject({ title: "$& Head", description: "b.md: $& Head from a/b.md, {unknown}" });
   });
 
-  it("puts a title on one line, and uses the path for an empty one", async () => {
-    const rules = [{ match: "b.md", title: "  ", description: "" }];
+  it("puts a title on one line, and uses the path for an empty description", async () => {
+    const rules = [{ match: "b.md", description: "" }];
     expect((await document("a.md", "---\ntitle: |\n  one\n  two\n---\n")).recipe.title).toBe("one two");
     expect((await document("b.md", "# H", { rules })).recipe).toMatchObject({
-      title: "b.md",
+      title: "H",
       description: "b.md",
     });
   });

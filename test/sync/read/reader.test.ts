@@ -32,11 +32,7 @@ beforeEach(() => {
   for (let index = 0; index < FILES; index += 1)
     addFiles(root, { [`f/${index}.md`]: `# Title ${index}\n\nText.\n` });
   names = [...Object.keys(ODD), ...Array.from({ length: FILES }, (_, index) => `f/${index}.md`)];
-  const rule = {
-    match: "ruled/**",
-    title: "Ruled {name}",
-    settings: { strategy: "recursive", chunkSize: 300, chunkOverlap: 0 },
-  } as const;
+  const rule = { match: "ruled/**", description: "Ruled {name}" };
   rules = openRules(sourceAt(root, { rules: [rule] }));
   reader = openThreadReader();
 });

@@ -3,18 +3,12 @@ import { composeRecipe, CONVERTER_VERSION, EXTRACTOR_VERSION } from "../../../sr
 import { openRules, type Rules } from "../../../src/sync/rules/rules.ts";
 import { sourceAt } from "../scan/tree.ts";
 
-const rules = (title?: string, description?: string): Rules =>
+const rules = (description?: string): Rules =>
   openRules(
     sourceAt("/nowhere", {
       collection: "moderate",
       ownerId: "me",
-      rules: [
-        {
-          match: "**",
-          ...(title !== undefined && { title }),
-          ...(description !== undefined && { description }),
-        },
-      ],
+      rules: [{ match: "**", ...(description !== undefined && { description }) }],
     }),
   );
 
@@ -35,26 +29,27 @@ describe("a recipe", () => {
     );
   });
 
-  it.each<[what: string, title: string, description: string, rules: Rules]>([
-    ["the document's own title and description", "Its title", "What it is", rules()],
-    ["the title in a template", "D/Its title", "What it is", rules("D/{title}")],
-    ["the path and the name in a template", "a.md in d/a.md", "a.md", rules("{name} in {path}", "{name}")],
-    ["the path for an empty template", "d/a.md", "d/a.md", rules(" ", " ")],
-    ["unknown words in braces unchanged", "{other}", "What it is", rules("{other}")],
-    ["a title on one line", "One line", "two\nlines", rules(" One\n\tline ", " two\nlines ")],
-  ])("puts into a recipe %s", (_what, title, description, given) => {
+  it.each<[what: string, description: string, rules: Rules]>([
+    ["the document's own description", "What it is", rules()],
+    ["the title in a template", "D/Its title", rules("D/{title}")],
+    ["the path and the name in a template", "a.md in d/a.md", rules("{name} in {path}")],
+    ["the path for an empty template", "d/a.md", rules(" ")],
+    ["unknown words in braces unchanged", "{other}", rules("{other}")],
+    ["a description on several lines", "two\nlines", rules(" two\nlines ")],
+  ])("puts into a recipe the title on one line, and %s", (_what, description, given) => {
     const naming = { title: " Its\n title", description: "What it is" };
-    expect(composeRecipe("d/a.md", "content", naming, given)).toMatchObject({ title, description });
+    expect(composeRecipe("d/a.md", "content", naming, given)).toMatchObject({
+      title: "Its title",
+      description,
+    });
   });
 
   it("uses the path for a document without title and description", () => {
-    expect(
-      composeRecipe("d/a.md", "content", { title: " ", description: " " }, rules("{title}")),
-    ).toMatchObject({
+    expect(composeRecipe("d/a.md", "content", { title: " ", description: " " }, rules())).toMatchObject({
       title: "d/a.md",
       description: "d/a.md",
     });
-    expect(composeRecipe("a.md", "content", {}, rules("{name}"))).toMatchObject({ title: "a.md" });
+    expect(composeRecipe("a.md", "content", {}, rules("{title}"))).toMatchObject({ description: "a.md" });
   });
 
   it("cuts a long title, never through a character or after a blank", () => {

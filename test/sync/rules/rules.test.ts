@@ -234,8 +234,8 @@ describe("include, exclude and rules", () => {
   it.each(cases)("matches glob %s against %s: %s", (glob, path, matches) => {
     expect(rulesFor({ include: [glob] }).wants(path).wanted).toBe(matches);
     expect(rulesFor({ exclude: [glob] }).wants(path).wanted).toBe(!matches);
-    const titled = rulesFor({ rules: [{ match: glob, title: "T" }] }).recipeParts(path).title;
-    expect(titled).toBe(matches ? "T" : undefined);
+    const rule = rulesFor({ rules: [{ match: glob, description: "D" }] }).descriptionRule(path);
+    expect(rule?.description).toBe(matches ? "D" : undefined);
   });
 
   it("names the glob that excludes, and reports that none includes", () => {
@@ -272,8 +272,9 @@ describe("include, exclude and rules", () => {
           const matches = (globs: readonly string[]): boolean =>
             globs.some(
               (text) =>
-                openRules(sourceAt(root, { rules: [{ match: text, title: "T" }] })).recipeParts(file)
-                  .title !== undefined,
+                openRules(sourceAt(root, { rules: [{ match: text, description: "D" }] })).descriptionRule(
+                  file,
+                ) !== undefined,
             );
           const expected = (include.length === 0 || matches(include)) && !matches(exclude);
           expect(rules.wants(file).wanted).toBe(expected);
@@ -282,15 +283,20 @@ describe("include, exclude and rules", () => {
     );
   });
 
-  it("lets a later rule override an earlier one, field by field", () => {
-    const small = { strategy: "recursive", chunkSize: 10, chunkOverlap: 1 } as const;
+  it("lets the last matching rule with a description decide", () => {
     const rules = rulesFor({
       rules: [
-        { match: "**/*.md", title: "first", description: "kept", settings: small },
-        { match: "b/**", title: "second" },
+        { match: "**/*.md", description: "first" },
+        { match: "b/**", description: "second" },
+        { match: "b/x.*" },
       ],
     });
-    expect(rules.recipeParts("b/x.md")).toEqual({ settings: small, title: "second", description: "kept" });
-    expect(rules.recipeParts("b/x.txt")).toEqual({ settings: rules.source.settings, title: "second" });
+    const described = (path: string): string | undefined => rules.descriptionRule(path)?.description;
+    expect(["a/x.md", "b/x.md", "b/x.txt", "x.txt"].map(described)).toEqual([
+      "first",
+      "second",
+      "second",
+      undefined,
+    ]);
   });
 });

@@ -80,14 +80,14 @@ const cases: readonly Case[] = [
     expected: { next: { action: "replace" } },
   },
   {
-    name: "a file whose title a rule makes",
-    source: { rules: [{ match: "*.md", title: "T {name}" }] },
+    name: "a file whose description a rule makes",
+    source: { rules: [{ match: "*.md", description: "D {name}" }] },
     prepare: async () => {
       world.write("a.md", "text");
       await world.sync();
     },
     expected: {
-      recipe: { title: "T a.md", from: { title: "the rule for `*.md`" } },
+      recipe: { description: "D a.md", from: { description: "the rule for `*.md`" } },
       next: { action: "retitle" },
     },
   },
