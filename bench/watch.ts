@@ -262,8 +262,6 @@ function sourceAt(root: string): WatchedSource {
     exclude: [],
     allowSecrets: [],
     rules: [],
-    metadata: [],
-    descriptions: {},
     maxFileBytes: 32 * 1024 * 1024,
     followSymlinks: false,
   };

@@ -53,6 +53,16 @@ describe("a refused configuration names the JSON path, what was expected and wha
       /sources\[0\]\.settings\.size: unknown key, expected one of strategy, chunkSize, chunkOverlap/,
     ],
     [
+      "metadata that kbsync sends itself",
+      { sources: [{ path: "a", rules: [{ match: "*", metadata: { path: "b" } }] }] },
+      /rules\[0\]\.metadata\.path: expected another name: kbsync sends path itself/,
+    ],
+    [
+      "a list as metadata other than tags",
+      { sources: [{ path: "a", rules: [{ match: "*", metadata: { team: ["b"] } }] }] },
+      /rules\[0\]\.metadata\.team: expected a string, a number, true or false/,
+    ],
+    [
       "wrong tier",
       { sources: [{ path: "a", collection: "fast" }] },
       /sources\[0\]\.collection: expected one of "fastest".*got "fast"/,

@@ -44,7 +44,7 @@ const settings = z
   });
 
 /** A glob over paths below a source. */
-export const GlobText = z
+const GlobText = z
   .string()
   .min(1)
   .max(1000)
@@ -66,15 +66,6 @@ function globProblem(text: string): string | undefined {
   }
 }
 
-const rule = z.strictObject({
-  match: GlobText.describe("Glob over the path below the source, for example `manuals/**/*.pdf`."),
-  description: z
-    .string()
-    .max(DESCRIPTION_CHARS_MAX)
-    .optional()
-    .describe("Description of the files that match; {path}, {name} and {title} are filled in."),
-});
-
 const fixedValue = z.union([
   z.string().max(METADATA_STRING_CHARS_MAX),
   z.number(),
@@ -90,18 +81,24 @@ function fixedProblem(name: string, value: z.infer<typeof fixedValue>): string |
   return keyProblem(name, 1);
 }
 
-const metadataRule = z.strictObject({
-  glob: GlobText.describe("Glob over the path below the source, for example `contracts/**`."),
-  set: z
+const rule = z.strictObject({
+  match: GlobText.describe("Glob over the path below the source, for example `manuals/**/*.pdf`."),
+  description: z
+    .string()
+    .max(DESCRIPTION_CHARS_MAX)
+    .optional()
+    .describe("Description of the files that match; {path}, {name} and {title} are filled in."),
+  metadata: z
     .record(z.string(), fixedValue)
-    .superRefine((set, context) => {
-      for (const [name, value] of Object.entries(set)) {
+    .superRefine((metadata, context) => {
+      for (const [name, value] of Object.entries(metadata)) {
         const problem = fixedProblem(name, value);
         if (problem !== undefined) context.addIssue({ code: "custom", path: [name], message: problem });
       }
     })
+    .optional()
     .describe(
-      "Metadata of the files that match: strings, numbers, true and false by name. `tags` is a list, which joins the file's own.",
+      "Metadata of the files that match, for services that take it: strings, numbers, true and false by name. `tags` is a list, which joins the file's own.",
     ),
 });
 
@@ -141,19 +138,8 @@ export const SourceEntry = z.strictObject({
     .array(rule)
     .max(1000)
     .default([])
-    .describe("Descriptions by glob; a later rule overrides an earlier one."),
-  metadata: z
-    .array(metadataRule)
-    .max(1000)
-    .default([])
     .describe(
-      "Metadata for filters by glob, for services that take it; a later rule overrides an earlier one.",
-    ),
-  descriptions: z
-    .record(z.string().max(4096), z.string().min(1).max(METADATA_STRING_CHARS_MAX))
-    .default({})
-    .describe(
-      "What the files of a folder are about, by its path below the source; `` is the source itself. Applies below it too, and is returned with hits. A file `.kbsync.md` in the folder replaces it.",
+      "Descriptions and metadata by glob. Of all rules that match, a later one overrides an earlier one, name by name.",
     ),
   maxFileBytes: z
     .int()

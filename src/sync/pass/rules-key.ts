@@ -12,9 +12,18 @@ const KEYS_MAX = 10_000;
  */
 export function rulesKeyOf({ source }: Rules): number {
   const { collection, ownerId, settings, rules, allowSecrets } = source;
-  // Without one the key is that of earlier versions, so that an upgrade reads nothing again.
-  const allowed = allowSecrets.length === 0 ? [] : [allowSecrets];
-  return keyOf([EXTRACTOR_VERSION, CONVERTER_VERSION, collection, ownerId, settings, rules, ...allowed]);
+  const described = rules.flatMap(({ match, description }) =>
+    description === undefined ? [] : [[match, description]],
+  );
+  return keyOf([
+    EXTRACTOR_VERSION,
+    CONVERTER_VERSION,
+    collection,
+    ownerId,
+    settings,
+    described,
+    allowSecrets,
+  ]);
 }
 
 function keyOf(parts: readonly unknown[]): number {
@@ -28,6 +37,7 @@ function keyOf(parts: readonly unknown[]): number {
  */
 export function rulesKeysOf(rules: Rules, takesMetadata: () => boolean): (path: RelativePath) => number {
   const plain = rulesKeyOf(rules);
+  const set = rules.source.rules.map(({ match, metadata }) => [match, metadata]);
   const known = new Map<string, number>();
   return (path) => {
     if (!takesMetadata()) return plain;
@@ -35,7 +45,7 @@ export function rulesKeysOf(rules: Rules, takesMetadata: () => boolean): (path: 
     const found = known.get(folderDescription);
     if (found !== undefined) return found;
     if (known.size === KEYS_MAX) known.clear();
-    const key = keyOf([plain, METADATA_VERSION, rules.source.metadata, folderDescription]);
+    const key = keyOf([plain, METADATA_VERSION, set, folderDescription]);
     known.set(folderDescription, key);
     return key;
   };

@@ -34,18 +34,11 @@ interface Changing {
 }
 
 /**
- * Opens the descriptions below `root`: those of the configuration, by folder, and the files, which come first. Reads nothing
- * yet. A changed file comes into force once it has settled; until then the former version applies. A file that is met for the
- * first time applies as it is: half a description costs one more update and discloses nothing.
+ * Opens the descriptions below `root`. Reads nothing yet. A changed file comes into force once it has settled; until then the
+ * former version applies. A file that is met for the first time applies as it is: half a description costs one more update and
+ * discloses nothing.
  */
-export function openFolderDescriptions(
-  root: string,
-  configured: Readonly<Record<string, string>>,
-  settling?: DescriptionSettling,
-): FolderDescriptions {
-  const fromConfiguration = new Map(
-    Object.entries(configured).map(([folder, text]) => [folder.replace(/^\.?\/*|\/+$/g, ""), text]),
-  );
+export function openFolderDescriptions(root: string, settling?: DescriptionSettling): FolderDescriptions {
   const inForce = new Map<FolderPath, string | undefined>();
   const changing = new Map<FolderPath, Changing>();
   let known = new Map<FolderPath, string | undefined>();
@@ -82,7 +75,7 @@ export function openFolderDescriptions(
   const lookUp = (folder: FolderPath): string | undefined => {
     if (known.has(folder)) return known.get(folder);
     const above = folder === "" ? undefined : lookUp(folder.slice(0, Math.max(0, folder.lastIndexOf("/"))));
-    const own = ownOf(folder) ?? fromConfiguration.get(folder);
+    const own = ownOf(folder);
     const found = own === undefined ? above : above === undefined ? own : `${above}\n\n${own}`;
     known.set(folder, found);
     return found;

@@ -34,7 +34,7 @@ export type Verdict = { readonly wanted: true } | { readonly wanted: false; read
 type DescriptionRule = SourceConfig["rules"][number] & { readonly description: string };
 
 /** Metadata that the configuration fixes, by name. */
-export type FixedMetadata = SourceConfig["metadata"][number]["set"];
+type FixedMetadata = NonNullable<SourceConfig["rules"][number]["metadata"]>;
 
 /** The rules inside one wanted folder. Both methods take the full path and its last name. */
 export interface FolderRules {
@@ -115,8 +115,7 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
     (rule): rule is typeof rule & DescriptionRule => rule.description !== undefined,
   );
   const secrets = source.allowSecrets.map(compileGlob);
-  const fixed = source.metadata.map(({ glob, set }) => ({ glob: compileGlob(glob), set }));
-  const descriptions = openFolderDescriptions(source.absolutePath, source.descriptions, memory?.ignoreFiles);
+  const descriptions = openFolderDescriptions(source.absolutePath, memory?.ignoreFiles);
 
   const inFolder = (folder: FolderPath): FolderRules => {
     const closed = mounts?.closedAt(folder);
@@ -177,7 +176,7 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
     allowsSecrets: (path) => secrets.some((glob) => glob.matchesFile(path)),
     fixedMetadata: (path) =>
       Object.fromEntries(
-        fixed.flatMap(({ glob, set }) => (glob.matchesFile(path) ? Object.entries(set) : [])),
+        rules.flatMap(({ glob, metadata = {} }) => (glob.matchesFile(path) ? Object.entries(metadata) : [])),
       ),
     folderDescription: (path) => descriptions.in(path.slice(0, Math.max(0, path.lastIndexOf("/")))),
     isRulesFile: (path) => RULES_FILES.has(path.slice(path.lastIndexOf("/") + 1)),

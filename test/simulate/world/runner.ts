@@ -268,9 +268,9 @@ export function ownersOf({ second }: Conditions): Owners {
 
 function sourcesOf({ chunkSize, team }: Settings, { first, second }: Owners): WatchedSource[] {
   const settings = { chunkSize };
-  const metadata = team === undefined ? [] : [{ glob: "**", set: { team } }];
+  const rules = team === undefined ? [] : [{ match: "**", metadata: { team } }];
   const paths = [SOURCE_ROOT, ...(second === undefined ? [] : [SECOND_ROOT])];
-  const { sources } = ConfigFile.parse({ sources: paths.map((path) => ({ path, settings, metadata })) });
+  const { sources } = ConfigFile.parse({ sources: paths.map((path) => ({ path, settings, rules })) });
   return sources.map((config) => {
     const { path } = config;
     return Object.assign(config, {

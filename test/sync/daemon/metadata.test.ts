@@ -27,7 +27,7 @@ const pass = async (more: More = {}): Promise<string[]> => {
 };
 const metadataOf = (title: string): Record<string, unknown> | undefined =>
   world.service.live().find((each) => each.title === title)?.metadata;
-const withRules = (metadata: unknown): More => ({ sources: [world.source({ metadata })] });
+const withRules = (rules: unknown): More => ({ sources: [world.source({ rules })] });
 const NEW = "create: title description settings collection_details owner_id metadata content";
 const SMALL = "update: title description metadata";
 
@@ -62,7 +62,7 @@ describe("a service that takes metadata", () => {
     expect(metadataOf("Plain")).toMatchObject({ language: "de" });
     expect(metadataOf("Named")).toMatchObject({ language: "de-AT" });
     expect(metadataOf("Short")).not.toHaveProperty("language");
-    expect(await pass(withRules([{ glob: "plain.md", set: { language: "bar" } }]))).toEqual([SMALL]);
+    expect(await pass(withRules([{ match: "plain.md", metadata: { language: "bar" } }]))).toEqual([SMALL]);
     expect(metadataOf("Plain")).toMatchObject({ language: "bar" });
   });
 
@@ -100,7 +100,7 @@ describe("a service that takes metadata", () => {
     world.write("a.md", "# Alpha\n");
     world.write("b.txt", "b");
     await pass();
-    const rule = [{ glob: "*.md", set: { team: "Blue", tags: ["new"] } }];
+    const rule = [{ match: "*.md", metadata: { team: "Blue", tags: ["new"] } }];
     expect(await pass(withRules(rule))).toEqual([SMALL]);
     expect(metadataOf("Alpha")).toMatchObject({ team: "Blue", tags: ["new"] });
     expect(await pass(withRules(rule))).toEqual([]);
@@ -120,9 +120,8 @@ describe("a service that takes metadata", () => {
     expect(await pass()).toEqual([SMALL]);
     expect(metadataOf("Alpha")?.["folderDescription"]).toBe("All of it.\n\nOther work.");
     rmSync(join(world.root, "work/.kbsync.md"));
-    const configured = { sources: [world.source({ descriptions: { "work/deep": "Deep work." } })] };
-    expect(await pass(configured)).toEqual([SMALL]);
-    expect(metadataOf("Alpha")?.["folderDescription"]).toBe("All of it.\n\nDeep work.");
+    expect(await pass()).toEqual([SMALL]);
+    expect(metadataOf("Alpha")?.["folderDescription"]).toBe("All of it.");
   });
 
   it("a service that takes metadata gets the new description while the daemon runs", async () => {
@@ -197,7 +196,7 @@ describe("a service that does not say that it takes metadata", () => {
   it("a service that does not say that it takes metadata gets the requests of the specification and nothing else", async () => {
     world.write("a.md", "---\ntags: one\n---\n# Alpha\n");
     world.write(".kbsync.md", "All of it.");
-    expect(await pass(withRules([{ glob: "**", set: { team: "Blue" } }]))).toEqual([
+    expect(await pass(withRules([{ match: "**", metadata: { team: "Blue" } }]))).toEqual([
       "create: title description settings collection_details owner_id content",
     ]);
     renameSync(join(world.root, "a.md"), join(world.root, "b.md"));

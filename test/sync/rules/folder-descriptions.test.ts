@@ -27,18 +27,12 @@ describe("descriptions of folders", () => {
   it("descriptions of folders are inherited, the outermost first", () => {
     put(".kbsync.md", "\uFEFFAll.\n");
     put("a/b/.kbsync.md", "Deep.");
-    const descriptions = openFolderDescriptions(root, {});
+    const descriptions = openFolderDescriptions(root);
     expect(["", "a", "a/b"].map((folder) => descriptions.in(folder))).toEqual([
       "All.",
       "All.",
       "All.\n\nDeep.",
     ]);
-  });
-
-  it("descriptions of folders come from the configuration, by folder, and a file replaces that of its folder", () => {
-    put("a/.kbsync.md", "Of the file.");
-    const descriptions = openFolderDescriptions(root, { "": "All.", "/a/": "Configured.", "./a/b": "Deep." });
-    expect(descriptions.in("a/b")).toBe("All.\n\nOf the file.\n\nDeep.");
   });
 
   it.each([
@@ -47,11 +41,11 @@ describe("descriptions of folders", () => {
     ["too large", "x".repeat(64 * 1024 + 1)],
   ])("descriptions of folders are none in a file that is %s", (_, text) => {
     put("a/.kbsync.md", text);
-    expect(openFolderDescriptions(root, {}).in("a")).toBeUndefined();
+    expect(openFolderDescriptions(root).in("a")).toBeUndefined();
   });
 
   it("descriptions of folders are read again only after a refresh", () => {
-    const descriptions = openFolderDescriptions(root, {});
+    const descriptions = openFolderDescriptions(root);
     expect(descriptions.in("a")).toBeUndefined();
     put("a/.kbsync.md", "New.");
     expect(descriptions.in("a")).toBeUndefined();
@@ -62,7 +56,7 @@ describe("descriptions of folders", () => {
 describe("a changed description", () => {
   it("a changed description comes into force once it has been unchanged for the settle time, and the former one applies until then", () => {
     put("a/.kbsync.md", "One.");
-    const descriptions = openFolderDescriptions(root, {}, settling);
+    const descriptions = openFolderDescriptions(root, settling);
     expect(descriptions.in("a")).toBe("One.");
     expect(descriptions.takeRest()).toBeUndefined();
     put("a/.kbsync.md", "Tw");
@@ -79,7 +73,7 @@ describe("a changed description", () => {
 
   it("a changed description that is removed for a moment, as by a program that rewrites it, changes nothing", () => {
     put("a/.kbsync.md", "One.");
-    const descriptions = openFolderDescriptions(root, {}, settling);
+    const descriptions = openFolderDescriptions(root, settling);
     descriptions.in("a");
     rmSync(join(root, "a/.kbsync.md"));
     expect(lookAgain(descriptions, "a")).toBe("One.");
@@ -90,7 +84,7 @@ describe("a changed description", () => {
 
   it("a changed description that keeps changing for a minute is waited for no longer", () => {
     put("a/.kbsync.md", "0");
-    const descriptions = openFolderDescriptions(root, {}, settling);
+    const descriptions = openFolderDescriptions(root, settling);
     descriptions.in("a");
     for (let text = 1; nowMs < 62_000; text += 1, nowMs += 50) {
       writeFileSync(join(root, "a/.kbsync.md"), String(text));

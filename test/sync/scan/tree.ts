@@ -40,8 +40,6 @@ export function sourceAt(root: string, fields: SourceFields = {}): WatchedSource
     exclude: [],
     allowSecrets: [],
     rules: [],
-    metadata: [],
-    descriptions: {},
     maxFileBytes: 1_000_000,
     followSymlinks: false,
     ...fields,
