@@ -11,14 +11,6 @@ export const SyncSection = z.strictObject({
     .describe(
       "Most requests to the service in any 60 seconds, over all sources. A tenth is reserved for recent changes, one for other documents, one for lists, reads and deletes. Default: unlimited.",
     ),
-  rescanMinutes: z
-    .int()
-    .min(1)
-    .max(10_080)
-    .default(60)
-    .describe(
-      "Interval of comparisons of the whole folder with the ledger, which find changes without an event.",
-    ),
   holdDeletesOver: z
     .int()
     .min(0)
@@ -40,6 +32,8 @@ export const SyncSection = z.strictObject({
 export interface SyncConfig extends z.infer<typeof SyncSection> {
   /** Time without a change before a file is read. */
   readonly settleMs: number;
+  /** Interval of comparisons of the whole folder with the ledger, which find changes without an event. */
+  readonly rescanMinutes: number;
   /** Most files in flight to the service; lowered when the service asks. */
   readonly concurrency: number;
   /** Longest wait for one answer. */
@@ -56,6 +50,8 @@ export interface SyncConfig extends z.infer<typeof SyncSection> {
 export const SYNC_CONSTANTS = {
   /** Longer than the gap between an editor's writes. */
   settleMs: 150,
+  /** A safety net: where the system reports no changes, or not all, the folder is compared every 15 seconds. */
+  rescanMinutes: 60,
   /** A large PDF takes a while to process. */
   requestTimeoutMs: 120_000,
   /** A service without pagination sends all texts for it. */

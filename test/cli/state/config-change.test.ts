@@ -27,7 +27,7 @@ describe("a configuration that was read again", () => {
     [
       "spells out a default",
       { sources: [HANDBOOK] },
-      { sources: [HANDBOOK], sync: { rescanMinutes: 60 } },
+      { sources: [HANDBOOK], sync: { trashDays: 7 } },
       [],
       [],
     ],
@@ -49,8 +49,8 @@ describe("a configuration that was read again", () => {
     [
       "works at another pace",
       {},
-      { sync: { rescanMinutes: 99, trashDays: 3 } },
-      ["sync.rescanMinutes", "sync.trashDays"],
+      { sync: { requestsPerMinute: 99, trashDays: 3 } },
+      ["sync.trashDays", "sync.requestsPerMinute"],
       [],
     ],
     ["has another port", {}, { service: { port: 8000 } }, [], ["service.port"]],
