@@ -32,29 +32,31 @@ export function withoutSource(text: string, index: number): string {
 }
 
 /**
- * Sets the model folder in the text of a configuration that has been checked, or removes it. The service is the embedded one.
- * Everything else stays as it is. Pure.
+ * Sets the local embedding model in the text of a configuration that has been checked. Everything else stays as it is, comments
+ * and layout included. Pure.
  */
-export function withModelDir(text: string, modelDir: string | undefined): string {
+export function withModel(text: string, model: string): string {
   const plain = withoutComments(text);
-  const member = modelDir === undefined ? "" : `"modelDir": ${JSON.stringify(modelDir)}`;
-  const service = membersOf(plain, plain.indexOf("{")).find(({ key }) => key === "service");
-  if (service === undefined) {
-    if (modelDir === undefined) return text;
-    return inserted(text, plain.indexOf("{") + 1, `\n  "service": { ${member} },`);
-  }
-  const members = membersOf(plain, service.value.start);
-  const index = members.findIndex(({ key }) => key === "modelDir");
-  const known = members[index];
-  if (known !== undefined) {
-    if (modelDir === undefined) return withoutItem(text, plain, members, index);
-    return inserted(cut(text, known.start, known.end), known.start, member);
-  }
-  if (modelDir === undefined) return text;
-  const start = service.value.start + 1;
-  const indent = /^\s*\n/.test(text.slice(start)) ? "\n    " : " ";
-  const end = members.length === 0 ? " " : ",";
-  return inserted(text, start, `${indent}${member}${end}`);
+  return withMember(text, plain, plain.indexOf("{"), ["kb", "embedding", "model"], model);
+}
+
+/** Sets a member, by its path from the object that starts here. */
+function withMember(
+  text: string,
+  plain: string,
+  start: number,
+  [key = "", ...deeper]: readonly string[],
+  value: unknown,
+): string {
+  const members = membersOf(plain, start);
+  const known = members.find((member) => member.key === key);
+  if (known !== undefined && deeper.length > 0)
+    return withMember(text, plain, known.value.start, deeper, value);
+  const nested = deeper.reduceRight((inner, name) => ({ [name]: inner }), value);
+  const member = `${JSON.stringify(key)}: ${JSON.stringify(nested, undefined, 1).replaceAll(/\n\s*/g, " ")}`;
+  if (known !== undefined) return inserted(cut(text, known.start, known.end), known.start, member);
+  const indent = /^\s*?\n[ \t]*/.exec(text.slice(start + 1))?.[0] ?? " ";
+  return inserted(text, start + 1, `${indent}${member}${members.length === 0 ? " " : ","}`);
 }
 
 /** Removes one of the items of an array or an object, with its comma. */

@@ -72,6 +72,7 @@ export function loadConfig(request: ConfigRequest): Config {
     request.folders?.map((named) =>
       folderSource(configured, { ...named, path: resolve(request.cwd, named.path) }),
     ) ?? configured;
+  const stateDir = stateDirOf(request, parsed.stateDir, folder);
   const config = {
     file,
     service: servicePort(
@@ -79,7 +80,7 @@ export function loadConfig(request: ConfigRequest): Config {
       request.port,
       environmentPort(written, request.env),
     ),
-    stateDir: stateDirOf(request, parsed.stateDir, folder),
+    stateDir,
     sources,
     sync: {
       ...SYNC_CONSTANTS,
@@ -87,7 +88,7 @@ export function loadConfig(request: ConfigRequest): Config {
       concurrency: "apiUrl" in parsed.service ? CONCURRENCY_HOSTED : CONCURRENCY_EMBEDDED,
       blockSecrets: leavesMachine(parsed, request.env),
     },
-    kb: absoluteKb(parsed.kb, folder),
+    kb: absoluteKb(parsed.kb, folder, stateDir),
     metrics: parsed.metrics,
   };
   checkFolders(config);

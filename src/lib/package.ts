@@ -28,6 +28,9 @@ export const ENTRIES = [
   "sync/watch/worker",
 ] as const;
 
+/** Name of the embedding model in the package. */
+export const PACKAGED_MODEL = "all-MiniLM-L6-v2";
+
 /** Found by its package.json, because the build moves modules to other folders. */
 const ROOT = packageRoot();
 const isBuilt = !import.meta.url.endsWith(".ts");

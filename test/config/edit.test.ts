@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { withoutComments } from "../../src/config/comments.ts";
-import { withModelDir, withoutSource, withSource } from "../../src/config/edit.ts";
+import { withModel, withoutSource, withSource } from "../../src/config/edit.ts";
 import { parseConfig } from "../../src/config/config-file.ts";
 import { configText } from "../../src/config/template.ts";
 
@@ -84,33 +84,30 @@ it("edits what `kbsync init` writes", () => {
   expect(added(text).length - text.length).toBeLessThan(40);
 });
 
-describe("the model folder", () => {
-  const folderIn = (text: string): string | undefined => {
-    const { service } = parseConfig(text, "c.json");
-    return "apiUrl" in service ? undefined : service.modelDir;
-  };
+describe("the embedding model", () => {
+  const modelIn = (text: string): string | undefined => parseConfig(text, "c.json").kb.embedding.model;
 
   it.each([
     ["in no configuration", "{}"],
-    ["without a service", '{ "sources": [] }'],
-    ["of a service", '{ "service": {} }'],
-    ["in the place of another", '{ "service": { "modelDir": "/a" } }'],
-    ["although another key has that name", '{ "stateDir": "modelDir", "service": {} }'],
-    ["although a comment names one", '{ "service": { /* "modelDir": "/a" */ } }'],
-  ])("the model folder is set %s, and removed again", (_name, text) => {
-    const set = withModelDir(text, '/m "1"');
-    expect(folderIn(set)).toBe('/m "1"');
-    expect(parseConfig(set, "c.json").sources).toEqual(parseConfig(text, "c.json").sources);
-    expect(withModelDir(set, '/m "1"')).toBe(set);
-    const removed = withModelDir(set, undefined);
-    expect(folderIn(removed)).toBeUndefined();
-    expect(withModelDir(removed, undefined)).toBe(removed);
+    ["without a section for the service's rules", '{ "sources": [] }'],
+    ["in an empty section", '{ "kb": {} }'],
+    ["beside another key of its section", '{ "kb": { "unusedFileDays": 1 } }'],
+    ["in an empty part of a section", '{ "kb": { "embedding": {} } }'],
+    ["in the place of another", '{ "kb": { "embedding": { "model": "/a" } } }'],
+    ["although another key has that name", '{ "stateDir": "embedding", "kb": {} }'],
+    ["although a comment names one", '{ "kb": { /* "embedding": { "model": "/a" } */ } }'],
+  ])("the embedding model is set %s", (_name, text) => {
+    const set = withModel(text, '/m "1"');
+    expect(modelIn(set)).toBe('/m "1"');
+    const { kb, ...rest } = parseConfig(text, "c.json");
+    expect(parseConfig(set, "c.json")).toEqual({ ...rest, kb: { ...kb, embedding: { model: '/m "1"' } } });
+    expect(withModel(set, '/m "1"')).toBe(set);
   });
 
   it("leaves comments and layout as they are", () => {
-    const text = '{\n  "service": {\n    // mine\n    "port": 1,\n  },\n}\n';
-    const set = '{\n  "service": {\n    "modelDir": "/m",\n    // mine\n    "port": 1,\n  },\n}\n';
-    expect(withModelDir(text, "/m")).toBe(set);
-    expect(withModelDir(set, undefined)).toBe(text);
+    const text = '{\n  "kb": {\n    // mine\n    "unusedFileDays": 1,\n  },\n}\n';
+    const member = '"embedding": { "model": "e5" },';
+    expect(withModel(text, "e5")).toBe(text.replace("    // mine", `    ${member}\n    // mine`));
+    expect(withModel(`{ // mine\n}`, "e5")).toBe('{ "kb": { "embedding": { "model": "e5" } }  // mine\n}');
   });
 });

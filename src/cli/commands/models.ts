@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import type { Command } from "commander";
-import { withModelDir } from "../../config/edit.ts";
+import { withModel } from "../../config/edit.ts";
 import type { Config } from "../../config/load.ts";
+import { downloadedModelFolder } from "../../config/paths.ts";
 import type { KnownModel } from "../../kb/embed/known-models.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { Context } from "../output/context.ts";
@@ -45,14 +46,14 @@ function usage(message: string): KbsyncError {
 /** Prints the model in use and the known ones. */
 async function list(
   context: Context,
-  { service, kb }: Config,
+  { kb }: Config,
   known: readonly KnownModel[],
   asJson: boolean,
 ): Promise<void> {
   const { readConfiguredModel } = await import("../../kb/embed/model-files.ts");
-  const { baseUrl, model = "" } = kb.embedding;
-  const modelDir = "apiUrl" in service ? undefined : service.modelDir;
-  const inUse = baseUrl === undefined ? await readConfiguredModel(modelDir) : { name: model, url: baseUrl };
+  const { baseUrl, model } = kb.embedding;
+  const inUse =
+    baseUrl === undefined ? await readConfiguredModel(model) : { name: model ?? "", url: baseUrl };
   if (asJson) {
     printJson(context, { inUse, known });
     return;
@@ -85,21 +86,17 @@ async function switchTo(
   if (kb.embedding.baseUrl !== undefined)
     throw usage(`kb.embedding in ${file} names a model at ${kb.embedding.baseUrl}: remove it first`);
   const model = known.find((each) => each.name === name);
-  let folder: string | undefined;
+  const folder = model === undefined ? resolve(context.cwd, name) : downloadedModelFolder(stateDir, name);
   if (model === undefined) {
-    folder = resolve(context.cwd, name);
     const { readModelFolder } = await import("../../kb/embed/model-files.ts");
     const found = await readModelFolder(folder, false);
     if ("problem" in found) throw usage(`there is no model ${name}: ${found.problem}`);
-  } else if (model.download !== undefined) {
-    folder = join(stateDir, "models", name);
-    if (!existsSync(folder)) {
-      const { downloadModel } = await import("../../kb/embed/download-model.ts");
-      context.stdout.write(`downloading ${model.download.sizeMb} MB from the model hub\n`);
-      await downloadModel(model.download, folder, context);
-    }
+  } else if (model.download !== undefined && !existsSync(folder)) {
+    const { downloadModel } = await import("../../kb/embed/download-model.ts");
+    context.stdout.write(`downloading ${model.download.sizeMb} MB from the model hub\n`);
+    await downloadModel(model.download, folder, context);
   }
-  editConfig(file, context, (text) => withModelDir(text, folder));
+  editConfig(file, context, (text) => withModel(text, model === undefined ? folder : name));
   const isLive = (await operator.ask("status", {})) !== undefined;
   context.stdout.write(
     `${file} names ${name} now. ${isLive ? "Restart kbsync to use it" : "The next start of kbsync uses it"}. ` +

@@ -27,16 +27,13 @@ export function bestTier({ processors, memoryBytes, hasModel }: Machine): Tier {
 }
 
 /** Describes this machine. Any service that `kb.embedding` names counts as a model; a folder must hold one. */
-export async function thisMachine({
-  kb,
-  service,
-}: Partial<Pick<Config, "kb" | "service">>): Promise<Machine> {
+export async function thisMachine({ kb }: Partial<Pick<Config, "kb">>): Promise<Machine> {
   const { readConfiguredModel } = await import("../../kb/embed/model-files.ts");
-  const modelDir = service === undefined || "apiUrl" in service ? undefined : service.modelDir;
+  const { baseUrl, model } = kb?.embedding ?? {};
   return {
     processors: availableParallelism(),
     memoryBytes: totalmem(),
-    hasModel: kb?.embedding.baseUrl !== undefined || "folder" in (await readConfiguredModel(modelDir)),
+    hasModel: baseUrl !== undefined || "folder" in (await readConfiguredModel(model)),
   };
 }
 

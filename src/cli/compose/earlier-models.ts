@@ -11,12 +11,9 @@ const REMEMBERED_MAX = 8;
 
 /** How a model was opened. Holds the path of the key file, never the key. */
 const Recipe = z.object({
-  embedding: z.object({
-    baseUrl: z.string().optional(),
-    model: z.string().optional(),
-    apiKeyFile: z.string().optional(),
-  }),
-  modelDir: z.string().optional(),
+  baseUrl: z.string().optional(),
+  model: z.string().optional(),
+  apiKeyFile: z.string().optional(),
 });
 type Recipe = z.infer<typeof Recipe>;
 const Recipes = z.record(z.string(), Recipe);
@@ -27,14 +24,9 @@ type Opened = Required<Pick<ServiceOptions, "openEmbedder" | "openEarlierEmbedde
  * Opens the configured embedding model and earlier ones. Records in `file`, by fingerprint, how each was opened, so that
  * after a change of the configuration the earlier model serves until the new one has all vectors. Throws `key_invalid`.
  */
-export function rememberedEmbedder(
-  file: string,
-  embedding: Config["kb"]["embedding"],
-  modelDir: string | undefined,
-  log: Logger,
-): Opened {
-  const open = embedderOf(embedding, modelDir, log);
-  const recipe: Recipe = Recipe.parse({ embedding, modelDir });
+export function rememberedEmbedder(file: string, embedding: Config["kb"]["embedding"], log: Logger): Opened {
+  const open = embedderOf(embedding, log);
+  const recipe: Recipe = Recipe.parse(embedding);
   return {
     openEmbedder: async () => {
       const found = await open();
@@ -42,9 +34,8 @@ export function rememberedEmbedder(
       return found;
     },
     openEarlierEmbedder: async (fingerprint) => {
-      const known = readRecipes(file)[fingerprint];
-      // A model without a record is the local one.
-      return embedderOf(known?.embedding ?? {}, known?.modelDir, log)();
+      // A model without a record is the packaged one.
+      return embedderOf(readRecipes(file)[fingerprint] ?? {}, log)();
     },
   };
 }

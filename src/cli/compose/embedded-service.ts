@@ -140,11 +140,11 @@ async function openStateService(
     readonly sources: () => Config["sources"];
   },
 ) {
-  const { host, port, publicUrl, modelDir } = own;
+  const { host, port, publicUrl } = own;
   // Before the store opens, so that an invalid key file ends the program first.
   const memory = join(state.serviceDir, "embedding-models.json");
   const models = {
-    ...rememberedEmbedder(memory, kb.embedding, modelDir, log),
+    ...rememberedEmbedder(memory, kb.embedding, log),
     ...languageModelOf(kb.languageModel, log),
     ...rerankerOf(kb.reranker, log),
   };

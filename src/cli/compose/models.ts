@@ -15,13 +15,12 @@ const OTHERS = 0o007;
  */
 export function embedderOf(
   { baseUrl, model, apiKeyFile }: Config["kb"]["embedding"],
-  modelDir: string | undefined,
   log: Logger,
 ): NonNullable<ServiceOptions["openEmbedder"]> {
   if (baseUrl === undefined || model === undefined) {
     return async () => {
       const { openLocalEmbedder } = await import("../../kb/embed/local.ts");
-      return openLocalEmbedder(modelDir === undefined ? {} : { modelDir });
+      return openLocalEmbedder(model === undefined ? {} : { modelDir: model });
     };
   }
   const apiKey = serviceKey(apiKeyFile, "kb.embedding.apiKeyFile", log);

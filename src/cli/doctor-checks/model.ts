@@ -9,7 +9,7 @@ export const modelCheck: Check = {
     const { baseUrl, model } = config.kb.embedding;
     if (baseUrl !== undefined) return { seen: `${model} at ${baseUrl} (not asked)`, findings: [] };
     const { readConfiguredModel } = await import("../../kb/embed/model-files.ts");
-    const found = await readConfiguredModel(config.service.modelDir);
+    const found = await readConfiguredModel(model);
     if ("folder" in found) return { seen: `${found.name} (${found.dtype})`, findings: [] };
     const needed = config.sources.filter(({ collection }) => collection !== "fastest");
     const finding: Finding = {

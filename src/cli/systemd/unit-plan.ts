@@ -144,7 +144,7 @@ function planSystem(context: Context, request: UnitRequest, paths: UnitPaths): U
     groups,
     sources,
     // Mounts its folder: an editor replaces the file, and a mount of the file itself would still show the old one.
-    needs: [dirname(file), ...otherNeeds(config)],
+    needs: [dirname(file), ...modelFolders(config)],
     credentials,
     topFolders: topFolders(),
     ...(user !== undefined && { user }),
@@ -198,9 +198,9 @@ function credentialsOf({ service, kb }: Config): Credential[] {
   ];
 }
 
-function otherNeeds({ service }: Config): string[] {
-  const modelDir = "apiUrl" in service ? undefined : service.modelDir;
-  return modelDir === undefined ? [] : [modelDir];
+function modelFolders({ service, kb: { embedding } }: Config): string[] {
+  const isLocal = !("apiUrl" in service) && embedding.baseUrl === undefined;
+  return isLocal && embedding.model !== undefined ? [embedding.model] : [];
 }
 
 /** The options with which the next install writes the same unit. A folder's unit has no configuration. */

@@ -17,11 +17,19 @@ export const EmbeddingModel = z
     baseUrl: HttpUrl.optional().describe(
       "Address of an OpenAI-compatible service up to the version, for example `https://api.openai.com/v1`. The text of every document in `moderate` and `high_accuracy` is sent there. Default: the local model, and nothing leaves the machine.",
     ),
-    model: modelName.optional(),
+    model: z
+      .string()
+      .min(1)
+      .max(4096)
+      .optional()
+      .describe(
+        "Name of the model at that service. Without baseUrl a local model: one that `kbsync models` lists, which also downloads it, or a folder such as `./my-model`, relative to the configuration file. Default: the packaged model.",
+      ),
     apiKeyFile,
   })
-  .refine(({ baseUrl, model }) => (baseUrl === undefined) === (model === undefined), {
-    error: "expected baseUrl and model together, or neither",
+  .refine(({ baseUrl, model }) => baseUrl === undefined || model !== undefined, {
+    error: "expected the name of the model at baseUrl",
+    path: ["model"],
   });
 
 /** Schema of `kb.reranker` in the configuration. */

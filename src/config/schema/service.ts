@@ -21,11 +21,6 @@ export const EmbeddedService = z.strictObject({
   publicUrl: HttpUrl.optional().describe(
     "Address by which clients reach the service, for example that of a proxy; addresses of uploaded files begin with it. One that is not loopback means that other machines reach the service: requireKey is required. Default: the address it listens on.",
   ),
-  modelDir: z
-    .string()
-    .min(1)
-    .optional()
-    .describe("Folder of the local embedding model. Default: the packaged model."),
   // `environment.ts` checks the address: a message of the schema would quote it, and it may contain a password.
   database: z
     .string()

@@ -1,4 +1,5 @@
-import { LENGTH_FILE, MODEL_NAME } from "./model-files.ts";
+import { PACKAGED_MODEL } from "../../lib/package.ts";
+import { LENGTH_FILE } from "./model-files.ts";
 import { PROMPTS_FILE } from "./prompts.ts";
 
 /** An embedding model that `kbsync models` offers. Each pools by the mean. */
@@ -19,7 +20,7 @@ export interface ModelDownload {
 }
 
 export const KNOWN_MODELS: readonly KnownModel[] = [
-  { name: MODEL_NAME, languages: "English" },
+  { name: PACKAGED_MODEL, languages: "English" },
   {
     name: "paraphrase-multilingual-MiniLM-L12-v2",
     languages: "some 50 languages",

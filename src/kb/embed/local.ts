@@ -91,7 +91,7 @@ function noModel({ location, problem }: MissingModel, { modelDir }: LocalEmbedde
   const hint =
     modelDir === undefined
       ? "install kbsync from its package, which holds the model, or configure a model folder"
-      : "the configured model folder needs config.json, tokenizer.json and onnx/model_q4.onnx";
+      : "`kbsync models NAME` gets a known model; a folder needs config.json, tokenizer.json and onnx/model_q4.onnx";
   return { kind: "no-model", reason: `no embedding model: ${location} (${problem})`, hint };
 }
 

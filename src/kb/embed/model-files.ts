@@ -5,13 +5,11 @@ import { findPackageJSON } from "node:module";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { z } from "zod";
 import { codeOf, messageOf } from "../../lib/failure.ts";
-import { packagePath } from "../../lib/package.ts";
+import { PACKAGED_MODEL, packagePath } from "../../lib/package.ts";
 import { type Prompts, readPrompts } from "./prompts.ts";
 
 /** Name of the packaged model on the hub, and its folder below the package's `model` folder. */
 export const MODEL_ID = "onnx-community/all-MiniLM-L6-v2-ONNX";
-/** Name of the packaged model. */
-export const MODEL_NAME = "all-MiniLM-L6-v2";
 
 /** Folder of the model in our package, added when packing (packaging/model.ts); a clone has none. */
 const SHIPPED = packagePath("model", MODEL_ID);
@@ -108,7 +106,7 @@ export async function readModelFolder(path: string, known: boolean): Promise<Mod
     const prompts = await readPrompts(folder);
     return {
       folder,
-      name: weights.weightsSha256 === KNOWN_WEIGHTS.weightsSha256 ? MODEL_NAME : basename(folder),
+      name: weights.weightsSha256 === KNOWN_WEIGHTS.weightsSha256 ? PACKAGED_MODEL : basename(folder),
       ...weights,
       dimensions: config.hidden_size,
       tokensMax: Math.min(trained, config.max_position_embeddings),

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { buildProgram } from "../../../src/cli/command-line.ts";
 import { KNOWN_MODELS } from "../../../src/kb/embed/known-models.ts";
+import { readConfiguredModel } from "../../../src/kb/embed/model-files.ts";
 import { writeTinyModel } from "../../kb/embed/tiny-model.ts";
 import { cliContext, outputTo } from "../context.ts";
 
@@ -19,7 +20,7 @@ afterEach(() => rmSync(cwd, { recursive: true }));
 
 const configure = (config: object): void =>
   writeFileSync(join(cwd, "kbsync.config.json"), JSON.stringify(config));
-const configured = (): { service?: { modelDir?: string } } =>
+const configured = (): { kb?: { embedding?: { model?: string } } } =>
   JSON.parse(readFileSync(join(cwd, "kbsync.config.json"), "utf8")) as ReturnType<typeof configured>;
 
 async function models(...args: string[]): Promise<string> {
@@ -51,10 +52,12 @@ it("switches to a model in a folder, and back to the packaged one", async () => 
   const text = await models("./mine");
   expect(text).toContain("The next start of kbsync uses it");
   expect(text).toContain("All documents in moderate and high_accuracy get new vectors");
-  expect(configured().service?.modelDir).toBe(join(cwd, "mine"));
+  expect(configured().kb?.embedding?.model).toBe(join(cwd, "mine"));
   expect(await models()).toMatch(/^in use: mine in .*\/mine\n/);
   await models("all-MiniLM-L6-v2");
-  expect(configured()).toEqual({ service: {} });
+  expect(configured().kb?.embedding?.model).toBe("all-MiniLM-L6-v2");
+  const packaged = await readConfiguredModel(undefined);
+  expect(JSON.parse(await models("--json"))).toMatchObject({ inUse: packaged });
 });
 
 it("switches to a known model that was downloaded before", async () => {
@@ -62,7 +65,8 @@ it("switches to a known model that was downloaded before", async () => {
   const folder = join(cwd, "state/models", E5);
   await writeTinyModel(folder);
   await models(E5);
-  expect(configured().service?.modelDir).toBe(folder);
+  expect(configured().kb?.embedding?.model).toBe(E5);
+  expect(JSON.parse(await models("--json"))).toMatchObject({ inUse: { folder } });
 });
 
 it("says what to do without access to the hub, and changes nothing", async () => {

@@ -42,7 +42,7 @@ describe("without a terminal", () => {
   });
 
   it("a folder without a model on the machine is searched by words", async () => {
-    configure({ service: { modelDir: "no-model" } });
+    configure({ kb: { embedding: { model: "no-model" } } });
     expect(await tiersOf(["docs"])).toEqual(["fastest"]);
   });
 

@@ -53,8 +53,9 @@ async function run(args: readonly string[], onOutput: () => void = () => undefin
 function configure(...names: readonly string[]): void {
   const sources = names.map((name) => ({ path: name, ownerId: name, collection: "fastest" }));
   // Words alone are quick, and enough here.
-  const service = { port: 0, modelDir: "no-model" };
-  writeFileSync(join(folder, "kbsync.config.json"), JSON.stringify({ stateDir: "state", sources, service }));
+  const kb = { embedding: { model: "no-model" } };
+  const config = { stateDir: "state", sources, service: { port: 0 }, kb };
+  writeFileSync(join(folder, "kbsync.config.json"), JSON.stringify(config));
 }
 
 function source(name: string, text: string): void {

@@ -28,7 +28,7 @@ afterEach(async () => {
 
 /** The embedder of a configuration that names this model of the service. */
 const configured = (model: string) =>
-  rememberedEmbedder(notes, { baseUrl: service.baseUrl, model, apiKeyFile }, folder, log);
+  rememberedEmbedder(notes, { baseUrl: service.baseUrl, model, apiKeyFile }, log);
 const fingerprintOf = async (found: FoundModel): Promise<string | undefined> => {
   if (!("fingerprint" in found)) return undefined;
   await found.close();

@@ -27,7 +27,7 @@ describe("the models of the configuration", () => {
   it("the models of the configuration embed at the address that is configured, with the key of the file", async () => {
     const service = await openModelService(KEY);
     const { baseUrl } = service;
-    const open = embedderOf({ baseUrl, model: "hashed", apiKeyFile: keyFile() }, undefined, log);
+    const open = embedderOf({ baseUrl, model: "hashed", apiKeyFile: keyFile() }, log);
     const embedder = await open();
     expect(embedder).toMatchObject({ kind: "remote", dimensions: 64 });
     if ("close" in embedder) await embedder.close();
@@ -35,7 +35,7 @@ describe("the models of the configuration", () => {
   });
 
   it("the local model embeds where no address is configured, and reports what a model folder lacks", async () => {
-    const found = await embedderOf({}, folder, log)();
+    const found = await embedderOf({ model: folder }, log)();
     expect(found).toMatchObject({ kind: "no-model", reason: expect.stringContaining(folder) });
   });
 

@@ -232,10 +232,10 @@ it.each([
 
 describe("the model", () => {
   it("a missing model fails the check where a source needs it, else is a warning", async () => {
-    const service = { modelDir: "no-model" };
-    expect(levels(await check("model", { service }))).toEqual(["warning model-missing"]);
+    const kb = { embedding: { model: "no-model" } };
+    expect(levels(await check("model", { kb }))).toEqual(["warning model-missing"]);
     const sources = [{ path: "docs", collection: "moderate" }];
-    expect(levels(await check("model", { service, sources }))).toEqual(["failure model-missing"]);
+    expect(levels(await check("model", { kb, sources }))).toEqual(["failure model-missing"]);
   });
 
   it("the model may be elsewhere", async () => {
