@@ -204,6 +204,16 @@ describe("a ledger that is taken away or damaged", () => {
     expect(ground.proxy.writesSince(before)).toEqual([]);
     await expectAgreement(ground);
     expectCreatedOnce(ground);
+
+    const bytes = readFileSync(ledgerOf(ground));
+    writeFileSync(ledgerOf(ground), bytes.fill(0xa7, bytes.length / 4));
+    const whole = ground.proxy.requests.length;
+    expect(await ground.command("sync")).toMatchObject({ code: 2 });
+    expect(ground.proxy.writesSince(whole)).toEqual([]);
+    expect(await ground.command("sync", "--recover")).toMatchObject({ code: 0 });
+    await expectAgreement(ground);
+    // A bare service names its collection only in the answer to a create, without which a new ledger can list nothing.
+    expect(ground.proxy.writesSince(whole).map(({ operation }) => operation)).toEqual(["create", "delete"]);
     await ground.end();
   });
 

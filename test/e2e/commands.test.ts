@@ -93,6 +93,7 @@ describe("sync", () => {
     expect(dry.code).toBe(0);
     expect(dry.stdout).toMatch(/^create {3}README\.md$/m);
     expect(dry.stdout).toMatch(/7 to create; nothing was sent\n$/);
+    expect((await sync("--dry-run")).stdout).toBe(dry.stdout);
     const first = await sync("--json");
     expect(parse(first.stdout)).toMatchObject({ files: 7, inAgreement: 7 });
   });
@@ -147,26 +148,29 @@ describe("sync", () => {
     expect(refused.stderr).toContain("filter.a.above");
   });
 
-  it("a synced folder can be searched by words while the embedding model does not answer, and the search says so", async () => {
-    write("a.md", "# Aardvark\n");
-    const config = join(temporary.path, "words.json");
-    const embedding = { baseUrl: "http://127.0.0.1:1/v1", model: "m" };
-    const sources = [{ path: docs, collection: "moderate" }];
-    writeFileSync(
-      config,
-      JSON.stringify({ stateDir: state, sources, service: { port: 0 }, kb: { embedding } }),
-    );
-    expect(await kbsync(["sync", "--config", config])).toMatchObject({ code: 0 });
-    const found = await kbsync(["search", "aardvark", "--config", config]);
-    expect(found.stdout).toContain("a.md");
-    expect(found.stderr).toContain("Searched by words alone, not by meaning");
-    const fresh = await kbsync(["search", "aardvark", "--fresh", "--config", config]);
-    expect(fresh).toMatchObject({ code: 0 });
-    expect(fresh.stderr).toContain("no daemon runs, so newer changes are unknown");
-    const json = await kbsync(["search", "aardvark", "--config", config, "--json"]);
-    expect(JSON.parse(json.stdout)).toMatchObject({ results: [{ path: "a.md" }], fallback: "words" });
-    expect(json.stderr).not.toContain("Searched by words");
-  });
+  it.each(["moderate", "high_accuracy"])(
+    "a synced folder can be searched by words while the embedding model does not answer, and the search says so",
+    async (collection) => {
+      write("a.md", "# Aardvark\n");
+      const config = join(temporary.path, "words.json");
+      const embedding = { baseUrl: "http://127.0.0.1:1/v1", model: "m" };
+      const sources = [{ path: docs, collection }];
+      writeFileSync(
+        config,
+        JSON.stringify({ stateDir: state, sources, service: { port: 0 }, kb: { embedding } }),
+      );
+      expect(await kbsync(["sync", "--config", config])).toMatchObject({ code: 0 });
+      const found = await kbsync(["search", "aardvark", "--config", config]);
+      expect(found.stdout).toContain("a.md");
+      expect(found.stderr).toContain("Searched by words alone, not by meaning");
+      const fresh = await kbsync(["search", "aardvark", "--fresh", "--config", config]);
+      expect(fresh).toMatchObject({ code: 0 });
+      expect(fresh.stderr).toContain("no daemon runs, so newer changes are unknown");
+      const json = await kbsync(["search", "aardvark", "--config", config, "--json"]);
+      expect(JSON.parse(json.stdout)).toMatchObject({ results: [{ path: "a.md" }], fallback: "words" });
+      expect(json.stderr).not.toContain("Searched by words");
+    },
+  );
 
   it("keeps the key to its owner, and out of what it prints", async () => {
     write("a.md", "# A\n");
@@ -262,6 +266,9 @@ describe("a folder that is missing", () => {
     expect(gone.stdout).toMatch(/^1 folder halted; in agreement: 0 of 1 file, nothing to send/);
     const dry = await configured("--dry-run");
     expect(dry.stdout).toMatch(/^halt +.*the folder is missing/);
+    mkdirSync(docs);
+    write("a.md", "# A\n");
+    expect((await configured()).stdout).toBe("in agreement: 1 file, nothing to send\n");
   });
 });
 

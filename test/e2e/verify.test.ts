@@ -57,7 +57,17 @@ describe("verify", () => {
     writeFileSync(join(folder, "b.txt"), "changed");
     const differs = await run("verify", "--report");
     expect(differs.code).toBe(1);
-    expect(JSON.parse(differs.stdout)).toMatchObject({ verdict: "differs" });
+    expect(JSON.parse(differs.stdout)).toMatchObject({
+      verdict: "differs",
+      sources: [
+        {
+          files: [
+            { path: "a.md", verdict: "agrees" },
+            { path: "b.txt", verdict: "waiting" },
+          ],
+        },
+      ],
+    });
   });
 });
 

@@ -16,6 +16,8 @@ import type { Running } from "./running.ts";
 const WAIT = { timeout: 90_000, interval: 100 };
 const LANES = 8;
 const OWNER = "killed";
+/** Where the receiver has endpoints. */
+const PATHS = ["/", "/second"];
 
 let stateDir: string;
 let key: string;
@@ -46,7 +48,7 @@ async function createUntilKilled(round: number, answers: number, headers: object
     });
     return (await answer.body.json()) as { data: { _id: string } }; // a create answers so
   };
-  if (endpoint) await post("/v1/webhooks", { url: `${receiver.url}/` }, {});
+  for (const path of endpoint ? PATHS : []) await post("/v1/webhooks", { url: receiver.url + path }, {});
   const sent: { key: string; body: object }[] = [];
   const acknowledged: string[] = [];
   const lane = async (): Promise<never> => {
@@ -185,8 +187,11 @@ describe("kill -9, then a start", () => {
     const resources = await listed();
     expect(resources.length).toBeGreaterThan(70);
     await vi.waitFor(() => {
-      const reported = new Set<string>(receiver.messages.map(({ json }) => json.data._id));
-      expect(reported).toEqual(new Set(resources.map(({ _id }) => _id)));
+      for (const path of PATHS) {
+        const messages = receiver.messages.filter((message) => message.path === path);
+        const reported = new Set<string>(messages.map(({ json }) => json.data._id));
+        expect(reported).toEqual(new Set(resources.map(({ _id }) => _id)));
+      }
     }, WAIT);
     // A message that was sent twice, because its arrival was unknown, has the same id.
     expect(new Set(receiver.messages.map(({ id }) => id)).size).toBe(resources.length);
