@@ -51,10 +51,7 @@ const RANDOM_TESTS = [
 ];
 
 /** The built program against kill -9, a network that fails and full disks: processes, sockets and mounts are real. */
-const CRASH = [
-  "test/crash/**/*.test.ts",
-  "test/sync/daemon/crash.test.ts",
-];
+const CRASH = ["test/crash/**/*.test.ts", "test/sync/daemon/crash.test.ts"];
 /** Scenarios on a real disk with thousands of files, or with the program in a process of its own. */
 const SCENARIOS = ["test/sync/scenarios/long/**/*.test.ts"];
 /** The built program as a user runs it: real processes, real folders, real sockets. */
@@ -92,7 +89,7 @@ const NOT_UNIT = [
 export const ALONE = [
   "test/cli/doctor-checks/folders.test.ts",
   "test/kb/embed/local-restart.test.ts",
-  "test/kb/jobs/busy-machine.test.ts",
+  "test/kb/jobs/{busy-machine,overtaken-read}.test.ts",
   "test/sync/pass/{coarse-times,renames}.test.ts",
   "test/sync/scan/{case-blind,scan-faults,scan-mounts}.test.ts",
   "test/sync/watch/degraded.test.ts",
