@@ -47,7 +47,6 @@ const LIVE: readonly Step[] = [
   { line: "kbsync wait" },
   { line: "kbsync wait ~/docs/plan.md --timeout 30" },
   { line: "kbsync why ~/docs/scan.pdf" },
-  { line: "kbsync why handbook/telescopes.md" },
   { line: "kbsync key link" },
   { line: "kbsync search may I open the dome in the rain" },
   { line: "kbsync search -k 3 --doc ~/docs/plan.md budget" },
