@@ -52,9 +52,6 @@ const LIVE: readonly Step[] = [
   { line: "kbsync search -k 3 --doc ~/docs/plan.md budget" },
   { line: `kbsync search --filter '{"tags": "draft"}' --fresh deadlines` },
   { line: `kbsync search "how do we name branches" --filter '{"tags": "team"}'` },
-  {
-    line: 'kbsync search "when does the gate open" --expand 2 --max-tokens 1500',
-  },
   { line: "kbsync search the tides --fresh" },
   { line: 'sudo kbsync search "your question" --config /etc/kbsync/kbsync.config.json' },
   { line: "kbsync status --skipped ~/docs" },
