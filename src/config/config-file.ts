@@ -1,15 +1,17 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import stripJsonComments from "strip-json-comments";
 import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
 import { similarTo } from "../lib/similar.ts";
 import { schemaProblems } from "../lib/schema-issue.ts";
-import { withoutComments } from "./comments.ts";
-import { CONFIG_MANUAL } from "./manual.ts";
+import { packagePath } from "../lib/package.ts";
 import { knownKeys } from "./json-schema.ts";
 import { ConfigFile } from "./schema.ts";
 
 /** Name of the configuration file in the working folder. */
 export const CONFIG_FILE_NAME = "kbsync.config.json";
+/** The installed manual of the configuration, as an absolute path that can be opened from any folder. */
+export const CONFIG_MANUAL = packagePath("docs/CONFIG.md");
 /** Largest configuration file; a larger one is a mistake. */
 const CONFIG_BYTES_MAX = 4 * 1024 * 1024;
 
@@ -24,6 +26,11 @@ export interface FileRequest {
 /** Parses and checks a configuration file, JSON with comments. Messages quote `name`. */
 export function parseConfig(text: string, name: string): ConfigFile {
   return checkConfig(parseJson(text, name), name);
+}
+
+/** Replaces comments and trailing commas of JSON by spaces, so that positions stay the same and an error names the right line. */
+export function withoutComments(text: string): string {
+  return stripJsonComments(text, { trailingCommas: true });
 }
 
 /** Parses JSON with comments. Throws `config_invalid`, which quotes `name`. */

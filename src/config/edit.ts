@@ -1,4 +1,4 @@
-import { withoutComments } from "./comments.ts";
+import { withoutComments } from "./config-file.ts";
 
 /** A part of a text, from one index up to another. */
 interface Span {
@@ -11,7 +11,7 @@ interface Span {
  * included. Pure.
  */
 export function withSource(text: string, source: object): string {
-  const entry = `    ${JSON.stringify(source, undefined, 1).replaceAll(/\n\s*/g, " ")}`;
+  const entry = `    ${spaced(source)}`;
   const plain = withoutComments(text);
   const list = sourcesOf(plain);
   if (list === undefined) return inserted(text, plain.indexOf("{") + 1, `\n  "sources": [\n${entry},\n  ],`);
@@ -53,7 +53,7 @@ function withMember(
   if (known !== undefined && deeper.length > 0)
     return withMember(text, plain, known.value.start, deeper, value);
   const nested = deeper.reduceRight((inner, name) => ({ [name]: inner }), value);
-  const member = `${JSON.stringify(key)}: ${JSON.stringify(nested, undefined, 1).replaceAll(/\n\s*/g, " ")}`;
+  const member = `${JSON.stringify(key)}: ${spaced(nested)}`;
   if (known !== undefined) return inserted(cut(text, known.start, known.end), known.start, member);
   const indent = /^\s*?\n[ \t]*/.exec(text.slice(start + 1))?.[0] ?? " ";
   return inserted(text, start + 1, `${indent}${member}${members.length === 0 ? " " : ","}`);
@@ -118,6 +118,11 @@ function valueEnd(plain: string, start: number): number {
     if (depth === 0) return start + index + token.length;
   }
   return plain.length;
+}
+
+/** Writes JSON on one line, with spaces. */
+export function spaced(value: unknown): string {
+  return JSON.stringify(value, undefined, 1).replaceAll(/\n\s*/g, " ");
 }
 
 function isBlank(plain: string, start: number, end: number): boolean {

@@ -1,8 +1,11 @@
 import { z } from "zod";
 import { ConfigFile } from "./schema.ts";
 
+/** A JSON Schema, or a part of one. */
+export type JsonSchema = z.core.JSONSchema.JSONSchema;
+
 /** Generates the JSON Schema (2020-12) of the configuration file, for editors. */
-export function configJsonSchema(): object {
+export function configJsonSchema(): JsonSchema {
   return {
     title: "kbsync configuration",
     ...z.toJSONSchema(ConfigFile, { io: "input", unrepresentable: "any" }),
@@ -12,25 +15,19 @@ export function configJsonSchema(): object {
 /** Returns the known keys at a JSON path such as `sources[0].settings`; empty if there are none. */
 export function knownKeys(path: string): string[] {
   const parts = path.split(/[.[\]]+/).filter((part) => part !== "");
-  let nodes: unknown[] = [configJsonSchema()];
-  for (const part of parts) {
-    nodes = nodes.flatMap(alternatives).map((node) => child(node, part));
-  }
-  const keys = nodes.flatMap(alternatives).flatMap((node) => Object.keys(objectAt(node, "properties")));
-  return [...new Set(keys)];
+  const nodes = parts.reduce(
+    (found, part) => found.flatMap((node) => alternatives(schemaAt(node, part))),
+    alternatives(configJsonSchema()),
+  );
+  return [...new Set(nodes.flatMap(({ properties = {} }) => Object.keys(properties)))];
 }
 
-function alternatives(node: unknown): unknown[] {
-  const anyOf = objectAt(node, "anyOf");
-  return Array.isArray(anyOf) ? anyOf : [node];
+function alternatives(node: JsonSchema): readonly JsonSchema[] {
+  return node.anyOf ?? [node];
 }
 
-function child(node: unknown, part: string): unknown {
-  return /^\d+$/.test(part) ? objectAt(node, "items") : Reflect.get(objectAt(node, "properties"), part);
-}
-
-function objectAt(node: unknown, key: string): object {
-  if (typeof node !== "object" || node === null) return {};
-  const value: unknown = Reflect.get(node, key);
-  return typeof value === "object" && value !== null ? value : {};
+/** Returns the part for a key, or for an item if `part` is a number; an empty one if there is none. */
+export function schemaAt({ items, properties }: JsonSchema, part: string): JsonSchema {
+  const found = /^\d+$/.test(part) ? items : properties?.[part];
+  return typeof found === "object" && !Array.isArray(found) ? found : {};
 }

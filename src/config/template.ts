@@ -1,6 +1,7 @@
 import type { Tier } from "../wire/primitives.ts";
-import { configJsonSchema } from "./json-schema.ts";
-import { CONFIG_MANUAL } from "./manual.ts";
+import { configJsonSchema, type JsonSchema, schemaAt } from "./json-schema.ts";
+import { CONFIG_MANUAL } from "./config-file.ts";
+import { spaced } from "./edit.ts";
 import { ConfigFile } from "./schema.ts";
 
 /** A person's choices for a new configuration. */
@@ -42,7 +43,7 @@ const LINE_CHARS = 100;
  */
 export function configText({ folders, collection, service, stateDir, schema }: Wishes): string {
   const root = configJsonSchema();
-  const sourceNode = itemsOf(propertyOf(root, "sources"));
+  const sourceNode = schemaAt(schemaAt(root, "sources"), "0");
   const [sourceDefaults = {}] = ConfigFile.parse({ sources: [{ path: "." }] }).sources;
   const lines = [
     ...comment(
@@ -79,38 +80,39 @@ export function configText({ folders, collection, service, stateDir, schema }: W
 }
 
 /** A section in which every key is a comment. */
-function section(root: object, key: string): string[] {
+function section(root: JsonSchema, key: "sync" | "kb"): string[] {
   return [
     `${INDENT}${JSON.stringify(key)}: {`,
-    ...offers(2, propertyOf(root, key), [], valueAt(ConfigFile.parse({}), key), key),
+    ...offers(2, schemaAt(root, key), [], ConfigFile.parse({})[key], key),
     `${INDENT}},`,
   ];
 }
 
 /** Every key of a node except some, as comments. */
-function offers(depth: number, node: object, but: readonly string[], defaults: object, part = ""): string[] {
-  const keys = Object.keys(valueAt(node, "properties")).filter((key) => !but.includes(key));
+function offers(
+  depth: number,
+  node: JsonSchema,
+  but: readonly string[],
+  defaults: object,
+  part = "",
+): string[] {
+  const keys = Object.keys(node.properties ?? {}).filter((key) => !but.includes(key));
   return keys.flatMap((key) => offered(depth, node, key, Reflect.get(defaults, key), part));
 }
 
 /** A key as a comment, with its meaning and its default or an example. */
-function offered(depth: number, node: object, key: string, byDefault: unknown, part = ""): string[] {
-  const meaning = descriptionOf(propertyOf(node, key)) || `See ${part}.${key} in CONFIG.md.`;
+function offered(depth: number, node: JsonSchema, key: string, byDefault: unknown, part = ""): string[] {
+  const meaning = schemaAt(node, key).description ?? `See ${part}.${key} in CONFIG.md.`;
   const value = byDefault ?? EXAMPLES[key];
   return [...comment(depth, meaning), `${INDENT.repeat(depth)}// ${JSON.stringify(key)}: ${spaced(value)},`];
 }
 
-function describedEntry(depth: number, node: object, key: string, value: unknown): string[] {
-  return [...comment(depth, descriptionOf(propertyOf(node, key))), entry(depth, key, value)];
+function describedEntry(depth: number, node: JsonSchema, key: string, value: unknown): string[] {
+  return [...comment(depth, schemaAt(node, key).description ?? ""), entry(depth, key, value)];
 }
 
 function entry(depth: number, key: string, value: unknown): string {
   return `${INDENT.repeat(depth)}${JSON.stringify(key)}: ${spaced(value)},`;
-}
-
-/** JSON on one line with spaces. */
-function spaced(value: unknown): string {
-  return JSON.stringify(value, undefined, 1).replaceAll(/\n\s*/g, " ");
 }
 
 function comment(depth: number, text: string): string[] {
@@ -125,22 +127,4 @@ function comment(depth: number, text: string): string[] {
     line = line === "" ? word : `${line} ${word}`;
   }
   return line === "" ? lines : [...lines, indent + line];
-}
-
-function descriptionOf(node: object): string {
-  const description: unknown = Reflect.get(node, "description");
-  return typeof description === "string" ? description : "";
-}
-
-function propertyOf(node: object, key: string): object {
-  return valueAt(valueAt(node, "properties"), key);
-}
-
-function itemsOf(node: object): object {
-  return valueAt(node, "items");
-}
-
-function valueAt(node: object, key: string): object {
-  const value: unknown = Reflect.get(node, key);
-  return typeof value === "object" && value !== null ? value : {};
 }

@@ -57,3 +57,11 @@ export const WireInteger = z.union([
     .regex(/^\d{1,9}$/, "expected an integer")
     .transform(Number),
 ]);
+
+/** Adds the default overlap to chunking settings. It shrinks with a small chunkSize, so that `{chunkSize: 50}` alone is valid. */
+export function completeSettings<T extends { chunkSize: number; chunkOverlap?: number | undefined }>(
+  settings: T,
+): T & { chunkOverlap: number } {
+  const { chunkSize, chunkOverlap = Math.min(OVERLAP_CHARS_DEFAULT, Math.floor(chunkSize / 10)) } = settings;
+  return { ...settings, chunkOverlap };
+}

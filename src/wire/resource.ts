@@ -4,6 +4,7 @@ import {
   CHUNK_CHARS_DEFAULT,
   CHUNK_CHARS_MAX,
   CHUNK_CHARS_MIN,
+  completeSettings,
   OVERLAP_CHARS_DEFAULT,
   Strategy,
   Tier,
@@ -15,10 +16,7 @@ import { readMetadata } from "./metadata.ts";
 const chunkSize = WireInteger.pipe(z.int().min(CHUNK_CHARS_MIN).max(CHUNK_CHARS_MAX));
 const chunkOverlap = WireInteger.pipe(z.int().min(0));
 
-/**
- * Chunking settings of a new resource. Every field is optional.
- * The default overlap shrinks with a small chunkSize, so that `{chunkSize: 50}` alone is valid.
- */
+/** Chunking settings of a new resource. Every field is optional. */
 export const SettingsBody = z
   .object({
     strategy: Strategy.default("recursive"),
@@ -27,11 +25,7 @@ export const SettingsBody = z
       .optional()
       .describe(`Default: ${OVERLAP_CHARS_DEFAULT}, or a tenth of a small chunkSize.`),
   })
-  .transform((settings) => ({
-    ...settings,
-    chunkOverlap:
-      settings.chunkOverlap ?? Math.min(OVERLAP_CHARS_DEFAULT, Math.floor(settings.chunkSize / 10)),
-  }))
+  .transform(completeSettings)
   .refine((settings) => settings.chunkOverlap < settings.chunkSize, {
     message: "expected an integer below chunkSize",
     path: ["chunkOverlap"],

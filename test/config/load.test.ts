@@ -121,8 +121,11 @@ describe("a refused configuration names the JSON path, what was expected and wha
       expect(parseConfig(JSON.stringify({ service: { host } }), "c.json").service).toMatchObject({ host });
   });
 
-  it("refuses text that is not JSON", () => {
+  it("refuses text that is not JSON, and names the line, comments before it or not", () => {
     expect(() => parseConfig("{ sources: 1 }", "x.json")).toThrow(/x\.json is not JSON: .*position 2/);
+    const text = '{ // one\n /* two\n three */ "stateDir": "a//b", }';
+    expect(parseConfig(text, "x.json").stateDir).toBe("a//b");
+    expect(() => parseConfig(text.replace(":", " "), "x.json")).toThrow(/is not JSON: .*line 3/);
   });
 });
 

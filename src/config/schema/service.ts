@@ -1,6 +1,10 @@
 import { z } from "zod";
 import { filesProblem } from "./files.ts";
-import { HttpUrl } from "./values.ts";
+
+/** An address without slashes at its end. */
+export const HttpUrl = z
+  .url({ protocol: /^https?$/, error: "expected an http or https address" })
+  .transform((text) => text.replace(/\/+$/, ""));
 
 /** Default address of the embedded service, reachable from this machine only. */
 const HOST_DEFAULT = "127.0.0.1";

@@ -5,7 +5,7 @@ import {
   CHUNK_CHARS_DEFAULT,
   CHUNK_CHARS_MAX,
   CHUNK_CHARS_MIN,
-  OVERLAP_CHARS_DEFAULT,
+  completeSettings,
   Strategy,
   Tier,
 } from "../../wire/primitives.ts";
@@ -34,10 +34,7 @@ const settings = z
         "Characters that consecutive chunks share; below chunkSize. Default: 100, or a tenth of a small chunkSize.",
       ),
   })
-  .transform(({ chunkOverlap, ...rest }) => ({
-    ...rest,
-    chunkOverlap: chunkOverlap ?? Math.min(OVERLAP_CHARS_DEFAULT, Math.floor(rest.chunkSize / 10)),
-  }))
+  .transform(completeSettings)
   .refine(({ chunkSize, chunkOverlap }) => chunkOverlap < chunkSize, {
     error: "expected a number below chunkSize",
     path: ["chunkOverlap"],
