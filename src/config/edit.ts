@@ -56,7 +56,9 @@ function withMember(
   const member = `${JSON.stringify(key)}: ${spaced(nested)}`;
   if (known !== undefined) return inserted(cut(text, known.start, known.end), known.start, member);
   const indent = /^\s*?\n[ \t]*/.exec(text.slice(start + 1))?.[0] ?? " ";
-  return inserted(text, start + 1, `${indent}${member}${members.length === 0 ? " " : ","}`);
+  // On a line of its own with a comma even if it is the last one: what a comment offers below it can be taken into use.
+  const end = members.length === 0 && !indent.includes("\n") ? " " : ",";
+  return inserted(text, start + 1, `${indent}${member}${end}`);
 }
 
 /** Removes one of the items of an array or an object, with its comma. */

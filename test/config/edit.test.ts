@@ -107,6 +107,8 @@ describe("the embedding model", () => {
     const text = '{\n  "kb": {\n    // mine\n    "unusedFileDays": 1,\n  },\n}\n';
     const member = '"embedding": { "model": "e5" },';
     expect(withModel(text, "e5")).toBe(text.replace("    // mine", `    ${member}\n    // mine`));
+    const offered = '{\n  "kb": {\n    // "unusedFileDays": 1,\n  },\n}\n';
+    expect(withModel(offered, "e5")).toBe(offered.replace("    //", `    ${member}\n    //`));
     expect(withModel(`{ // mine\n}`, "e5")).toBe('{ "kb": { "embedding": { "model": "e5" } }  // mine\n}');
   });
 });
