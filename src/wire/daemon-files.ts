@@ -18,25 +18,23 @@ export type FileState = z.infer<typeof FileState>;
 export const DocumentKind = z.enum(["content", "file", "link"]);
 export type DocumentKind = z.infer<typeof DocumentKind>;
 
-/** Names for people of the states of files that are not in agreement: `parked` is waiting, `doomed` is held. */
-export const TroubledState = z.enum(["failed", "waiting", "held"]);
-export type TroubledState = z.infer<typeof TroubledState>;
+/** States of files that are not searchable as they are on disk, those that need a person first. */
+export const ListedState = z.enum(["held", "failed", "waiting", "skipped"]);
+export type ListedState = z.infer<typeof ListedState>;
 
-/** A file that is not in agreement, or a delete that the service refuses, with the reason. */
-export const TroubledFile = record({
+/** A file that is not searchable as it is on disk, or a delete that waits or that the service refuses, with the reason. */
+export const ListedFile = record({
   /** The source's folder. */
   source: z.string(),
   path: z.string(),
-  state: FileState,
+  /** `waiting` is a parked file, and `held` also a doomed one. */
+  state: ListedState,
   docId: z.string().nullable(),
   code: z.string(),
+  /** The reason; for a skipped file the rule. */
   message: z.string(),
 });
-export type TroubledFile = z.infer<typeof TroubledFile>;
-
-/** A file that is left out, with the rule. */
-export const SkippedFile = record({ source: z.string(), path: z.string(), reason: z.string() });
-export type SkippedFile = z.infer<typeof SkippedFile>;
+export type ListedFile = z.infer<typeof ListedFile>;
 
 const trashedText = {
   /** Absolute path of the deleted file. */

@@ -64,20 +64,22 @@ export type FolderContents = z.infer<typeof FolderContents>;
 const Obstacle = record({ message: z.string(), hint: z.string() });
 export type Obstacle = z.infer<typeof Obstacle>;
 
-/** The effects of adding a folder. */
+/** Adds a folder to the configuration. */
+export const AddFolder = NewFolder.extend({
+  /** Changes nothing; the answer says what would, and what would be taken. */
+  dryRun: z.boolean().default(false),
+});
+export type AddFolder = z.infer<typeof AddFolder>;
+
+/** What would be taken of a folder that is not synced yet. */
 export const FolderPreview = FolderContents.unwrap()
   .extend({
-    path: z.string(),
     /** Where a path with symbolic links leads; null: it has none. */
     realPath: z.string().nullable(),
     tier: Tier,
     ownerId: z.string(),
     /** Documents that the folder still has from before it was removed; adding it takes them up again. */
     documents: z.number(),
-    /** The configuration that `add` would write; null: there is none. */
-    file: z.string().nullable(),
-    /** Why `add` would refuse; null: it would not. */
-    obstacle: Obstacle.nullable(),
   })
   .readonly();
 export type FolderPreview = z.infer<typeof FolderPreview>;
@@ -85,12 +87,18 @@ export type FolderPreview = z.infer<typeof FolderPreview>;
 /** The changes. The daemon starts again on the new configuration at once, within its process. */
 const ChangedFolder = {
   path: z.string(),
-  /** The configuration that was written. */
-  file: z.string(),
+  /** The configuration that was written, or would be; null: there is none. */
+  file: z.string().nullable(),
   /** Whatever else differs in the configuration since the daemon read it, and takes effect now. */
   applied: list(z.string()),
+  /** Why the configuration cannot be changed; null: it can. */
+  obstacle: Obstacle.nullable(),
 };
-export const FolderAdded = record(ChangedFolder);
+export const FolderAdded = record({
+  ...ChangedFolder,
+  /** Null unless `dryRun`. */
+  preview: FolderPreview.nullable(),
+});
 export type FolderAdded = z.infer<typeof FolderAdded>;
 
 /** Removes a folder from the configuration. `documents` says what becomes of its documents; the files stay. */
@@ -107,10 +115,7 @@ export type RemoveFolder = z.infer<typeof RemoveFolder>;
 
 export const FolderRemoved = record({
   ...ChangedFolder,
-  /** The configuration that was written, or would be; null: there is none. */
-  file: z.string().nullable(),
   /** Documents that the folder has at the service. */
   documents: z.number(),
-  obstacle: Obstacle.nullable(),
 });
 export type FolderRemoved = z.infer<typeof FolderRemoved>;

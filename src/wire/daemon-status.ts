@@ -54,6 +54,20 @@ const MountTrouble = record({
 });
 export type MountTrouble = z.infer<typeof MountTrouble>;
 
+/** What a person may approve. */
+const Approval = record({
+  source: z.string(),
+  /**
+   * Held deletes, or missing files of a halted source; 0 for resources that the service lost, which are sent again.
+   */
+  held: z.number(),
+  reason: z.string(),
+  /** Identifies exactly this; changes as soon as the set of held items changes. */
+  token: z.string(),
+});
+export type Approval = z.infer<typeof Approval>;
+export const Approvals = list(Approval);
+
 /** Status of one source. Counts are of files. */
 const SourceStatus = record({
   path: z.string(),
@@ -84,8 +98,8 @@ const SourceStatus = record({
   halted: z.boolean(),
   /** Advice about the hold reason, in one sentence; null without one. */
   remedy: z.string().nullable(),
-  /** Identifies exactly what an approval would cover now; null if there is nothing to approve. */
-  approvalToken: z.string().nullable(),
+  /** What an approval would cover now; null if there is nothing to approve. */
+  approval: Approval.nullable(),
   /** Folders and files that could not be read. */
   unreadable: z.number(),
   /** The first of them, "" for the source's folder; empty if the ledger alone is the source, which has only the count. */
@@ -108,8 +122,8 @@ const RemovedStatus = record({
   resources: z.number(),
   /** A person has approved their deletion. */
   approved: z.boolean(),
-  /** Identifies exactly what an approval would cover now. */
-  approvalToken: z.string(),
+  /** What an approval would cover now. */
+  approval: Approval,
 });
 export type RemovedStatus = z.infer<typeof RemovedStatus>;
 

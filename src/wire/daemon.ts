@@ -2,16 +2,15 @@ import { z } from "zod";
 import {
   DaemonActivity,
   Explanation,
+  ListedFile,
+  ListedState,
   PutBack,
-  SkippedFile,
   TrashedText,
-  TroubledFile,
-  TroubledState,
 } from "./daemon-files.ts";
-import { FolderAdded, FolderPreview, FolderRemoved, NewFolder, RemoveFolder } from "./daemon-folders.ts";
+import { AddFolder, FolderAdded, FolderRemoved, RemoveFolder } from "./daemon-folders.ts";
 import { Failure } from "./failure.ts";
 import { record, list } from "./records.ts";
-import { PaceState, LiveStatus, FileActivity } from "./daemon-status.ts";
+import { Approvals, PaceState, LiveStatus, FileActivity } from "./daemon-status.ts";
 import { AuditReport } from "./daemon-audit.ts";
 
 /**
@@ -35,19 +34,6 @@ const Path = z.string().regex(/^\/[^\0]*$/, "an absolute path");
 
 /** Unix time that a Date can represent (ECMA-262, 21.4.1.1). */
 const TimeMs = z.number().min(-8.64e15).max(8.64e15);
-
-/** The subject of an approval. */
-const Approval = record({
-  source: z.string(),
-  /**
-   * Held deletes, or missing files of a halted source; 0 for resources that the service lost, which are sent again.
-   */
-  held: z.number(),
-  reason: z.string(),
-  /** Identifies exactly this; changes as soon as the set of held items changes. */
-  token: z.string(),
-});
-export type Approval = z.infer<typeof Approval>;
 
 /** The part of a source that a retry covers. */
 const Retried = record({
@@ -92,13 +78,15 @@ export type Waiting = z.infer<typeof Waiting>;
 const OfFolder = z.strictObject({ folder: Path.optional() });
 const OfPath = z.strictObject({ path: Path.optional() });
 const OfLog = OfPath.extend({
+  follow: z.enum(["true", "false"]).optional(),
   limit: z.coerce.number().int().min(0).max(LOG_LINES_MAX).default(LOG_LINES_DEFAULT),
 });
 const OfFiles = OfPath.extend({
+  /** Default: `held`, `failed` and `waiting`. */
+  state: z.enum([...ListedState.options, "deleted"]).optional(),
   limit: z.coerce.number().int().min(0).max(FILES_MAX).default(FILES_DEFAULT),
 });
 const Folders = record({ sources: list(z.string()) });
-const Approvals = list(Approval);
 
 /** The changes of a reload, each key named as in the file. */
 const Reloaded = record({
@@ -112,8 +100,8 @@ export type Reloaded = z.infer<typeof Reloaded>;
 export const DAEMON_PREFIX = "/v1/daemon";
 
 /**
- * The operations, by the last part of their path. An operation with a `line` responds in lines of JSON: any number of
- * these, then its answer or the failure that ended it.
+ * The operations, by the last part of their path. An operation with a `line` may respond in lines of JSON: some of these,
+ * then its answer or the failure that ended it.
  */
 export const DAEMON_API = {
   status: { method: "GET", request: z.strictObject({}), answer: LiveStatus },
@@ -125,35 +113,35 @@ export const DAEMON_API = {
       daemon: FileActivity.unwrap().extend({ service: PaceState }).nullable(),
     }),
   },
-  /** Files that are not in agreement, and deletes that the service refuses. */
-  troubled: {
+  /** Files that are not searchable as they are on disk; for the state `deleted` the saved texts of files, newest first. */
+  files: {
     method: "GET",
-    request: OfFiles.extend({ state: TroubledState.optional() }),
-    answer: record({ files: list(TroubledFile) }),
+    request: OfFiles,
+    answer: record({ files: list(ListedFile), deleted: list(TrashedText) }),
   },
-  /** Files that are left out. */
-  skipped: { method: "GET", request: OfFiles, answer: record({ files: list(SkippedFile) }) },
-  /** The deletes that `approve` would approve. */
-  held: { method: "GET", request: OfFolder, answer: record({ held: Approvals }) },
-  /** Saved texts of deleted files, newest first. */
-  trash: { method: "GET", request: OfPath, answer: record({ texts: list(TrashedText) }) },
-  log: { method: "GET", request: OfLog, answer: record({ activities: list(DaemonActivity) }) },
-  /** As `log`, then every new activity until the client disconnects. */
-  follow: { method: "GET", request: OfLog, line: DaemonActivity, answer: z.never() },
+  /** With `follow`, lines: the same activities, then every new one until the client disconnects. */
+  log: {
+    method: "GET",
+    request: OfLog,
+    line: DaemonActivity,
+    answer: record({ activities: list(DaemonActivity) }),
+  },
   wait: {
     method: "GET",
     request: OfPath.extend({ timeoutSeconds: z.coerce.number().positive().max(WAIT_SECONDS_MAX).optional() }),
     line: Waiting,
     answer: WaitAnswer,
   },
-  pause: { method: "POST", request: OfFolder, answer: Folders },
-  resume: { method: "POST", request: OfFolder, answer: Folders },
+  /** Stops sending, or resumes it. */
+  pause: {
+    method: "POST",
+    request: OfFolder.extend({ paused: z.boolean().default(true) }),
+    answer: Folders,
+  },
   /** Reads the configuration again. What applied takes effect with a new daemon, which answers the next requests. */
   reload: { method: "POST", request: z.strictObject({}), answer: Reloaded, restarts: true },
-  /** The files that a folder would add that is not synced yet. */
-  preview: { method: "POST", request: NewFolder, answer: FolderPreview },
   /** Adds a folder to the configuration and reads that again. */
-  add: { method: "POST", request: NewFolder, answer: FolderAdded, restarts: true },
+  add: { method: "POST", request: AddFolder, answer: FolderAdded, restarts: true },
   /** Removes a folder from the configuration and reads that again. */
   remove: { method: "POST", request: RemoveFolder, answer: FolderRemoved, restarts: true },
   /** Tries failed and waiting files again, and compares the rest with the disk. */

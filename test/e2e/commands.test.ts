@@ -205,8 +205,8 @@ describe("sync", () => {
     const again = await sync("--json");
     expect(again.code).toBe(0);
     const skipped = [
-      { source: docs, path: "__init__.py", reason: "the file is empty" },
-      { source: docs, path: "photos.zip", reason: ".zip is an archive: no text is taken from it" },
+      { source: docs, path: "__init__.py", message: "the file is empty" },
+      { source: docs, path: "photos.zip", message: ".zip is an archive: no text is taken from it" },
     ];
     const listed = await kbsync(["status", "--skipped", "--state-dir", state]);
     expect(listed.stdout).toMatch(

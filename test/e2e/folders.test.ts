@@ -115,13 +115,12 @@ describe("folders of the configuration", () => {
     };
     try {
       await agreedIn(folder("one"), state, 1);
-      expect(await post("preview", { path: folder("two") })).toMatchObject({
-        files: 1,
+      expect(await post("add", { path: folder("two"), dryRun: true })).toMatchObject({
         file: config,
-        documents: 0,
         obstacle: null,
+        preview: { files: 1, documents: 0 },
       });
-      expect(await post("preview", { path: "two" })).toMatchObject({ status: 400 });
+      expect(await post("add", { path: "two" })).toMatchObject({ status: 400 });
       expect(await post("add", { path: folder("one") })).toMatchObject({
         status: 409,
         error: { code: "source_known" },
@@ -158,7 +157,9 @@ describe("folders of the configuration", () => {
       const { output } = running;
       await until("its first lines", () => output.stdout.includes("nothing yet") || undefined);
       await status();
-      expect(await post("preview", { path: folder("two") })).toMatchObject({ documents: 1 });
+      expect(await post("add", { path: folder("two"), dryRun: true })).toMatchObject({
+        preview: { documents: 1 },
+      });
       expect(await post("add", { path: folder("two"), ownerId: "team" })).toMatchObject({ status: 200 });
       expect((await agreedIn(folder("two"), state, 1)).files).toBe(1);
     } finally {

@@ -21,7 +21,7 @@ export const sourceStatus = (
   holdReason: null,
   halted: false,
   remedy: null,
-  approvalToken: null,
+  approval: null,
   compared: true,
   unreadable: 0,
   unreadablePaths: [],

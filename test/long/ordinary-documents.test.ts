@@ -21,7 +21,7 @@ describe.skipIf(!existsSync(samples))(
       });
       await daemon.syncOnce();
       // Others cannot be read.
-      const secret = daemon.troubled({ limit: 1000 }).filter(({ code }) => code === "secret");
+      const secret = daemon.files({ limit: 1000 }).filter(({ code }) => code === "secret");
       expect(secret.map(({ path }) => path)).toEqual([]);
       expect(world.service.live().length).toBeGreaterThan(300);
     });

@@ -37,7 +37,7 @@ async function log(context: Context, path: string | undefined, options: LogOptio
         : activityLine(withFolder(activity, operator.config.sources.length)),
     );
   if (options.follow === true) {
-    await operator.need("follow", query, show);
+    await operator.need("log", { ...query, follow: "true" }, show);
     return;
   }
   const found = await operator.act("log", query);

@@ -1,8 +1,9 @@
 import type { Command } from "commander";
-import type { Approval } from "../../wire/daemon.ts";
-import type { SourceStatus } from "../../wire/daemon-status.ts";
+import { unknownSource } from "../../sync/disk/source-path.ts";
+import type { Approval, SourceStatus } from "../../wire/daemon-status.ts";
+import { sourceMissing } from "../../sync/operator/approve.ts";
 import { readStatus } from "../../sync/operator/status.ts";
-import { absoluteFolder, openOperator, printJson } from "../state/ask.ts";
+import { absoluteFolder, openOperator, type Operator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
 import { type CommonOptions, jsonOption } from "../output/options.ts";
@@ -32,12 +33,11 @@ export function addApprove(program: Command, context: Context): void {
 async function approve(context: Context, source: string | undefined, options: ApproveOptions): Promise<void> {
   const operator = openOperator(context, options);
   const where = absoluteFolder(context, source);
-  const { stateDir } = operator.config;
   const { token } = options;
   if (token === undefined) {
-    const held = (await operator.act("held", where))?.answer.held ?? [];
+    const held = await heldIn(operator, where.folder);
     if (options.json === true) printJson(context, { held });
-    else context.stdout.write(held.length === 0 ? haltedWords(haltedIn(stateDir)) : heldWords(held));
+    else context.stdout.write(held.length === 0 ? haltedWords(haltedIn(operator)) : heldWords(held));
     // Nobody should believe that something was approved.
     if (held.length > 0) context.exitCode = EXIT.held;
     return;
@@ -47,14 +47,34 @@ async function approve(context: Context, source: string | undefined, options: Ap
   if (options.json === true) printJson(context, { approved });
   else
     context.stdout.write(
-      approved.length === 0 ? haltedWords(haltedIn(stateDir)) : approveWords(approved, done?.isLive === true),
+      approved.length === 0 ? haltedWords(haltedIn(operator)) : approveWords(approved, done?.isLive === true),
     );
+}
+
+/**
+ * What waits for approval in all sources, or in that of a folder, which may have left the configuration. Throws `source_unknown`,
+ * and `source_missing` for a missing folder.
+ */
+async function heldIn(operator: Operator, folder: string | undefined): Promise<readonly Approval[]> {
+  const status = (await operator.ask("status", {})) ?? readStatus(operator.config.stateDir, 0);
+  if (status === undefined) return [];
+  const { sources, removed } = status;
+  const approvals = [...sources, ...removed].flatMap(({ approval }) => approval ?? []);
+  if (folder === undefined) return sources.flatMap(({ approval }) => approval ?? []);
+  const found = approvals.filter((approval) => approval.source === folder);
+  const source = sources.find(({ path }) => path === folder);
+  if (found.length > 0 || source?.halted === false) return found;
+  if (source !== undefined) throw sourceMissing(folder, source.holdReason ?? "");
+  throw unknownSource(
+    folder,
+    sources.map(({ path }) => path),
+  );
 }
 
 type Halted = Pick<SourceStatus, "path" | "holdReason" | "remedy">;
 
-function haltedIn(stateDir: string): readonly Halted[] {
-  return readStatus(stateDir, 0)?.sources.filter(({ halted }) => halted) ?? [];
+function haltedIn({ config }: Operator): readonly Halted[] {
+  return readStatus(config.stateDir, 0)?.sources.filter(({ halted }) => halted) ?? [];
 }
 
 /** The words when nothing can be approved; names halted sources, because nobody can approve a missing folder. */

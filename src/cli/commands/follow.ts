@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { FILES_MAX } from "../../wire/daemon.ts";
 import type { RemovedStatus, SourceStatus } from "../../wire/daemon-status.ts";
 import type { Daemon, DaemonStatus } from "../../sync/daemon.ts";
-import type { DaemonActivity, TroubledFile } from "../../wire/daemon-files.ts";
+import type { DaemonActivity, ListedFile } from "../../wire/daemon-files.ts";
 import { shellWord } from "../../lib/shell-word.ts";
 import type { Context } from "../output/context.ts";
 import { visibleLine } from "../output/visible.ts";
@@ -18,7 +18,7 @@ export const POLL_EVERY_MS = 100;
 /** The failed files that the log has named: each failure is shown once. */
 export interface LoggedFailures {
   readonly onActivity: (activity: DaemonActivity) => void;
-  has(file: Pick<TroubledFile, "source" | "path">): boolean;
+  has(file: Pick<ListedFile, "source" | "path">): boolean;
 }
 
 /** Notes the failures that a log shows on the same terminal as the summary. */
@@ -28,7 +28,7 @@ export function openLoggedFailures(
 ): LoggedFailures {
   const isSeen = stdout.isTTY && stderrIsTTY;
   const shown = new Set<string>();
-  const keyOf = ({ source, path }: Pick<TroubledFile, "source" | "path">): string => `${source}\n${path}`;
+  const keyOf = ({ source, path }: Pick<ListedFile, "source" | "path">): string => `${source}\n${path}`;
   return {
     onActivity: (activity) => {
       const isFailure = activity.outcome === "refused" || activity.outcome === "parked";
@@ -59,7 +59,7 @@ export async function followDaemon(
     }
     progress.finish();
     context.stdout.write(passSummary(daemon.status(), context.nowMs() - startMs));
-    const troubled = daemon.troubled({ limit: FILES_MAX }).filter((file) => !logged.has(file));
+    const troubled = daemon.files({ limit: FILES_MAX }).filter((file) => !logged.has(file));
     context.stdout.write(troubleLines(troubled, FILES_SHOWN));
   } catch (error) {
     progress.finish();
@@ -188,18 +188,12 @@ function skippedLine(count: number): string {
 }
 
 /** The files that are not in agreement, by state, up to `limit` each, with the reasons. */
-export function troubleLines(files: readonly TroubledFile[], limit: number): string {
-  const found = (heading: string): readonly TroubledFile[] =>
-    files.filter(({ state }) => headingOf(state) === heading);
+export function troubleLines(files: readonly ListedFile[], limit: number): string {
+  const found = (heading: string): readonly ListedFile[] => files.filter(({ state }) => state === heading);
   return ["failed", "waiting", "held"].map((heading) => section(heading, found(heading), limit)).join("");
 }
 
-function headingOf(state: TroubledFile["state"]): string {
-  if (state === "held" || state === "doomed") return "held";
-  return state === "parked" ? "waiting" : "failed";
-}
-
-function section(heading: string, files: readonly TroubledFile[], limit: number): string {
+function section(heading: string, files: readonly ListedFile[], limit: number): string {
   if (files.length === 0) return "";
   const lines = files
     .slice(0, limit)

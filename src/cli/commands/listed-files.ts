@@ -1,20 +1,11 @@
-import type { SkippedFile, TroubledFile } from "../../wire/daemon-files.ts";
+import { type ListedFile, ListedState } from "../../wire/daemon-files.ts";
 import { FILES_MAX } from "../../wire/daemon.ts";
 import { locatedPath, nothingSynced, type Operator } from "../state/ask.ts";
 import { visibleLine } from "../output/visible.ts";
 import { unbroken } from "../terminal/prose.ts";
 
 /** The listed states; those that need a person come first. */
-export const LISTED_STATES = ["held", "failed", "waiting", "skipped"] as const;
-export type ListedState = (typeof LISTED_STATES)[number];
-
-/** A file that is not searchable as it is on disk, with the reason or the rule. */
-export interface ListedFile {
-  readonly state: ListedState;
-  readonly source: string;
-  readonly path: string;
-  readonly reason: string;
-}
+export const LISTED_STATES = ListedState.options;
 
 /** Returns the files in these states at or below a path, at most `FILES_MAX` of each state. Throws `nothing_synced`. */
 export async function listFiles(
@@ -25,12 +16,9 @@ export async function listFiles(
   const query = { ...locatedPath(operator, path), limit: FILES_MAX };
   const files: ListedFile[] = [];
   for (const state of states) {
-    const done =
-      state === "skipped"
-        ? await operator.act("skipped", query)
-        : await operator.act("troubled", { ...query, state });
+    const done = await operator.act("files", { ...query, state });
     if (done === undefined) throw nothingSynced(operator.config.stateDir);
-    files.push(...done.answer.files.map((file) => listed(state, file)));
+    files.push(...done.answer.files);
   }
   return files;
 }
@@ -40,9 +28,9 @@ export function listedText(files: readonly ListedFile[], states: readonly Listed
   if (files.length === 0) return noneWords(states);
   const isAbsolute = new Set(files.map(({ source }) => source)).size > 1;
   return files
-    .map(({ state, source, path, reason }) => {
+    .map(({ state, source, path, message }) => {
       const shown = isAbsolute ? `${source}/${path}` : path;
-      return `${state.padEnd(7)}  ${unbroken(visibleLine(shown))}: ${visibleLine(reason)}\n`;
+      return `${state.padEnd(7)}  ${unbroken(visibleLine(shown))}: ${visibleLine(message)}\n`;
     })
     .join("");
 }
@@ -60,8 +48,3 @@ const NONE_WORDS: Readonly<Record<ListedState, string>> = {
   waiting: "no files wait for another try",
   skipped: "no files are skipped",
 };
-
-function listed(state: ListedState, file: TroubledFile | SkippedFile): ListedFile {
-  const reason = "reason" in file ? file.reason : file.message;
-  return { state, source: file.source, path: file.path, reason };
-}

@@ -36,7 +36,8 @@ function addCommand(
     .addOption(jsonOption())
     .action(async (source: string | undefined, options: PauseOptions) => {
       const operator = openOperator(context, options);
-      const folders = (await operator.act(name, absoluteFolder(context, source)))?.answer.sources ?? [];
+      const request = { ...absoluteFolder(context, source), paused: name === "pause" };
+      const folders = (await operator.act("pause", request))?.answer.sources ?? [];
       if (folders.length === 0) throw nothingSynced(operator.config.stateDir);
       if (options.json === true) printJson(context, { [done]: folders });
       else for (const folder of folders) context.stdout.write(`${done}: ${folder}\n`);

@@ -86,12 +86,12 @@ async function agrees(context: Context, folder: string, documents: number): Prom
 
 /** The daemon no longer syncs the folder: it deletes what a person agreed to. */
 async function removeLive(operator: Operator, folder: string, deletes: boolean): Promise<string> {
-  const held = (await operator.need("held", { folder }).catch(ifUnknown))?.held ?? [];
-  const [first] = held;
-  if (first === undefined) return "it has no documents\n";
-  if (!deletes) return keptWords(folder, first.held);
-  await operator.need("approve", { folder, token: first.token });
-  return `the daemon deletes ${counted(first.held, "document")} now\n`;
+  const { removed } = await operator.need("status", {});
+  const left = removed.find(({ path }) => path === folder);
+  if (left === undefined) return "it has no documents\n";
+  if (!deletes) return keptWords(folder, left.resources);
+  await operator.need("approve", { folder, token: left.approval.token });
+  return `the daemon deletes ${counted(left.resources, "document")} now\n`;
 }
 
 async function removeOffline(operator: Operator, folder: string, deletes: boolean): Promise<string> {
@@ -105,10 +105,4 @@ async function removeOffline(operator: Operator, folder: string, deletes: boolea
 
 function keptWords(path: string, resources: number): string {
   return `${removedLine({ path, resources, approved: false })}\n`;
-}
-
-/** A folder without documents leaves nothing to approve. */
-function ifUnknown(error: unknown): undefined {
-  if (error instanceof KbsyncError && error.code === "source_unknown") return undefined;
-  throw error;
 }

@@ -3,7 +3,7 @@ import { FILES_MAX } from "../../wire/daemon.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { LiveStatus, PaceState, RemovedStatus, SourceStatus } from "../../wire/daemon-status.ts";
 import { codeOf } from "../../lib/failure.ts";
-import type { SkippedFile, TroubledFile } from "../../wire/daemon-files.ts";
+import type { ListedFile, ListedState } from "../../wire/daemon-files.ts";
 import { readStatus } from "../../sync/operator/status.ts";
 import { outageWords } from "../../sync/remote/pacer.ts";
 import { badNews } from "../output/standing-words.ts";
@@ -21,7 +21,7 @@ import {
   unreadableLine,
 } from "./follow.ts";
 import { type CommonOptions, jsonOption } from "../output/options.ts";
-import { LISTED_STATES, listedText, listFiles, type ListedState } from "./listed-files.ts";
+import { LISTED_STATES, listedText, listFiles } from "./listed-files.ts";
 import { type StateFolder, stateFolder } from "../state/state-folder.ts";
 
 interface StatusOptions extends CommonOptions, Partial<Record<ListedState, boolean>> {
@@ -42,8 +42,8 @@ interface Status {
   /** Folders of the configuration that no pass has seen yet. */
   readonly unsynced: readonly { readonly path: string; readonly tier: Tier; readonly ownerId: string }[];
   readonly removed: readonly RemovedStatus[];
-  readonly failures: readonly TroubledFile[];
-  readonly skipped: readonly SkippedFile[];
+  readonly failures: readonly ListedFile[];
+  readonly skipped: readonly ListedFile[];
 }
 
 /**
@@ -151,7 +151,7 @@ export function statusText({
     lines.push(`         ${source.tier}, owner ${source.ownerId}, collection ${collection}`);
     const hold = holdLine(source);
     if (hold !== undefined) lines.push(`         ${hold}`);
-    if (source.approvalToken !== null) lines.push(`         ${tokenLine(source.approvalToken)}`);
+    if (source.approval !== null) lines.push(`         ${tokenLine(source.approval.token)}`);
     for (const line of mountLines(source)) lines.push(`         ${line}`);
     const unreadable = unreadableLine(source);
     if (unreadable !== undefined) lines.push(`         ${unreadable}`);

@@ -78,8 +78,8 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
       const result = await pass(context, daemon, options);
       const { sources, progress } = result.status;
       if (options.json === true) {
-        const failures = daemon.troubled({ limit: Number.MAX_SAFE_INTEGER });
-        const skipped = daemon.skipped({ limit: FILES_MAX });
+        const failures = daemon.files({ limit: Number.MAX_SAFE_INTEGER });
+        const skipped = daemon.files({ state: "skipped", limit: FILES_MAX });
         const { planned } = result;
         const outcome = { sources, changes: progress.sent, failures, skipped, ...(planned && { planned }) };
         context.stdout.write(`${JSON.stringify(outcome, undefined, 2)}\n`);
@@ -88,7 +88,7 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
         context.stdout.write(
           vectorLine(progress.sent === 0 ? 0 : await withoutVectors(context, config, service, sources)),
         );
-        const troubled = daemon.troubled({ limit: FILES_MAX }).filter((file) => !logged.has(file));
+        const troubled = daemon.files({ limit: FILES_MAX }).filter((file) => !logged.has(file));
         context.stdout.write(troubleLines(troubled, FILES_SHOWN));
       } else {
         context.stdout.write(planLines(result.planned));

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { KbsyncError } from "../../lib/failure.ts";
 import { pathBelow } from "../../lib/path-below.ts";
 import type { PutBack, TrashedText } from "../../wire/daemon-files.ts";
+import { FILES_MAX } from "../../wire/daemon.ts";
 import { locatedPath, nothingSynced, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
@@ -35,7 +36,8 @@ async function run(context: Context, path: string | undefined, options: Undelete
   const operator = openOperator(context, options);
   const where = locatedPath(operator, path);
   if (options.list === true) {
-    const texts = (await operator.act("trash", where))?.answer.texts ?? [];
+    const query = { ...where, state: "deleted", limit: FILES_MAX } as const;
+    const texts = (await operator.act("files", query))?.answer.deleted ?? [];
     if (options.json === true) printJson(context, { texts });
     else context.stdout.write(listText(texts, context.cwd));
     return;

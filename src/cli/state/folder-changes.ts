@@ -7,7 +7,7 @@ import { shellWord } from "../../lib/shell-word.ts";
 import { unknownSource } from "../../sync/disk/source-path.ts";
 import type { FolderChanges } from "../../sync/control/operations.ts";
 import { openFolderProbe } from "../../sync/scan/folder-probe.ts";
-import type { NewFolder, Obstacle } from "../../wire/daemon-folders.ts";
+import type { FolderRemoved, NewFolder, Obstacle } from "../../wire/daemon-folders.ts";
 import { addFolders, checkFolder, removeFolder } from "./configured-folders.ts";
 import type { ConfigChange } from "./config-change.ts";
 
@@ -24,6 +24,8 @@ export interface FolderChangesOptions {
   readonly onDelete: (folder: string) => void;
 }
 
+type Changed = Omit<FolderRemoved, "documents">;
+
 /**
  * Changes the folders of the daemon in this process, by its configuration file: what `kbsync add` and `kbsync remove` do from
  * another process.
@@ -36,52 +38,46 @@ export function openFolderChanges(options: FolderChangesOptions): FolderChanges 
     if (file !== undefined && obstacle === null) return file;
     throw new KbsyncError(obstacle?.message ?? "", { code: "folders_fixed", hint: obstacle?.hint });
   };
+  const unchanged = (path: string): Changed => ({
+    path,
+    file: config().file ?? null,
+    applied: [],
+    obstacle: obstacleOf(options),
+  });
+  const changed = async (path: string, file: string): Promise<Changed> => {
+    const { applied } = await reload();
+    const others = applied.filter((change) => !change.startsWith(`source ${path} `));
+    return { path, file, applied: others, obstacle: null };
+  };
   return {
-    preview: async (folder, signal) => {
+    add: async ({ dryRun, ...folder }, signal) => {
+      const file = dryRun ? undefined : changeable();
       const path = expanded(folder.path);
       const probe = openFolderProbe(signal);
       try {
         const real = await probe.realPath(path).catch((error: unknown) => explainUnit(error, request.env));
         checkFolder(path, config().stateDir);
         const source = sourceOf(options, { ...folder, path });
-        const contents = await probe.count(source);
-        return {
-          ...contents,
-          path,
-          realPath: real === path ? null : real,
-          tier: source.collection,
-          ownerId: source.ownerId,
-          file: config().file ?? null,
-          obstacle: obstacleOf(options),
-        };
+        if (file === undefined) {
+          const { collection: tier, ownerId } = source;
+          const contents = await probe.count(source);
+          const preview = { ...contents, realPath: real === path ? null : real, tier, ownerId };
+          return { ...unchanged(path), preview };
+        }
       } finally {
         probe.close();
       }
-    },
-    add: async (folder, signal) => {
-      const file = changeable();
-      const path = expanded(folder.path);
-      const probe = openFolderProbe(signal);
-      try {
-        await probe.realPath(path).catch((error: unknown) => explainUnit(error, request.env));
-      } finally {
-        probe.close();
-      }
-      sourceOf(options, { ...folder, path });
       addFolders(file, [{ ...folder, path }], config().stateDir, request);
-      const { applied } = await reload();
-      return { path, file, applied: applied.filter((change) => !change.startsWith(`source ${path} `)) };
+      return { ...(await changed(path, file)), preview: null };
     },
     remove: async ({ folder: path, documents, dryRun }) => {
       const sources = config().sources.map(({ absolutePath }) => absolutePath);
       if (!sources.includes(path)) throw unknownSource(path, sources);
-      if (dryRun) return { path, file: config().file ?? null, applied: [], obstacle: obstacleOf(options) };
+      if (dryRun) return unchanged(path);
       const file = changeable();
       removeFolder(file, path, request);
       if (documents === "delete") options.onDelete(path);
-      const { applied } = await reload();
-      const others = applied.filter((change) => !change.startsWith(`source ${path} `));
-      return { path, file, applied: others, obstacle: null };
+      return changed(path, file);
     },
   };
 }

@@ -2,15 +2,7 @@ import type { AnswerOf, DaemonOperation, RequestOf } from "../../wire/daemon.ts"
 import { ask } from "./api.ts";
 
 /** Operations that change nothing, and take their fields in the query. */
-const READS: ReadonlySet<DaemonOperation> = new Set([
-  "status",
-  "why",
-  "troubled",
-  "skipped",
-  "held",
-  "trash",
-  "log",
-]);
+const READS: ReadonlySet<DaemonOperation> = new Set(["status", "why", "files", "log"]);
 
 /** Asks the daemon beside the service. Throws `RequestError`. */
 export function askDaemon<N extends DaemonOperation>(

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
-import type { FolderPreview, NewFolder } from "../../wire/daemon-folders.ts";
+import type { NewFolder } from "../../wire/daemon-folders.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import { askDaemon } from "../client/daemon.ts";
 import { RequestError } from "../client/api.ts";
@@ -13,7 +13,7 @@ import { addressOf } from "../view/address.ts";
 import { lastName } from "../view/format.ts";
 import { go } from "../view/router.ts";
 import { useSubmit } from "../view/submit.ts";
-import { FolderContents } from "./folder-contents.tsx";
+import { FolderContents, type Preview } from "./folder-contents.tsx";
 
 interface Wish {
   readonly path: string;
@@ -25,7 +25,7 @@ interface Wish {
 /** Adds a folder, after a preview of what would be taken. */
 export function AddFolderPage(): JSX.Element {
   const [wish, setWish] = useState<Wish>({ path: "", tier: "fastest", owner: "", exclude: "" });
-  const [preview, setPreview] = useState<{ readonly of: string; readonly found: FolderPreview }>();
+  const [preview, setPreview] = useState<{ readonly of: string; readonly found: Preview }>();
   const [problem, setProblem] = useState<string>();
   const input = useRef<HTMLInputElement>(null);
   const set = (change: Partial<Wish>): void => setWish({ ...wish, ...change });
@@ -37,7 +37,8 @@ export function AddFolderPage(): JSX.Element {
       return;
     }
     setPreview(undefined);
-    setPreview({ of: scopeOf(wish), found: await askDaemon("preview", requestOf(wish)) });
+    const { preview: found, ...plan } = await askDaemon("add", { ...requestOf(wish), dryRun: true });
+    if (found !== null) setPreview({ of: scopeOf(wish), found: { ...plan, ...found } });
   });
   return (
     <Page
@@ -99,7 +100,7 @@ function Found({
   wish,
   set,
 }: {
-  readonly preview: FolderPreview;
+  readonly preview: Preview;
   readonly isStale: boolean;
   readonly wish: Wish;
   readonly set: (change: Partial<Wish>) => void;
@@ -159,7 +160,7 @@ function Found({
 /** An answer may be lost although the folder was added. */
 function added({
   path,
-}: FolderPreview): (error: unknown) => { readonly path: string; readonly applied: readonly string[] } {
+}: Preview): (error: unknown) => { readonly path: string; readonly applied: readonly string[] } {
   return (error) => {
     if (error instanceof RequestError && error.code === "source_known") return { path, applied: [] };
     throw error;

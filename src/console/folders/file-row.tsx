@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { SkippedFile } from "../../wire/daemon-files.ts";
+import type { ListedFile } from "../../wire/daemon-files.ts";
 import { Words } from "../parts/words.tsx";
 import { toast } from "../parts/toast.tsx";
 import { WhyButton } from "./why-dialog.tsx";
@@ -11,7 +11,7 @@ export function FileRow({
   words,
   command,
 }: {
-  readonly file: Pick<SkippedFile, "source" | "path">;
+  readonly file: Pick<ListedFile, "source" | "path">;
   readonly words: string;
   readonly command?: ComponentChildren;
 }): JSX.Element {
@@ -33,7 +33,7 @@ export function FileRow({
 }
 
 /** The whole path of a file. */
-export function pathOf({ source, path }: Pick<SkippedFile, "source" | "path">): string {
+export function pathOf({ source, path }: Pick<ListedFile, "source" | "path">): string {
   return `${source}/${path}`;
 }
 

@@ -1,7 +1,6 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { Approval } from "../../wire/daemon.ts";
-import type { SourceStatus } from "../../wire/daemon-status.ts";
+import type { Approval, SourceStatus } from "../../wire/daemon-status.ts";
 import type { TrashedText } from "../../wire/daemon-files.ts";
 import { askDaemon } from "../client/daemon.ts";
 import { bytes, counted, moment } from "../view/format.ts";
@@ -24,30 +23,25 @@ export function HeldTab({
   readonly source: SourceStatus;
   readonly reload: () => void;
 }): JSX.Element {
-  const folder = source.path;
+  const { path: folder, approval } = source;
   const loaded = useLoad(
     `held ${folder} ${source.held} ${String(source.halted)}`,
-    async (signal) => {
-      const [{ held }, { files }] = await Promise.all([
-        askDaemon("held", { folder }, signal),
-        askDaemon("troubled", { path: folder, state: "held", limit: LISTED_MAX }, signal),
-      ]);
-      return { approvals: held, files };
-    },
+    async (signal) =>
+      (await askDaemon("files", { path: folder, state: "held", limit: LISTED_MAX }, signal)).files,
     EVERY_MS,
   );
   const [asked, setAsked] = useState<Approval | undefined>();
   return (
     <Show loaded={loaded}>
-      {({ approvals, files }) =>
-        approvals.length === 0 && files.length === 0 ? (
+      {(files) =>
+        approval === null && files.length === 0 ? (
           <Empty title="No delete is held">
             When much of a folder is gone at once, its deletes wait here for you.
           </Empty>
         ) : (
           <div class="stack">
-            {approvals.map((approval) => (
-              <div class="row spread" key={approval.token}>
+            {approval === null ? null : (
+              <div class="row spread">
                 <p>
                   <Words of={approval.reason} />
                 </p>
@@ -55,14 +49,14 @@ export function HeldTab({
                   {approval.held === 0 ? "Send again…" : `Approve ${counted(approval.held, "delete")}…`}
                 </button>
               </div>
-            ))}
+            )}
             {files.length === 0 ? null : (
               <ul class="card flush files" aria-label="Files whose delete is held">
                 {files.map((file) => (
                   <FileRow
                     key={file.path}
                     file={file}
-                    words={approvals.some(({ reason }) => reason === file.message) ? "" : file.message}
+                    words={approval?.reason === file.message ? "" : file.message}
                   />
                 ))}
               </ul>
@@ -126,7 +120,8 @@ function Approve({
 export function SkippedTab({ folder }: { readonly folder: string }): JSX.Element {
   const loaded = useLoad(
     `skipped ${folder}`,
-    async (signal) => (await askDaemon("skipped", { path: folder, limit: LISTED_MAX }, signal)).files,
+    async (signal) =>
+      (await askDaemon("files", { path: folder, state: "skipped", limit: LISTED_MAX }, signal)).files,
   );
   return (
     <Show loaded={loaded}>
@@ -136,7 +131,7 @@ export function SkippedTab({ folder }: { readonly folder: string }): JSX.Element
         ) : (
           <ul class="card flush files" aria-label="Skipped files">
             {files.map((file) => (
-              <FileRow key={file.path} file={file} words={file.reason} />
+              <FileRow key={file.path} file={file} words={file.message} />
             ))}
           </ul>
         )
@@ -149,7 +144,8 @@ export function SkippedTab({ folder }: { readonly folder: string }): JSX.Element
 export function TrashTab({ folder }: { readonly folder: string }): JSX.Element {
   const loaded = useLoad(
     `trash ${folder}`,
-    async (signal) => (await askDaemon("trash", { path: folder }, signal)).texts,
+    async (signal) =>
+      (await askDaemon("files", { path: folder, state: "deleted", limit: LISTED_MAX }, signal)).deleted,
   );
   const { error, run } = useCommand(loaded.reload);
   const restore = async ({ path, deletedAt }: TrashedText): Promise<string> => {

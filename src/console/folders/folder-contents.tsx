@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import type { FolderPreview, LeftOut } from "../../wire/daemon-folders.ts";
+import type { FolderAdded, FolderPreview, LeftOut } from "../../wire/daemon-folders.ts";
 import { Notice } from "../parts/notice.tsx";
 import { bytes, count, counted } from "../view/format.ts";
 
@@ -22,8 +22,11 @@ const KINDS: Readonly<Record<string, string>> = {
   plain: "Text and source code",
 };
 
+/** What adding a folder would do. */
+export type Preview = FolderPreview & Pick<FolderAdded, "path" | "file" | "obstacle">;
+
 /** What would be taken of a folder, and what is left out by which rule. */
-export function FolderContents({ preview }: { readonly preview: FolderPreview }): JSX.Element {
+export function FolderContents({ preview }: { readonly preview: Preview }): JSX.Element {
   const { files, path, realPath, complete, kinds, first, leftOut } = preview;
   return (
     <section class="card stack" aria-labelledby="preview">
@@ -88,7 +91,7 @@ export function FolderContents({ preview }: { readonly preview: FolderPreview })
   );
 }
 
-function Warnings({ preview }: { readonly preview: FolderPreview }): JSX.Element {
+function Warnings({ preview }: { readonly preview: Preview }): JSX.Element {
   const { complete, unreadable, unreadablePaths, documents, obstacle, path } = preview;
   return (
     <>

@@ -187,10 +187,14 @@ function Commands({
   return (
     <div class="row">
       {paused
-        ? command("Resume", () => askDaemon("resume", folder), "The folder is watched again.")
+        ? command(
+            "Resume",
+            () => askDaemon("pause", { ...folder, paused: false }),
+            "The folder is watched again.",
+          )
         : command(
             "Pause",
-            () => askDaemon("pause", folder),
+            () => askDaemon("pause", { ...folder, paused: true }),
             "Nothing is sent from this folder until you resume it.",
           )}
       {command("Check again", () => askDaemon("retry", { path }), "Every file is compared again.")}

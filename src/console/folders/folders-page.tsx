@@ -112,7 +112,7 @@ function Removed({
           number={asked.resources}
           action={`Delete ${counted(asked.resources, "document")}`}
           onConfirm={async () => {
-            await askDaemon("approve", { folder: asked.path, token: asked.approvalToken });
+            await askDaemon("approve", { folder: asked.path, token: asked.approval.token });
             toast(`${counted(asked.resources, "document")} of ${asked.path} will be deleted.`);
             reload();
           }}

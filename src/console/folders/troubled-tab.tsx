@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import type { SourceStatus } from "../../wire/daemon-status.ts";
-import type { TroubledFile } from "../../wire/daemon-files.ts";
+import type { ListedFile } from "../../wire/daemon-files.ts";
 import type { DocumentsAnswer } from "../../wire/documents.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { ask } from "../client/api.ts";
@@ -16,7 +16,7 @@ const LISTED_MAX = 500;
 const BEING_READ = "It is sent. The service is reading it.";
 
 /** A file of the list. One that is sent waits for the service, and has nothing to retry. */
-type Listed = Pick<TroubledFile, "source" | "path" | "message"> & { readonly isSent: boolean };
+type Listed = Pick<ListedFile, "source" | "path" | "message"> & { readonly isSent: boolean };
 
 /** Files that wait or failed, each with its reason. */
 export function TroubledTab({
@@ -30,7 +30,7 @@ export function TroubledTab({
   const loaded = useLoad(
     `${state} ${folder}`,
     async (signal) => {
-      const { files } = await askDaemon("troubled", { path: folder, state, limit: LISTED_MAX }, signal);
+      const { files } = await askDaemon("files", { path: folder, state, limit: LISTED_MAX }, signal);
       const troubled = files.map((file): Listed => ({ ...file, isSent: false }));
       return state === "failed" ? troubled : [...troubled, ...(await loadBeingRead(source, files, signal))];
     },
@@ -107,7 +107,7 @@ function emptyTitle(state: "waiting" | "failed", next: number): string {
 /** Loads the files that were sent and that the service is still reading, such as long scans, beside those that are listed. */
 async function loadBeingRead(
   { path: source, collectionId, ownerId }: SourceStatus,
-  others: readonly Pick<TroubledFile, "path">[],
+  others: readonly Pick<ListedFile, "path">[],
   signal: AbortSignal,
 ): Promise<readonly Listed[]> {
   if (collectionId === null) return [];

@@ -1,10 +1,10 @@
 import { KbsyncError } from "../../lib/failure.ts";
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import type {
+  AddFolder,
   FolderAdded,
   FolderPreview,
   FolderRemoved,
-  NewFolder,
   RemoveFolder,
 } from "../../wire/daemon-folders.ts";
 import {
@@ -52,8 +52,10 @@ export interface DaemonProgram extends FolderChanges {
 
 /** Changes which folders the daemon syncs. Throws what `add` and `remove` answer with. */
 export interface FolderChanges {
-  preview(request: NewFolder, signal: AbortSignal): Promise<Omit<FolderPreview, "documents">>;
-  add(request: NewFolder, signal: AbortSignal): Promise<FolderAdded>;
+  add(
+    request: AddFolder,
+    signal: AbortSignal,
+  ): Promise<Omit<FolderAdded, "preview"> & { readonly preview: Omit<FolderPreview, "documents"> | null }>;
   remove(request: RemoveFolder): Promise<Omit<FolderRemoved, "documents">>;
 }
 
@@ -72,15 +74,17 @@ export function operationsOf(daemon: Daemon, facts: DaemonFacts, program: Daemon
       const found = await LEDGER_OPERATIONS.why(daemon, request, signal);
       return { ...found, daemon: { ...activity, service: daemon.status().service } };
     },
-    follow: async (query, operation) => follow(daemon, query, operation),
+    log: async (query, operation) =>
+      query.follow === "true"
+        ? follow(daemon, query, operation)
+        : LEDGER_OPERATIONS.log(daemon, query, operation.signal),
     wait: async (request, operation) => wait(daemon, request, operation),
     erase: async (request, { signal }) => daemon.erase(request, signal),
     reload: async () => program.reload(),
-    preview: async (request, { signal }) => {
-      const found = await program.preview(request, signal);
-      return { ...found, documents: daemon.documents(found.path) };
+    add: async (request, { signal }) => {
+      const { preview, ...added } = await program.add(request, signal);
+      return { ...added, preview: preview && { ...preview, documents: daemon.documents(added.path) } };
     },
-    add: async (request, { signal }) => program.add(request, signal),
     remove: async (request) => {
       const documents = daemon.documents(request.folder);
       return { ...(await program.remove(request)), documents };
@@ -109,7 +113,7 @@ const BUFFERED_MAX = 2 * LOG_LINES_MAX;
 /** Sends the latest activities, then every new one until the client disconnects. Throws `control_slow`. */
 async function follow(
   daemon: Daemon,
-  { limit, path }: RequestOf<"follow">,
+  { limit, path }: RequestOf<"log">,
   { signal, begin, emit, drained }: OperationContext<DaemonActivity>,
 ): Promise<never> {
   const isWanted = ({ source, ...activity }: DaemonActivity): boolean =>

@@ -40,7 +40,7 @@ export type DaemonHandlers = Readonly<
 
 /** Returns the handlers of a daemon's operations. Requests in flight end when `stopping` aborts. */
 export function daemonHandlers(operations: DaemonOperations, stopping: AbortSignal): DaemonHandlers {
-  const handlers = Object.entries(DAEMON_API).map(([name, { method, request: schema, ...route }]) => {
+  const handlers = Object.entries(DAEMON_API).map(([name, { method, request: schema }]) => {
     // The table pairs each operation with its request and its answer.
     const operation = operations[name as DaemonOperation] as (
       request: unknown,
@@ -58,7 +58,7 @@ export function daemonHandlers(operations: DaemonOperations, stopping: AbortSign
         const answer = await operation(parsed.data, { signal, ...lines });
         // An operation does not distinguish its end from an interruption by the stop.
         if (!restarts(name as DaemonOperation)) stopping.throwIfAborted();
-        if (!("line" in route)) return answer;
+        if (!reply.raw.headersSent) return answer;
         lines.emit(answer);
         reply.raw.end();
       } catch (error) {

@@ -40,19 +40,13 @@ export function openOperations(parts: Parts, sources: DaemonSources): Operations
     sources: () => parts.options.sources,
     wakeUps,
   });
-  /** A summary of the work may be read after the ledger has become unreadable or was closed. */
-  const listed = <Q extends { readonly path?: string | undefined }, T>(
-    query: Q,
-    list: (query: Q) => readonly T[],
-  ): readonly T[] => {
-    if (query.path !== undefined) targetOf(sources.all(), query.path);
-    return parts.read(() => list(query), []);
-  };
-
   return {
     ...commands,
-    troubled: (query) => listed(query, (named) => commands.troubled(named)),
-    skipped: (query) => listed(query, (named) => commands.skipped(named)),
+    files: (query) => {
+      if (query.path !== undefined) targetOf(sources.all(), query.path);
+      // A summary of the work may be read after the ledger has become unreadable or was closed.
+      return parts.read(() => commands.files(query), []);
+    },
     about: (path) => {
       ledger.flush();
       const { source: found, below } = targetOf(sources.all(), path);

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { Approval } from "../../wire/daemon.ts";
+import type { Approval } from "../../wire/daemon-status.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { RemovedSource, SourceRow } from "../ledger/sources/rows.ts";
 import type { Sources } from "../ledger/sources/sources.ts";
@@ -65,6 +65,15 @@ function namedBy<R extends SourceRow>(
   );
 }
 
+/** `source_missing`: nobody can approve that a folder is missing. */
+export function sourceMissing(folder: string, reason: string): KbsyncError {
+  return new KbsyncError(`${folder}: ${reason}; nobody can approve that`, {
+    code: "source_missing",
+    subject: folder,
+    hint: "Restore the folder. If it is gone for good, remove the source from the configuration, then approve the deletes of its documents.",
+  });
+}
+
 /**
  * The sources that a person's approval concerns: the one of that folder, which may have left the configuration, or all
  * configured ones. Deleting the resources of a source that left requires its name or its token. Throws `source_unknown`,
@@ -86,13 +95,8 @@ export function approvable(
     row !== undefined &&
     row.halted !== null &&
     approvalsOf(sources, rows).length === 0
-  ) {
-    throw new KbsyncError(`${folder}: ${row.halted}; nobody can approve that`, {
-      code: "source_missing",
-      subject: folder,
-      hint: "Restore the folder. If it is gone for good, remove the source from the configuration, then approve the deletes of its documents.",
-    });
-  }
+  )
+    throw sourceMissing(folder, row.halted);
   const held = rows.filter((each) => approvalsOf(sources, [each]).length > 0);
   // A token identifies a source that left as clearly as its folder does.
   return namedBy(sources, folder === undefined && token !== undefined ? [...held, ...removed] : held, token);

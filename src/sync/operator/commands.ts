@@ -2,12 +2,12 @@ import { pathBelow } from "../../lib/path-below.ts";
 import type {
   DaemonActivity,
   Explanation,
+  ListedFile,
   PutBack,
-  SkippedFile,
   TrashedText,
-  TroubledFile,
 } from "../../wire/daemon-files.ts";
-import type { AnswerOf, Approval, RequestOf, Retried } from "../../wire/daemon.ts";
+import type { Approval } from "../../wire/daemon-status.ts";
+import type { AnswerOf, RequestOf, Retried } from "../../wire/daemon.ts";
 import { outsideSources, unknownSource } from "../disk/source-path.ts";
 import type { ListedFiles } from "../ledger/files/troubles.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
@@ -48,16 +48,12 @@ export interface Commands {
    * is held now is approved. Returns what was approved. Throws as `approvable` does.
    */
   approve(folder?: string, token?: string): Promise<readonly Approval[]>;
-  /** Returns what `approve` would approve. */
-  held(folder?: string): readonly Approval[];
   /** Returns how many documents a folder has at the service, whether it is configured or was; 0 for any other. */
   documents(folder: string): number;
   /** Returns the newest activities, oldest first. */
-  recent(query: RequestOf<"log">): readonly DaemonActivity[];
-  /** Returns files that are not in agreement, and deletes that the service refuses, with the reason. */
-  troubled(query: RequestOf<"troubled">): readonly TroubledFile[];
-  /** Returns files that are left out, with the rule. */
-  skipped(query: RequestOf<"skipped">): readonly SkippedFile[];
+  recent(query: Pick<RequestOf<"log">, "limit" | "path">): readonly DaemonActivity[];
+  /** Returns files that are not searchable as they are on disk, and deletes that the service refuses, with the reason. */
+  files(query: FilesQuery): readonly ListedFile[];
   /** Explains every decision about a file, which need not exist. */
   why(path: string, signal: AbortSignal): Promise<Explanation>;
   /** Returns the saved texts of deleted files, newest first. */
@@ -65,6 +61,9 @@ export interface Commands {
   /** Restores saved texts as files, as `undelete` does. */
   undelete(path: string, atMs?: number): Promise<readonly PutBack[]>;
 }
+
+/** Which files to list; `path` as in other commands. */
+export type FilesQuery = Pick<ListedFiles, "limit" | "state"> & { readonly path?: string | undefined };
 
 /** A target in a source: its root, or a path below it. */
 interface Target {
@@ -116,7 +115,8 @@ export function openCommands(ledger: OperatorLedger, options: CommandOptions): C
       return retried;
     },
     approve: async (folder, token) => {
-      const rows = approvableRows(ledger, folder, token);
+      ledger.flush();
+      const rows = approvable(sources, folder, () => chosenRows(ledger, folder), token);
       const approvals = approvalsOf(sources, rows);
       const written = ledger.write(() => {
         for (const { id } of rows) sources.approve(id);
@@ -143,16 +143,9 @@ export function openCommands(ledger: OperatorLedger, options: CommandOptions): C
 function openQueries(
   ledger: OperatorLedger,
   watched: CommandOptions["sources"],
-): Pick<Commands, "held" | "documents" | "recent" | "troubled" | "skipped" | "why" | "trash"> {
+): Pick<Commands, "documents" | "recent" | "files" | "why" | "trash"> {
   const { sources } = ledger;
-  const listed = ({ limit, path }: RequestOf<"skipped">): ListedFiles => {
-    ledger.flush();
-    const [target] = path === undefined ? [] : targetsOf(ledger, path);
-    return { limit, source: target?.row.id, below: target?.below };
-  };
-
   return {
-    held: (folder) => approvalsOf(sources, approvableRows(ledger, folder)),
     documents: (folder) => {
       ledger.flush();
       const removed = sources.removed().find(({ path }) => path === folder);
@@ -171,8 +164,11 @@ function openQueries(
         .toReversed()
         .map((activity) => Object.assign(activity, { source: folders.get(activity.source) ?? "" }));
     },
-    troubled: ({ state, ...query }) => ledger.files.troubled({ ...listed(query), state }),
-    skipped: (query) => ledger.files.skipped(listed(query)),
+    files: ({ path, ...query }) => {
+      ledger.flush();
+      const [target] = path === undefined ? [] : targetsOf(ledger, path);
+      return ledger.files.list({ ...query, source: target?.row.id, below: target?.below });
+    },
     why: async (path, signal) => {
       ledger.flush();
       return explain(ledger, watched(), path, signal);
@@ -182,15 +178,6 @@ function openQueries(
       return listTrashed(ledger, path);
     },
   };
-}
-
-function approvableRows(
-  ledger: OperatorLedger,
-  folder: string | undefined,
-  token?: string,
-): ReturnType<typeof approvable> {
-  ledger.flush();
-  return approvable(ledger.sources, folder, () => chosenRows(ledger, folder), token);
 }
 
 /** The configured sources, or the one of that folder. Throws `source_unknown`. */
@@ -226,21 +213,10 @@ function targetAt({ sources }: OperatorLedger, path: string): Target | undefined
 }
 
 /** Operations of a daemon that need only its ledger. Without a daemon, they run on the ledger directly. */
-export type LedgerOperation =
-  | "pause"
-  | "resume"
-  | "retry"
-  | "approve"
-  | "held"
-  | "log"
-  | "troubled"
-  | "skipped"
-  | "why"
-  | "trash"
-  | "undelete";
+export type LedgerOperation = "pause" | "retry" | "approve" | "log" | "files" | "why" | "undelete";
 
 /** The operations that change the ledger. The others only read it, which another process may do as well. */
-export const CHANGES: ReadonlySet<LedgerOperation> = new Set(["pause", "resume", "retry", "approve"]);
+export const CHANGES: ReadonlySet<LedgerOperation> = new Set(["pause", "retry", "approve"]);
 
 export type LedgerOperations = {
   readonly [N in LedgerOperation]: (
@@ -251,15 +227,16 @@ export type LedgerOperations = {
 };
 
 export const LEDGER_OPERATIONS: LedgerOperations = {
-  held: async (commands, { folder }) => ({ held: commands.held(folder) }),
   log: async (commands, query) => ({ activities: commands.recent(query) }),
-  troubled: async (commands, query) => ({ files: commands.troubled(query) }),
-  skipped: async (commands, query) => ({ files: commands.skipped(query) }),
+  files: async (commands, { state, path, limit }) =>
+    state === "deleted"
+      ? { files: [], deleted: commands.trash(path).slice(0, limit) }
+      : { files: commands.files({ state, path, limit }), deleted: [] },
   why: async (commands, { path }, signal) => ({ ...(await commands.why(path, signal)), daemon: null }),
-  trash: async (commands, { path }) => ({ texts: commands.trash(path) }),
   undelete: async (commands, { path, atMs }) => ({ files: await commands.undelete(path, atMs) }),
-  pause: async (commands, { folder }) => ({ sources: await commands.pause(folder) }),
-  resume: async (commands, { folder }) => ({ sources: await commands.resume(folder) }),
+  pause: async (commands, { folder, paused }) => ({
+    sources: await (paused ? commands.pause(folder) : commands.resume(folder)),
+  }),
   retry: async (commands, { path }) => ({ sources: await commands.retry(path) }),
   approve: async (commands, { folder, token }) => ({ approved: await commands.approve(folder, token) }),
 };

@@ -1,8 +1,8 @@
 import type { MountTrouble, RemovedStatus, SourceStatus } from "../../wire/daemon-status.ts";
 import { approvalsOf } from "./approve.ts";
 import { openForReading, type OperatorLedger } from "./offline.ts";
-import type { SkippedFile, TroubledFile } from "../../wire/daemon-files.ts";
-import type { RemovedSource, SourceRow } from "../ledger/sources/rows.ts";
+import type { ListedFile } from "../../wire/daemon-files.ts";
+import type { SourceRow } from "../ledger/sources/rows.ts";
 import type { Sources } from "../ledger/sources/sources.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { SourceActivity } from "../source/progress.ts";
@@ -46,18 +46,16 @@ export function statusOf(
 
 /** Sources that left the configuration and still have resources. */
 export function removedOf(sources: Sources): RemovedStatus[] {
-  return sources.removed().map((row) => ({
-    path: row.path,
-    ownerId: row.ownerId,
-    collectionId: sources.collectionId(row.tier) ?? null,
-    resources: row.resources,
-    approved: row.approved,
-    approvalToken: tokenIn(sources, row) ?? "",
-  }));
-}
-
-function tokenIn(sources: Pick<Sources, "heldMark">, row: SourceRow | RemovedSource): string | null {
-  return approvalsOf(sources, [row])[0]?.token ?? null;
+  return sources.removed().flatMap((row) =>
+    approvalsOf(sources, [row]).map((approval) => ({
+      path: row.path,
+      ownerId: row.ownerId,
+      collectionId: sources.collectionId(row.tier) ?? null,
+      resources: row.resources,
+      approved: row.approved,
+      approval,
+    })),
+  );
 }
 
 /**
@@ -71,8 +69,8 @@ export function readStatus(
   | {
       readonly sources: readonly SourceStatus[];
       readonly removed: readonly RemovedStatus[];
-      readonly troubled: readonly TroubledFile[];
-      readonly skipped: readonly SkippedFile[];
+      readonly troubled: readonly ListedFile[];
+      readonly skipped: readonly ListedFile[];
     }
   | undefined {
   const open = openForReading(stateDir);
@@ -83,8 +81,8 @@ export function readStatus(
     return {
       sources: ledger.sources.active().map((row) => sourceStatus(ledger, row, paused.has(row.id))),
       removed: removedOf(ledger.sources),
-      troubled: ledger.files.troubled({ limit: filesLimit }),
-      skipped: ledger.files.skipped({ limit: filesLimit }),
+      troubled: ledger.files.list({ limit: filesLimit }),
+      skipped: ledger.files.list({ state: "skipped", limit: filesLimit }),
     };
   } finally {
     open.close();
@@ -125,7 +123,7 @@ export function sourceStatus(
     holdReason: row.lost ?? row.halted ?? row.holdReason,
     halted: row.lost !== null || row.halted !== null,
     remedy: blocker?.remedy ?? null,
-    approvalToken: tokenIn(sources, row),
+    approval: approvalsOf(sources, [row])[0] ?? null,
     unreadable: row.unreadable,
     unreadablePaths: unreadable.slice(0, UNREADABLE_NAMED),
     mounts,

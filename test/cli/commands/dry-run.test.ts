@@ -105,7 +105,7 @@ it("a held file says why it is held", async () => {
   for (const name of ["a", "b"]) rmSync(join(world.root, `${name}.txt`));
   const daemon = world.daemon();
   await daemon.syncOnce();
-  expect(daemon.troubled({ limit: 10 })).toMatchObject([
+  expect(daemon.files({ limit: 10 })).toMatchObject([
     { path: "a.txt", state: "held", code: "held", message: "the folder was emptied" },
     { path: "b.txt", state: "held" },
   ]);

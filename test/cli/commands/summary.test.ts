@@ -5,7 +5,7 @@ import { vectorLine } from "../../../src/cli/commands/sync.ts";
 import { passSummary, troubleLines } from "../../../src/cli/commands/follow.ts";
 import { statusText } from "../../../src/cli/commands/status.ts";
 import { IDLE_STATUS, sourceStatus } from "../../fakes/status.ts";
-import type { TroubledFile } from "../../../src/wire/daemon-files.ts";
+import type { ListedFile } from "../../../src/wire/daemon-files.ts";
 
 const source = (more: Partial<SourceStatus>): SourceStatus => sourceStatus("/docs", 2, more);
 const summary = (...sources: SourceStatus[]): string => {
@@ -22,7 +22,9 @@ describe("skipped files", () => {
   });
 
   it("skipped files are counted, not named, in the status for a person", () => {
-    const skipped = [{ source: "/docs", path: "a.zip", reason: "archive" }];
+    const skipped: ListedFile[] = [
+      { source: "/docs", path: "a.zip", state: "skipped", docId: null, code: "skipped", message: "archive" },
+    ];
     const text = statusText({
       daemon: null,
       stateDir: "/state",
@@ -103,7 +105,7 @@ describe("what came of a pass", () => {
 });
 
 it("names troubled files under what is the matter with them, each group up to a limit", () => {
-  const file = (path: string, state: TroubledFile["state"], message: string): TroubledFile => ({
+  const file = (path: string, state: ListedFile["state"], message: string): ListedFile => ({
     source: "/docs",
     path,
     docId: null,
@@ -114,10 +116,10 @@ it("names troubled files under what is the matter with them, each group up to a 
   const files = [
     file("a", "held", "emptied"),
     file("b", "failed", "too large"),
-    file("c", "parked", "busy"),
+    file("c", "waiting", "busy"),
     file("d", "held", "emptied"),
     file("e", "held", "emptied"),
-    file("f", "doomed", "to be deleted"),
+    file("f", "held", "to be deleted"),
   ];
   expect(troubleLines(files, 2)).toBe(
     "failed\n  b: too large\nwaiting\n  c: busy\nheld\n  a: emptied\n  d: emptied\n  and 2 more (`kbsync status --held` lists all)\n",

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { TroubledFile } from "../../../src/wire/daemon-files.ts";
+import type { ListedFile } from "../../../src/wire/daemon-files.ts";
 import { doctorText } from "../../../src/cli/commands/doctor.ts";
 import { troubleLines, unreadableLine } from "../../../src/cli/commands/follow.ts";
 import { visibleLine } from "../../../src/cli/output/visible.ts";
@@ -16,7 +16,7 @@ it.each([
 });
 
 it("a file's name reaches the terminal in no report as it is", () => {
-  const failed = { path: HOSTILE, message: `cannot read ${HOSTILE}`, state: "failed" } as TroubledFile; // the rest is not shown
+  const failed = { path: HOSTILE, message: `cannot read ${HOSTILE}`, state: "failed" } as ListedFile; // the rest is not shown
   expect(troubleLines([failed], 20)).toBe(`failed\n  ${SHOWN}: cannot read ${SHOWN}\n`);
   expect(unreadableLine({ unreadable: 1, unreadablePaths: [HOSTILE], mounts: [] })).toContain(
     `cannot be read: ${SHOWN} (`,

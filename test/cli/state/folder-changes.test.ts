@@ -54,24 +54,22 @@ describe("a preview", () => {
   it("counts a folder as it would be synced, and changes nothing", async () => {
     const before = written();
     expect(
-      await open().preview({ path: `${at("two")}//./`, tier: "moderate", ownerId: "team" }, NEVER),
+      await open().add({ path: `${at("two")}//./`, tier: "moderate", ownerId: "team", dryRun: true }, NEVER),
     ).toMatchObject({
       path: at("two"),
-      realPath: null,
-      tier: "moderate",
-      ownerId: "team",
-      files: 1,
       file,
+      applied: [],
       obstacle: null,
+      preview: { realPath: null, tier: "moderate", ownerId: "team", files: 1 },
     });
     expect(written()).toBe(before);
   });
 
   it("says where a symbolic link leads", async () => {
     symlinkSync(at("two"), at("link"));
-    expect(await open().preview({ path: at("link") }, NEVER)).toMatchObject({
+    expect(await open().add({ path: at("link"), dryRun: true }, NEVER)).toMatchObject({
       path: at("link"),
-      realPath: at("two"),
+      preview: { realPath: at("two") },
     });
   });
 
@@ -88,26 +86,32 @@ describe("a preview", () => {
     mkdirSync(at("one/below"));
     mkdirSync(at("state/service"));
     symlinkSync(at("one/below"), at("link"));
-    await expect(open().preview({ path: at(path) }, NEVER)).rejects.toMatchObject({ code });
+    await expect(open().add({ path: at(path), dryRun: true }, NEVER)).rejects.toMatchObject({ code });
   });
 
   it.each(["/", "/proc", "/proc/self", "/sys", "/dev", "/home/.."])("refuses %s", async (path) => {
-    await expect(open().preview({ path }, NEVER)).rejects.toMatchObject({ code: "source_unusable" });
+    await expect(open().add({ path, dryRun: true }, NEVER)).rejects.toMatchObject({
+      code: "source_unusable",
+    });
   });
 
   it("names the unit that hides a folder", async () => {
     await expect(
-      open({ env: { KBSYNC_UNIT: "kbsync.service" } }).preview({ path: "/hidden/docs" }, NEVER),
+      open({ env: { KBSYNC_UNIT: "kbsync.service" } }).add({ path: "/hidden/docs", dryRun: true }, NEVER),
     ).rejects.toMatchObject({ hint: expect.stringContaining("kbsync service install") as string });
   });
 });
 
 describe("adding", () => {
   it("writes the folder into the configuration, comments and all, and has it read again", async () => {
-    expect(await open().add({ path: at("two"), tier: "moderate", exclude: ["*.log"] }, NEVER)).toEqual({
+    expect(
+      await open().add({ path: at("two"), tier: "moderate", exclude: ["*.log"], dryRun: false }, NEVER),
+    ).toEqual({
       path: at("two"),
       file,
       applied: ["sync.settleMs"],
+      obstacle: null,
+      preview: null,
     });
     expect(written()).toContain("// mine");
     expect(config.sources.at(-1)).toMatchObject({
@@ -120,12 +124,12 @@ describe("adding", () => {
   it("takes what was edited by hand since it was read", async () => {
     const changes = open();
     writeFileSync(file, written().replace("// mine", "// edited"));
-    await changes.add({ path: at("two") }, NEVER);
+    await changes.add({ path: at("two"), dryRun: false }, NEVER);
     expect(written()).toContain("// edited");
     // Somebody else has added it meanwhile.
     config = loadConfig({ ...context(), stateDir: at("state"), folders: [{ path: "one" }], file });
     const before = written();
-    await changes.add({ path: at("two") }, NEVER);
+    await changes.add({ path: at("two"), dryRun: false }, NEVER);
     expect(written()).toBe(before);
   });
 
@@ -139,7 +143,9 @@ describe("adding", () => {
   ])("changes nothing when the file %s", async (_what, text, code) => {
     const changes = open();
     writeFileSync(file, text);
-    await expect(changes.add({ path: at("two/inner") }, NEVER)).rejects.toMatchObject({ code });
+    await expect(changes.add({ path: at("two/inner"), dryRun: false }, NEVER)).rejects.toMatchObject({
+      code,
+    });
     expect(written()).toBe(text);
     expect(existsSync(at(`.${process.pid}.kbsync.config.json.new`))).toBe(false);
   });
@@ -152,15 +158,19 @@ describe("adding", () => {
     async (_what, options) => {
       const changes = open(options);
       const before = written();
-      const { obstacle } = await changes.preview({ path: at("two") }, NEVER);
+      const { obstacle } = await changes.add({ path: at("two"), dryRun: true }, NEVER);
       expect(obstacle?.hint).toContain("kbsync init");
-      await expect(changes.add({ path: at("two") }, NEVER)).rejects.toMatchObject({ code: "folders_fixed" });
+      await expect(changes.add({ path: at("two"), dryRun: false }, NEVER)).rejects.toMatchObject({
+        code: "folders_fixed",
+      });
       expect(written()).toBe(before);
     },
   );
 
   it("refuses globs that the configuration does not take", async () => {
-    await expect(open().add({ path: at("two"), exclude: ["!drafts"] }, NEVER)).rejects.toMatchObject({
+    await expect(
+      open().add({ path: at("two"), exclude: ["!drafts"], dryRun: false }, NEVER),
+    ).rejects.toMatchObject({
       code: "config_invalid",
     });
   });

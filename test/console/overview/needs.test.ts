@@ -76,7 +76,7 @@ describe("what needs a person", () => {
               collectionId: "c",
               resources: 3,
               approved: false,
-              approvalToken: "t",
+              approval: { source: "/old", held: 3, reason: "removed", token: "t" },
             },
           ],
         },

@@ -36,7 +36,7 @@ afterEach(async () => {
 
 /** A daemon with only these operations. */
 const operations = (some: Partial<DaemonOperations> = {}): DaemonOperations =>
-  ({ resume: () => Promise.resolve({ sources: ["/docs"] }), ...some }) as DaemonOperations;
+  ({ pause: () => Promise.resolve({ sources: ["/docs"] }), ...some }) as DaemonOperations;
 
 async function openAt(
   some: Partial<DaemonOperations> = {},
@@ -56,7 +56,8 @@ async function openAt(
 }
 
 const never = new AbortController().signal;
-const ask = (stateDir = base): Promise<unknown> => askDaemon(stateDir, "resume", {}, { signal: never });
+const ask = (stateDir = base): Promise<unknown> =>
+  askDaemon(stateDir, "pause", { paused: true }, { signal: never });
 
 /** A client that sends arbitrary bytes and collects the answers. */
 async function raw(path: string): Promise<{ socket: Socket; text: () => string; ended: () => boolean }> {
@@ -75,7 +76,7 @@ const http = (line: string, body?: string): string =>
   body === undefined
     ? `${line} HTTP/1.1\r\nhost: daemon\r\n\r\n`
     : `${line} HTTP/1.1\r\nhost: daemon\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
-const RESUME = http("POST /v1/daemon/resume", "{}");
+const PAUSE = http("POST /v1/daemon/pause", "{}");
 
 /** Status and body of the last answer that a raw client got. */
 function answerIn(text: string): { status: number; body: unknown } {
@@ -217,7 +218,7 @@ describe("a request", () => {
         return () => undefined;
       },
     };
-    // The request that `follow` makes.
+    // The request that `kbsync log --follow` makes.
     await openAt(
       operationsOf(daemon as unknown as Daemon, { version: "1.2.3", startedMs: 0 }, FIXED_PROGRAM),
     );
@@ -225,8 +226,8 @@ describe("a request", () => {
     const leaving = new AbortController();
     const asked = askDaemon(
       base,
-      "follow",
-      { limit: 5000 },
+      "log",
+      { limit: 5000, follow: "true" },
       { signal: leaving.signal, onLine: ({ path }) => paths.push(path) },
     ).catch((error: unknown) => error);
     await until(() => paths.length === 5001);
@@ -243,14 +244,14 @@ describe("a request", () => {
       operationsOf(daemon as unknown as Daemon, { version: "1.2.3", startedMs: 0 }, FIXED_PROGRAM),
     );
     const client = await raw(path);
-    client.socket.write(http("GET /v1/daemon/follow"));
+    client.socket.write(http("GET /v1/daemon/log?follow=true"));
     await until(() => client.text().includes("content-type: application/x-ndjson"));
     client.socket.destroy();
   });
 
   it("throws at the client the error of the daemon", async () => {
     await openAt({
-      resume: () => {
+      pause: () => {
         throw new KbsyncError("/x is no source", {
           code: "source_unknown",
           subject: "/x",
@@ -287,7 +288,7 @@ describe("a request", () => {
     let cancelled = false;
     let started = false;
     await openAt({
-      resume: async (_request, { signal }) => {
+      pause: async (_request, { signal }) => {
         started = true;
         await once(signal, "abort");
         cancelled = true;
@@ -295,17 +296,17 @@ describe("a request", () => {
       },
     });
     const leaving = new AbortController();
-    const asked = askDaemon(base, "resume", {}, { signal: leaving.signal });
+    const asked = askDaemon(base, "pause", { paused: true }, { signal: leaving.signal });
     await until(() => started);
     leaving.abort(new Error("never mind"));
     await expect(asked).rejects.toThrow("never mind");
     await until(() => cancelled);
   });
 
-  it.each(["resume", "wait"] as const)("answers that the daemon stops: %s", async (name) => {
+  it.each(["pause", "wait"] as const)("answers that the daemon stops: %s", async (name) => {
     let started = false;
     const opened = await openAt({
-      resume: async (_request, { signal }) => {
+      pause: async (_request, { signal }) => {
         started = true;
         await once(signal, "abort");
         return { sources: [] };
@@ -326,14 +327,14 @@ describe("a request", () => {
   it("stops in spite of a client that disconnects at that moment", async () => {
     let started = 0;
     const opened = await openAt({
-      resume: async (_request, { signal }) => {
+      pause: async (_request, { signal }) => {
         started += 1;
         await once(signal, "abort");
         return { sources: [] };
       },
     });
     const clients = await Promise.all(Array.from({ length: 5 }, () => raw(opened.path)));
-    for (const { socket } of clients) socket.write(RESUME);
+    for (const { socket } of clients) socket.write(PAUSE);
     await until(() => started === clients.length);
     // In one turn: the daemon does not know yet that they disconnected when it answers that it stops.
     for (const { socket } of clients) socket.destroy();
@@ -365,7 +366,7 @@ describe("a request", () => {
     const { promise: release, resolve } = Promise.withResolvers<void>();
     let started = false;
     await openAt({
-      resume: async () => {
+      pause: async () => {
         started = true;
         await release;
         return { sources: ["/late"] };
@@ -428,14 +429,14 @@ describe("a client that is none", () => {
       404,
       { error: { code: "route_not_found" } },
     ],
-    ["another method", http("GET /v1/daemon/resume"), 404, { error: { code: "route_not_found" } }],
+    ["another method", http("GET /v1/daemon/pause"), 404, { error: { code: "route_not_found" } }],
     [
       "a body that is no JSON",
-      http("POST /v1/daemon/resume", "hello"),
+      http("POST /v1/daemon/pause", "hello"),
       400,
       { error: { code: "invalid_body" } },
     ],
-    ["a field too many", http("POST /v1/daemon/resume", '{"force":true}'), 400, invalid],
+    ["a field too many", http("POST /v1/daemon/pause", '{"force":true}'), 400, invalid],
     ["a number out of bounds", http("GET /v1/daemon/log?limit=1e9"), 400, invalid],
     [
       "a time beyond all dates",
@@ -448,7 +449,7 @@ describe("a client that is none", () => {
     ["two paths", http("GET /v1/daemon/why?path=/a&path=/b"), 400, invalid],
     [
       "a body that is too long",
-      http("POST /v1/daemon/resume", `"${"x".repeat(70_000)}"`),
+      http("POST /v1/daemon/pause", `"${"x".repeat(70_000)}"`),
       413,
       {
         error: { code: "body_too_large" },
@@ -520,7 +521,7 @@ describe("a client that is none", () => {
 it("accepts requests without a body for an operation on everything", async () => {
   const { path } = await openAt();
   const client = await raw(path);
-  client.socket.write(http("POST /v1/daemon/resume"));
+  client.socket.write(http("POST /v1/daemon/pause"));
   await until(() => client.text().endsWith("}"));
   expect(answerIn(client.text())).toEqual({ status: 200, body: { sources: ["/docs"] } });
   expect(client.text()).toMatch(/server: kbsync\/1\.2\.3/i);

@@ -72,25 +72,21 @@ describe("a command", () => {
     resume: async (folder?: string) => await Promise.resolve(echo("resume")(folder)),
     approve: echo("approve"),
     retry: async (path?: string) => await Promise.resolve(echo("retry")(path)),
-    held: echo("held"),
-    trash: echo("trash"),
+    trash: (path: string) => ["trash", path, "more"],
     undelete: async (path: string, atMs?: number) => await Promise.resolve(echo("undelete")(path, atMs)),
-    troubled: echo("troubled"),
-    skipped: echo("skipped"),
+    files: echo("files"),
     why: async (path: string) => await Promise.resolve({ path }),
     about: () => ({ pending: true }),
   };
 
   it.each<[DaemonOperation, RequestOf<DaemonOperation>, unknown]>([
-    ["pause", { folder: "/d" }, { sources: ["pause", "/d"] }],
-    ["resume", { folder: "/d" }, { sources: ["resume", "/d"] }],
+    ["pause", { folder: "/d", paused: true }, { sources: ["pause", "/d"] }],
+    ["pause", { folder: "/d", paused: false }, { sources: ["resume", "/d"] }],
     ["approve", { folder: "/d", token: "3-x" }, { approved: ["approve", "/d", "3-x"] }],
     ["retry", { path: "/d/a" }, { sources: ["retry", "/d/a"] }],
-    ["held", { folder: "/d" }, { held: ["held", "/d"] }],
-    ["trash", { path: "/d/a" }, { texts: ["trash", "/d/a"] }],
     ["undelete", { path: "/d/a", atMs: 5 }, { files: ["undelete", "/d/a", 5] }],
-    ["troubled", { limit: 3, state: "held" }, { files: ["troubled", { limit: 3, state: "held" }] }],
-    ["skipped", { limit: 3 }, { files: ["skipped", { limit: 3 }] }],
+    ["files", { limit: 3, state: "held" }, { files: ["files", { limit: 3, state: "held" }], deleted: [] }],
+    ["files", { limit: 2, state: "deleted", path: "/d" }, { files: [], deleted: ["trash", "/d"] }],
     ["why", { path: "/d/a" }, { path: "/d/a", daemon: { pending: true, service: SERVICE } }],
   ])("passes %s %o to the daemon with its arguments", async (name, request, expected) => {
     expect((await ask(daemon, name, request)).result).toEqual(expected);
@@ -134,8 +130,8 @@ describe("the log", () => {
       FIXED_PROGRAM,
     );
     const paths: string[] = [];
-    const following = operations.follow(
-      { limit: 10, ...(path !== undefined && { path }) },
+    const following = operations.log(
+      { limit: 10, follow: "true", ...(path !== undefined && { path }) },
       {
         signal: leaving.signal,
         begin: () => undefined,
@@ -182,8 +178,8 @@ describe("the log", () => {
     };
     const asked = ask(
       { recent: () => [activity("a"), activity("b")], follow: () => () => undefined },
-      "follow",
-      { limit: 10 },
+      "log",
+      { limit: 10, follow: "true" },
       { signal: leaving.signal, drained },
     );
     await expect(asked).rejects.toThrow("gone");

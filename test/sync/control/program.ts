@@ -7,7 +7,6 @@ const noFolders = async (): Promise<never> => {
 /** A program whose configuration never changes. */
 export const FIXED_PROGRAM: DaemonProgram = {
   reload: async () => ({ applied: [], pending: [] }),
-  preview: noFolders,
   add: noFolders,
   remove: noFolders,
 };

@@ -232,7 +232,7 @@ describe("trouble with one file", () => {
     const daemon = world.daemon();
     const { status } = await daemon.syncOnce();
     expect(status.sources[0]).toMatchObject({ files: 2, inAgreement: 1, failed: 1, waiting: 0 });
-    expect(daemon.troubled({ limit: 10 })).toMatchObject([
+    expect(daemon.files({ limit: 10 })).toMatchObject([
       { path: "bad.txt", state: "failed", code: "no_chunk", message: "no chunk fits" },
     ]);
     await daemon.close();
@@ -249,7 +249,7 @@ describe("trouble with one file", () => {
     world.write("a.txt", "text");
     const daemon = world.daemon();
     await daemon.syncOnce();
-    expect(daemon.troubled({ limit: 1 })).toMatchObject([{ message: "quota" }]);
+    expect(daemon.files({ limit: 1 })).toMatchObject([{ message: "quota" }]);
     await daemon.close();
   });
 
@@ -267,7 +267,7 @@ describe("what is skipped", () => {
   const source = async () => {
     const daemon = world.daemon();
     await daemon.syncOnce();
-    const reported = { ...daemon.status().sources[0], named: daemon.skipped({ limit: 10 }) };
+    const reported = { ...daemon.status().sources[0], named: daemon.files({ state: "skipped", limit: 10 }) };
     await daemon.close();
     return reported;
   };
@@ -280,15 +280,15 @@ describe("what is skipped", () => {
     world.write("d.pdf", "");
     const { named, ...counts } = await source();
     expect(counts).toMatchObject({ files: 1, inAgreement: 1, waiting: 0, failed: 0, skipped: 4 });
-    expect(named).toEqual([
-      { source: world.root, path: "b.zip", reason: ".zip is an archive: no text is taken from it" },
+    expect(named).toMatchObject([
+      { source: world.root, path: "b.zip", message: ".zip is an archive: no text is taken from it" },
       {
         source: world.root,
         path: "c.dat",
-        reason: "binary data of an unknown kind: no text is taken from it",
+        message: "binary data of an unknown kind: no text is taken from it",
       },
-      { source: world.root, path: "d.pdf", reason: "the file is empty" },
-      { source: world.root, path: "pkg/__init__.py", reason: "the file is empty" },
+      { source: world.root, path: "d.pdf", message: "the file is empty" },
+      { source: world.root, path: "pkg/__init__.py", message: "the file is empty" },
     ]);
     const reported = (): number => world.activity.filter(({ outcome }) => outcome === "skipped").length;
     expect(reported()).toBe(4);
@@ -359,7 +359,7 @@ describe("a known file that has nothing in it any more", () => {
     const daemon = world.daemon();
     const { status } = await daemon.syncOnce();
     expect(status.sources[0]).toMatchObject({ files: 1, failed: 1, skipped: 0 });
-    expect(daemon.troubled({ limit: 10 })).toMatchObject([{ path, message: expect.stringContaining(words) }]);
+    expect(daemon.files({ limit: 10 })).toMatchObject([{ path, message: expect.stringContaining(words) }]);
     await daemon.close();
     expect(world.service.live()).toHaveLength(1);
     rmSync(join(world.root, path));
@@ -379,7 +379,7 @@ describe("a known file that has nothing in it any more", () => {
     const daemon = world.daemon();
     const { status } = await daemon.syncOnce();
     expect(status.sources[0]).toMatchObject({ files: 1, failed: 1, skipped: 0 });
-    expect(daemon.troubled({ limit: 10 })).toMatchObject([{ path: "a.txt", message: "content is empty" }]);
+    expect(daemon.files({ limit: 10 })).toMatchObject([{ path: "a.txt", message: "content is empty" }]);
     await daemon.close();
   });
 

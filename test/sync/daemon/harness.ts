@@ -46,7 +46,7 @@ export interface World {
   /** One pass with a separate daemon. */
   sync(more?: Partial<DaemonOptions> & { settings?: Partial<SyncConfig> }): Promise<void>;
   /** A person's commands without a running daemon. */
-  readonly offline: Pick<Commands, "approve" | "held" | "pause" | "resume" | "trash" | "undelete">;
+  readonly offline: Pick<Commands, "approve" | "pause" | "resume" | "trash" | "undelete">;
   /** Explains a file without a running daemon; by default of the world's own source. */
   explain(path: string, source?: WatchedSource): Promise<Explanation>;
   end(): Promise<void>;
@@ -110,7 +110,6 @@ export async function openWorld(options?: FakeOptions): Promise<World> {
       approve: async (...named) => (await offline((commands) => commands.approve(...named))) ?? [],
       pause: async (folder) => (await offline((commands) => commands.pause(folder))) ?? [],
       resume: async (folder) => (await offline((commands) => commands.resume(folder))) ?? [],
-      held: (folder) => listOffline((commands) => commands.held(folder)),
       trash: (path) => listOffline((commands) => commands.trash(path)),
       undelete: async (...named) =>
         (await readLedger(world.stateDir, async (ledger) => commandsOf(ledger).undelete(...named))) ?? [],

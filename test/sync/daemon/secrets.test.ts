@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { TroubledFile } from "../../../src/wire/daemon-files.ts";
+import type { ListedFile } from "../../../src/wire/daemon-files.ts";
 import { openWorld, type World } from "./harness.ts";
 
 const TOKEN = ["ghp", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].join("_");
@@ -12,9 +12,9 @@ beforeEach(async () => {
 });
 afterEach(() => world.end());
 
-const troubled = (): readonly TroubledFile[] => {
+const troubled = (): readonly ListedFile[] => {
   const daemon = world.daemon();
-  return daemon.troubled({ limit: 10 });
+  return daemon.files({ limit: 10 });
 };
 const everything = (): string => JSON.stringify([world.activity, world.service.requests]);
 

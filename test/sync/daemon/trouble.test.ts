@@ -29,8 +29,8 @@ describe("a file that the service fails on every time", () => {
     world.service.fault = ({ operation }) => (operation === "update" ? answer(500, "poison") : undefined);
     const daemon = world.daemon();
     await daemon.syncOnce();
-    expect(daemon.troubled({ limit: 10 })).toMatchObject([
-      { path: "a.txt", state: "parked", message: "poison" },
+    expect(daemon.files({ limit: 10 })).toMatchObject([
+      { path: "a.txt", state: "waiting", message: "poison" },
     ]);
     expect(daemon.status().service.kind).toBe("open");
     await daemon.close();
@@ -108,7 +108,7 @@ describe("a delete that the service will not do", () => {
     const { status } = await daemon.syncOnce();
     expect(status.sources).toMatchObject([{ files: 1, inAgreement: 1, failed: 1 }]);
     const named = [{ source: world.root, path: "a.txt", state: "failed", message: "not that one" }];
-    expect(daemon.troubled({ limit: 10 })).toMatchObject(named);
+    expect(daemon.files({ limit: 10 })).toMatchObject(named);
     await daemon.close();
     expect(readStatus(world.stateDir, 10)).toMatchObject({ sources: [{ failed: 1 }], troubled: named });
     world.service.fault = () => undefined;
@@ -149,7 +149,7 @@ describe("a disk that is full", () => {
     const daemon = world.daemon({ step: full });
     await expect(daemon.syncOnce()).rejects.toMatchObject({ code: "disk_full" });
     expect(daemon.status()).toMatchObject({ progress: { done: 0 } });
-    expect(daemon.troubled({ limit: 10 })).toEqual([]);
+    expect(daemon.files({ limit: 10 })).toEqual([]);
     await daemon.close();
     expect(() => daemon.status()).not.toThrow();
     await world.sync();

@@ -14,6 +14,8 @@ import {
   openCommands,
 } from "../../../src/sync/operator/commands.ts";
 import { readLedger } from "../../../src/sync/operator/offline.ts";
+import { readStatus } from "../../../src/sync/operator/status.ts";
+import type { Approval, LiveStatus } from "../../../src/wire/daemon-status.ts";
 import type { AnswerOf, RequestOf } from "../../../src/wire/daemon.ts";
 import { openWorld, SINGLE_DELETES, until, type World } from "../daemon/harness.ts";
 import { FIXED_PROGRAM } from "../control/program.ts";
@@ -115,7 +117,7 @@ describe("an operation of the daemon and the same operation on its ledger", () =
     const refused = { source: world.root, path: "bad.txt", state: "failed", docId: null, message: "too odd" };
     const held = { source: world.root, path: "d/10.txt", state: "held", code: "held" };
     const [all, failed, waiting, one, below] = await answersOf(
-      "troubled",
+      "files",
       { limit: 100 },
       { limit: 100, state: "failed" },
       { limit: 100, state: "waiting" },
@@ -132,16 +134,22 @@ describe("an operation of the daemon and the same operation on its ledger", () =
 
   it("operations list files that are left out, with the rule", async () => {
     await prepare();
-    const [all, below] = await answersOf("skipped", { limit: 10 }, { limit: 10, path: at("d") });
-    expect(all).toEqual({ files: [{ source: world.root, path: "empty.txt", reason: "the file is empty" }] });
-    expect(below).toEqual({ files: [] });
+    const query = { limit: 10, state: "skipped" } as const;
+    const [all, below] = await answersOf("files", query, { ...query, path: at("d") });
+    const empty = { path: "empty.txt", state: "skipped", docId: null, message: "the file is empty" };
+    expect(all?.files).toMatchObject([{ source: world.root, ...empty }]);
+    expect(below?.files).toEqual([]);
   });
 
-  it("operations list what an approval would cover, with the same token", async () => {
+  it("the status has what an approval would cover, with the same token as the ledger", async () => {
     await prepare();
-    const [held] = await answersOf("held", {});
-    expect(held?.held).toMatchObject([{ source: world.root, held: 30 }]);
-    expect(held?.held[0]?.token).toMatch(/^\w{8}$/);
+    const approvalOf = (status: Pick<LiveStatus, "sources"> | undefined): Approval | null | undefined =>
+      status?.sources[0]?.approval;
+    const live = approvalOf(await askDaemon(sockets, "status", {}, { signal: never }));
+    expect(live).toMatchObject({ source: world.root, held: 30 });
+    expect(live?.token).toMatch(/^\w{8}$/);
+    await stop();
+    expect(approvalOf(readStatus(world.stateDir, 0))).toEqual(live);
   });
 
   it("operations explain a file in agreement, a refused, a held and a missing one", async () => {
@@ -167,15 +175,16 @@ describe("an operation of the daemon and the same operation on its ledger", () =
 
   it("operations list saved texts, and restore them", async () => {
     await prepare();
+    const query = { limit: 10, state: "deleted" } as const;
     const [all, one, none] = await answersOf(
-      "trash",
-      {},
-      { path: at("gone.txt") },
-      { path: at("agreed.txt") },
+      "files",
+      query,
+      { ...query, path: at("gone.txt") },
+      { ...query, path: at("agreed.txt") },
     );
-    expect(all?.texts).toMatchObject([{ path: at("gone.txt"), kind: "content", isExact: true }]);
-    expect([one, none]).toEqual([all, { texts: [] }]);
-    const restored = { files: [{ ...all?.texts[0], outcome: "restored" }] };
+    expect(all?.deleted).toMatchObject([{ path: at("gone.txt"), kind: "content", isExact: true }]);
+    expect([one, none?.deleted, all?.files]).toEqual([all, [], []]);
+    const restored = { files: [{ ...all?.deleted[0], outcome: "restored" }] };
     expect(await ask("offline", "undelete", { path: at("gone.txt") })).toEqual(restored);
     rmSync(at("gone.txt"));
     await start();
@@ -187,12 +196,11 @@ describe("an operation of the daemon and the same operation on its ledger", () =
   });
 
   it.each<[LedgerOperation, RequestOf<LedgerOperation>, string]>([
-    ["troubled", { limit: 1, path: "/elsewhere" }, "outside_sources"],
-    ["skipped", { limit: 1, path: "/elsewhere" }, "outside_sources"],
+    ["files", { limit: 1, path: "/elsewhere" }, "outside_sources"],
+    ["files", { limit: 1, state: "deleted", path: "/elsewhere" }, "outside_sources"],
     ["why", { path: "/elsewhere" }, "outside_sources"],
-    ["trash", { path: "/elsewhere" }, "outside_sources"],
     ["undelete", { path: "/elsewhere" }, "outside_sources"],
-    ["held", { folder: "/elsewhere" }, "source_unknown"],
+    ["approve", { folder: "/elsewhere", token: "t" }, "source_unknown"],
   ])("operations refuse a path that is in no source: %s", async (name, request, code) => {
     world.write("a.txt", "a");
     await start();

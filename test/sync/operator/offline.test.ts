@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { exitCodeOf } from "../../../src/cli/output/exit-code.ts";
 import { changeLedger, readLedger } from "../../../src/sync/operator/offline.ts";
+import { readStatus } from "../../../src/sync/operator/status.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
 
 let world: World;
@@ -41,9 +42,8 @@ it("lists held deletes without approving them", async () => {
   await world.sync();
   for (const name of ["a.txt", "b.txt"]) rmSync(join(world.root, name));
   await world.sync();
-  const held = world.offline.held();
-  expect(held).toMatchObject([{ source: world.root, held: 2, reason: "the folder was emptied" }]);
-  expect(world.offline.held(world.root)).toEqual(held);
+  const approval = { source: world.root, held: 2, reason: "the folder was emptied" };
+  expect(readStatus(world.stateDir, 0)?.sources).toMatchObject([{ approval }]);
   await world.sync();
   expect(world.service.live()).toHaveLength(2);
   expect(await readLedger(join(world.stateDir, "none"), async (ledger) => ledger)).toBeUndefined();

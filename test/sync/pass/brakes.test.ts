@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SourceStatus } from "../../../src/wire/daemon-status.ts";
 import type { Daemon, DaemonOptions } from "../../../src/sync/daemon.ts";
 import { REAL_WORLD } from "../../../src/sync/daemon/options.ts";
+import { readStatus } from "../../../src/sync/operator/status.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
 
 let world: World;
@@ -184,15 +185,15 @@ describe("approvals", () => {
 });
 
 describe("tokens", () => {
-  const token = (): string => world.offline.held()[0]?.token ?? "none";
+  const token = (): string => readStatus(world.stateDir, 0)?.sources[0]?.approval?.token ?? "none";
 
   it("a token approves what it was shown for, and is refused when more has joined", async () => {
     fill(40);
     await sync();
     drop(0, 10);
-    const shown = (await sync())?.approvalToken ?? "none";
+    const shown = (await sync())?.approval?.token ?? "none";
     expect(shown).toBe(token());
-    expect((await sync())?.approvalToken).toBe(shown);
+    expect((await sync())?.approval?.token).toBe(shown);
     drop(10, 30);
     expect(await sync()).toMatchObject({ held: 30 });
     await expect(world.offline.approve(undefined, shown)).rejects.toMatchObject({
@@ -242,15 +243,15 @@ describe("tokens", () => {
     const { daemon, end } = await watch();
     drop(0, 10);
     await until(() => state(daemon)?.held === 10 && daemon.status().idle);
-    const shown = state(daemon)?.approvalToken ?? "none";
+    const shown = state(daemon)?.approval?.token ?? "none";
     drop(10, 30);
     await until(() => state(daemon)?.held === 30 && daemon.status().idle);
     await expect(daemon.approve(undefined, shown)).rejects.toMatchObject({ code: "approval_changed" });
-    expect(await daemon.approve(world.root, state(daemon)?.approvalToken ?? "none")).toMatchObject([
+    expect(await daemon.approve(world.root, state(daemon)?.approval?.token ?? "none")).toMatchObject([
       { held: 30 },
     ]);
     await until(() => live() === 10 && daemon.status().idle);
-    expect(state(daemon)?.approvalToken).toBeNull();
+    expect(state(daemon)?.approval).toBeNull();
     await end();
   });
 });

@@ -134,7 +134,7 @@ describe("a document that takes the service longer than a request may", () => {
     const daemon = world.daemon({ ...options(), observer: holdUntilAsked(2) });
     await daemon.syncOnce();
     expect(await listed()).toEqual([]);
-    expect(daemon.troubled({ limit: 10 })).toMatchObject([
+    expect(daemon.files({ limit: 10 })).toMatchObject([
       { path: "scan.pdf", state: "failed", message: expect.stringContaining("PDF") },
     ]);
     // The file still exists: the remains of its failed create are not a delete of it.

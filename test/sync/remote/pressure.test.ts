@@ -28,7 +28,7 @@ describe("a service that does not answer", () => {
     await world.service.close();
     const daemon = world.daemon({ patienceMs: 0 });
     await expect(daemon.syncOnce()).rejects.toMatchObject({ code: "service_unreachable" });
-    expect(daemon.troubled({ limit: 10 })).toEqual([]);
+    expect(daemon.files({ limit: 10 })).toEqual([]);
     await daemon.close();
     const again = await openFakeService({ port: Number(new URL(url).port), collections: true });
     await world.sync();
@@ -126,10 +126,10 @@ describe("status", () => {
       { path: "broken.pdf", code: "not_accepted" },
     ]);
     expect(seen()).toMatchObject({ skipped: 1 });
-    expect(readStatus(world.stateDir, 10)?.skipped).toEqual([
-      { source: world.root, path: "empty.txt", reason: "the file is empty" },
+    expect(readStatus(world.stateDir, 10)?.skipped).toMatchObject([
+      { source: world.root, path: "empty.txt", message: "the file is empty" },
     ]);
-    expect(readStatus(world.stateDir, 0)?.skipped).toEqual([]);
+    expect(readStatus(world.stateDir, 0)?.skipped).toMatchObject([]);
     gate.resolve();
     await until(() => readStatus(world.stateDir, 10)?.sources[0]?.inAgreement === 5);
     stop.abort();

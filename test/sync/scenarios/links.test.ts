@@ -44,8 +44,8 @@ describe("symbolic links", () => {
       symlinkSync(elsewhere, at("folder"));
       symlinkSync("a.txt", at("in.txt"));
       await until(() => daemon.status().sources[0]?.skipped === 3);
-      expect(daemon.skipped({ limit: 10 })).toMatchObject([
-        { path: "folder", reason: expect.stringContaining("not followed") as string },
+      expect(daemon.files({ state: "skipped", limit: 10 })).toMatchObject([
+        { path: "folder", message: expect.stringContaining("not followed") as string },
         { path: "in.txt" },
         { path: "out.txt" },
       ]);
@@ -152,7 +152,7 @@ describe("symbolic links", () => {
     await agrees(() => ({ "o.txt": "o", "f/a.txt": "two", "f/e/b.txt": "b" }));
     writeFileSync(at(".h/d/e/b.txt"), "b, changed");
     await agrees(() => ({ "o.txt": "o", "f/a.txt": "two", "f/e/b.txt": "b, changed" }));
-    expect(followed?.daemon.troubled({ limit: 10 })).toEqual([]);
+    expect(followed?.daemon.files({ limit: 10 })).toEqual([]);
   });
 
   it("symbolic links are watched on when the watcher's thread dies", async () => {
@@ -179,8 +179,8 @@ describe("symbolic links", () => {
       symlinkSync(elsewhere, at("f"));
       symlinkSync(join(elsewhere, "a.txt"), at("g.txt"));
       await agrees(() => ({ "d/a.txt": "a", "e.txt": "e" }));
-      await until(() => daemon.skipped({ limit: 10 }).some(({ path }) => path === "g.txt"));
-      expect(daemon.skipped({ limit: 10 })[0]?.reason).toContain("outside of the source");
+      await until(() => daemon.files({ state: "skipped", limit: 10 }).some(({ path }) => path === "g.txt"));
+      expect(daemon.files({ state: "skipped", limit: 10 })[0]?.message).toContain("outside of the source");
       expect(JSON.stringify(world.service.requests.map(({ body }) => body))).not.toContain("secret");
     } finally {
       removeTree(elsewhere);

@@ -92,8 +92,8 @@ describe("names that are not UTF-8", () => {
     mkdirSync(folder);
     writeFileSync(Buffer.concat([folder, Buffer.from("/x.txt")]), "elsewhere");
     await daemon.retry();
-    await until(() => daemon.troubled({ limit: 10 }).length === 2);
-    expect(daemon.troubled({ limit: 10 })).toMatchObject([
+    await until(() => daemon.files({ limit: 10 }).length === 2);
+    expect(daemon.files({ limit: 10 })).toMatchObject([
       { path: "b\uFFFDd.txt", message: expect.stringContaining("not valid UTF-8") as string },
       { path: "f\uFFFDlder", message: expect.stringContaining("not valid UTF-8") as string },
     ]);
@@ -102,7 +102,7 @@ describe("names that are not UTF-8", () => {
     renameSync(folder, at("folder"));
     await daemon.retry();
     await agrees();
-    await until(() => daemon.troubled({ limit: 10 }).length === 0);
+    await until(() => daemon.files({ limit: 10 }).length === 0);
     expect(sent()).toEqual({ create: 2 });
   });
 });
@@ -136,9 +136,9 @@ describe("what is no regular file", () => {
     writeFileSync(at("huge.txt"), "");
     truncateSync(at("huge.txt"), 10 * 1024 ** 3);
     const before = bytesRead();
-    await until(() => daemon.troubled({ limit: 10 }).length === 1);
+    await until(() => daemon.files({ limit: 10 }).length === 1);
     expect(bytesRead() - before).toBeLessThan(1024 ** 3);
-    expect(daemon.troubled({ limit: 10 })).toMatchObject([
+    expect(daemon.files({ limit: 10 })).toMatchObject([
       {
         path: "huge.txt",
         state: "failed",
@@ -150,7 +150,7 @@ describe("what is no regular file", () => {
     await agrees();
     // A known file that becomes too large keeps its resource, and the status says so.
     truncateSync(at("a.txt"), 10 * 1024 ** 3);
-    await until(() => daemon.troubled({ limit: 10 }).some(({ path }) => path === "a.txt"));
+    await until(() => daemon.files({ limit: 10 }).some(({ path }) => path === "a.txt"));
     expect(followed.ids()["a.txt"]).toBeDefined();
     expect(sent()).toEqual({ create: 1 });
     truncateSync(at("a.txt"), 1);

@@ -108,7 +108,7 @@ describe("a file that changes while it is sent", () => {
     writeFileSync(at("b.txt"), "new");
     writeFileSync(at("a.txt"), "changed");
     await agrees(() => ({ "keep.txt": "keep" }));
-    expect(followed.daemon.troubled({ limit: 10 })).toEqual([]);
+    expect(followed.daemon.files({ limit: 10 })).toEqual([]);
   });
 });
 
@@ -126,7 +126,7 @@ describe("files that come and go faster than they are read", () => {
     expect(code).toBe(0);
     await agrees();
     expect(world.service.live()).toHaveLength(4);
-    expect(daemon.troubled({ limit: 10 })).toEqual([]);
+    expect(daemon.files({ limit: 10 })).toEqual([]);
   });
 });
 

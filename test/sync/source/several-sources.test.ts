@@ -203,7 +203,7 @@ describe("a source that leaves the configuration", () => {
   it("a removed source loses its resources by an approval with its token alone, and by none without a token", async () => {
     await sync([at("b")]);
     expect(await world.offline.approve()).toEqual([]);
-    const token = removed()?.[0]?.approvalToken ?? "";
+    const token = removed()?.[0]?.approval?.token ?? "";
     expect(await world.offline.approve(undefined, token)).toMatchObject([
       { source: join(base, "a"), held: 3 },
     ]);

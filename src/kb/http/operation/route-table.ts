@@ -14,8 +14,8 @@ export interface RouteDoc {
   readonly body?: z.ZodType;
   /** A multipart form instead of a JSON body. */
   readonly form?: z.ZodType;
-  /** Body and answers are lines of JSON (`application/x-ndjson`), each of its schema. */
-  readonly lines?: boolean;
+  /** Set if a success may be answered in lines of JSON (`application/x-ndjson`): the schema of those before the answer. */
+  readonly line?: z.ZodType;
   /** Set if a success may be answered as server-sent events: the schema of each event's data, by name. */
   readonly events?: Readonly<Record<string, z.ZodType>>;
   /** Request headers besides the key, with their descriptions. */

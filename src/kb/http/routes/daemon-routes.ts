@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { z } from "zod";
+import type { z } from "zod";
 import { DAEMON_API, DAEMON_PREFIX, DaemonFailure } from "../../../wire/daemon.ts";
 import type { DaemonOperation } from "../../../wire/daemon.ts";
 import { Refusal } from "../../resources/refusal.ts";
@@ -15,19 +15,13 @@ export type DaemonHandlers = Readonly<
 const SUMMARIES: Readonly<Record<DaemonOperation, string>> = {
   status: "Returns the status of the daemon and of its folders.",
   why: "Explains every decision about a file.",
-  troubled: "Lists files that are not in agreement, and deletes that the service refuses.",
-  skipped: "Lists files that are left out, with the rule.",
-  held: "Lists what an approval would cover.",
-  trash: "Lists the saved texts of deleted files.",
-  log: "Lists the latest activities.",
-  follow: "Streams the latest activities, then every new one.",
+  files:
+    "Lists files that are not searchable as they are on disk, by state, or the saved texts of deleted files.",
+  log: "Lists the latest activities, or streams them and then every new one.",
   wait: "Waits until a file or all files are in agreement.",
-  pause: "Pauses folders.",
-  resume: "Resumes paused folders.",
+  pause: "Pauses or resumes folders.",
   reload: "Reads the configuration again.",
-  preview:
-    "Counts what would be taken of a folder that is not synced yet, and what is left out by which rule.",
-  add: "Adds a folder to the configuration, and syncs it.",
+  add: "Adds a folder to the configuration, and syncs it; or counts what would be taken, and what is left out by which rule.",
   remove: "Removes a folder from the configuration, and deletes its documents if asked.",
   retry: "Tries failed files again now, and compares the rest with the ledger.",
   approve: "Approves held deletes.",
@@ -59,15 +53,15 @@ export function addDaemonRoutes(server: FastifyInstance, parts: HttpParts, handl
 const Refused = DaemonFailure.meta({ id: "DaemonFailure" });
 
 function docOf(name: DaemonOperation): RouteDoc {
-  const { method, request, answer, ...rest }: Described = DAEMON_API[name];
-  const whole = rest.line === undefined ? answer : z.union([rest.line, answer]);
+  const { method, request, line, answer }: Described = DAEMON_API[name];
+  const id = `Daemon${name.charAt(0).toUpperCase()}${name.slice(1)}`;
   return {
     summary: SUMMARIES[name],
     tag: "Daemon",
     ...(method === "GET" ? { query: request } : { body: request }),
-    ...(rest.line !== undefined && { lines: true }),
+    ...(line !== undefined && { line: line.meta({ id: `${id}Line` }) }),
     failure: Refused,
-    answers: { 200: whole.meta({ id: `Daemon${name.charAt(0).toUpperCase()}${name.slice(1)}Answer` }) },
+    answers: { 200: answer.meta({ id: `${id}Answer` }) },
   };
 }
 

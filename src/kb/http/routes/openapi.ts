@@ -124,7 +124,7 @@ function headerParameters(doc: RouteDoc | undefined): Json[] {
 }
 
 function bodyOf(doc: RouteDoc | undefined, schemas: Schemas): Json | undefined {
-  if (doc?.body !== undefined) return { [mediaType(doc)]: { schema: schemaOf(doc.body, "input", schemas) } };
+  if (doc?.body !== undefined) return { [JSON_TYPE]: { schema: schemaOf(doc.body, "input", schemas) } };
   if (doc?.form !== undefined)
     return { "multipart/form-data": { schema: schemaOf(doc.form, "input", schemas) } };
   return undefined;
@@ -136,11 +136,11 @@ function responsesOf(doc: RouteDoc | undefined, schemas: Schemas): Json {
     doc?.failure === undefined ? own : { anyOf: [own, schemaOf(doc.failure, "output", schemas)] };
   const failure = {
     description: "Refused; `error.code` says why.",
-    content: { "application/json": { schema } },
+    content: { [JSON_TYPE]: { schema } },
   };
   const good = Object.entries(doc?.answers ?? {}).map(([status, answer]): [string, Json] => {
     const content = {
-      ...contentOf(answer, mediaType(doc), schemas),
+      ...contentOf(answer, doc?.line, schemas),
       ...(status === "200" ? eventsOf(doc, schemas) : {}),
     };
     const description = doc?.summary ?? "Done.";
@@ -161,15 +161,15 @@ function eventsOf(doc: RouteDoc | undefined, schemas: Schemas): Json {
   return { "text/event-stream": events };
 }
 
-function contentOf(answer: RouteDoc["answers"][number], type: string, schemas: Schemas): Json {
+function contentOf(answer: RouteDoc["answers"][number], line: RouteDoc["line"], schemas: Schemas): Json {
   if (answer === "empty") return {};
   if (answer === "file") return { "*/*": { schema: { type: "string", format: "binary" } } };
-  return { [type]: { schema: schemaOf(answer, "output", schemas) } };
+  const schema = schemaOf(answer, "output", schemas);
+  const lines = line && { schema: { anyOf: [schemaOf(line, "output", schemas), schema] } };
+  return { [JSON_TYPE]: { schema }, ...(lines && { "application/x-ndjson": lines }) };
 }
 
-function mediaType(doc: RouteDoc | undefined): string {
-  return doc?.lines === true ? "application/x-ndjson" : "application/json";
-}
+const JSON_TYPE = "application/json";
 
 /** Prefix of references to named schemas. */
 const SCHEMAS = "#/components/schemas/";

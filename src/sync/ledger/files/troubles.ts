@@ -1,4 +1,4 @@
-import type { SkippedFile, TroubledFile, TroubledState } from "../../../wire/daemon-files.ts";
+import type { ListedFile, ListedState } from "../../../wire/daemon-files.ts";
 import type { RelativePath } from "../../plan/model.ts";
 import type { Sqlite } from "../database/open.ts";
 
@@ -12,6 +12,8 @@ export interface Trouble {
 export interface ListedFiles {
   /** Largest number of files. */
   readonly limit: number;
+  /** Default: those that are not in agreement, which are all but skipped ones. */
+  readonly state?: ListedState | undefined;
   /** Only those of a source. */
   readonly source?: number | undefined;
   /** Only those at or below this path of the source. */
@@ -20,21 +22,17 @@ export interface ListedFiles {
 
 /** Lists what is not in agreement, for people. */
 export interface FileTroubles {
-  /** Returns files that are not in agreement, and deletes that the service refuses, by source and path. */
-  troubled(which: ListedFiles & { readonly state?: TroubledState | undefined }): TroubledFile[];
-  skipped(which: ListedFiles): SkippedFile[];
+  /** Returns files that are not searchable as they are on disk, and deletes that the service refuses, by source and path. */
+  list(which: ListedFiles): ListedFile[];
   /** Returns a source's files at or below a path that are not in agreement, except skipped ones. */
   troubledAt(source: number, below: RelativePath | undefined): (Trouble & { readonly path: RelativePath })[];
 }
 
 interface ListedValues {
   readonly limit: number;
+  readonly state: ListedState | null;
   readonly source: number | null;
   readonly below: RelativePath | null;
-}
-
-function listedValues({ limit, source, below }: ListedFiles): ListedValues {
-  return { limit, source: source ?? null, below: below ?? null };
 }
 
 /** A condition for paths at or below the parameter. "0" follows "/" in byte order: the range is everything below it. */
@@ -45,25 +43,21 @@ const isListed = (table: string): string =>
 
 /** Prepares the lists for people. */
 export function prepareTroubles(db: Sqlite): FileTroubles {
-  const troubled = db.prepare<[ListedValues & { state: TroubledState | null }], TroubledFile>(
-    `SELECT sources.path AS source, files.path AS path, state, doc_id AS docId,
-       CASE WHEN state IN ('held', 'doomed') THEN state ELSE coalesce(error_code, state) END AS code,
-       CASE state WHEN 'held' THEN coalesce(hold_reason, 'held before') WHEN 'doomed' THEN 'to be deleted, as agreed'
-         ELSE coalesce(error_message, '') END AS message
-     FROM files JOIN sources ON sources.id = files.source
-     WHERE state IN ('failed', 'parked', 'held', 'doomed') AND state <> 'agreed' AND ${isListed("files")}
-       AND coalesce(@state, '') IN ('', CASE state WHEN 'parked' THEN 'waiting' WHEN 'doomed' THEN 'held' ELSE state END)
-     UNION ALL
-     SELECT sources.path, intents.path, 'failed', doc_id, 'delete_refused', error_message
-     FROM intents JOIN sources ON sources.id = intents.source
-     WHERE kind = 'delete' AND error_message IS NOT NULL AND coalesce(@state, 'failed') = 'failed' AND ${isListed("intents")}
+  const listed = db.prepare<[ListedValues], ListedFile>(
+    `SELECT source, path, listed AS state, docId, code, message FROM (
+       SELECT sources.path AS source, files.path AS path, doc_id AS docId,
+         CASE state WHEN 'parked' THEN 'waiting' WHEN 'doomed' THEN 'held' ELSE state END AS listed,
+         CASE WHEN state IN ('held', 'doomed') THEN state ELSE coalesce(error_code, state) END AS code,
+         CASE state WHEN 'held' THEN coalesce(hold_reason, 'held before') WHEN 'doomed' THEN 'to be deleted, as agreed'
+           ELSE coalesce(error_message, '') END AS message
+       FROM files JOIN sources ON sources.id = files.source
+       WHERE state IN ('failed', 'parked', 'held', 'doomed', 'skipped') AND state <> 'agreed' AND ${isListed("files")}
+       UNION ALL
+       SELECT sources.path, intents.path, doc_id, 'failed', 'delete_refused', error_message
+       FROM intents JOIN sources ON sources.id = intents.source
+       WHERE kind = 'delete' AND error_message IS NOT NULL AND ${isListed("intents")})
+     WHERE CASE WHEN @state IS NULL THEN listed <> 'skipped' ELSE listed = @state END
      ORDER BY source, path LIMIT @limit`,
-  );
-  const skipped = db.prepare<[ListedValues], SkippedFile>(
-    `SELECT sources.path AS source, files.path, coalesce(error_message, '') AS reason
-     FROM files JOIN sources ON sources.id = files.source
-     WHERE state = 'skipped' AND state <> 'agreed' AND ${isListed("files")}
-     ORDER BY files.source, files.path LIMIT @limit`,
   );
   const troubledAt = db.prepare<
     [{ source: number; below: string | null }],
@@ -81,8 +75,8 @@ export function prepareTroubles(db: Sqlite): FileTroubles {
   );
 
   return {
-    troubled: ({ state, ...which }) => troubled.all({ ...listedValues(which), state: state ?? null }),
-    skipped: (which) => skipped.all(listedValues(which)),
+    list: ({ limit, state, source, below }) =>
+      listed.all({ limit, state: state ?? null, source: source ?? null, below: below ?? null }),
     troubledAt: (source, below) => troubledAt.all({ source, below: below ?? null }),
   };
 }

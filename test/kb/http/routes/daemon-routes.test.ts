@@ -19,23 +19,23 @@ beforeAll(async () => {
 });
 afterAll(() => running.close());
 
-const resume = async (key: string): Promise<unknown> => {
-  const { status, json } = await running.send("POST", "/v1/daemon/resume", { key, body: {} });
+const pause = async (key: string): Promise<unknown> => {
+  const { status, json } = await running.send("POST", "/v1/daemon/pause", { key, body: {} });
   return [status, json.error?.code];
 };
 
 it("reach the daemon with an admin key of its own account", async () => {
-  expect(await resume(await running.issueKey("local", ["admin"]))).toEqual([200, undefined]);
-  expect(asked).toEqual(["resume"]);
+  expect(await pause(await running.issueKey("local", ["admin"]))).toEqual([200, undefined]);
+  expect(asked).toEqual(["pause"]);
 });
 
 it("the operations of the daemon are refused to other keys of the account, and unknown to other accounts", async () => {
   asked = [];
-  expect(await resume(await running.issueKey("local", ["read", "write", "chat"]))).toEqual([
+  expect(await pause(await running.issueKey("local", ["read", "write", "chat"]))).toEqual([
     403,
     "scope_missing",
   ]);
-  expect(await resume(await running.issueKey("elsewhere", ["admin"]))).toEqual([404, "route_not_found"]);
+  expect(await pause(await running.issueKey("elsewhere", ["admin"]))).toEqual([404, "route_not_found"]);
   expect(asked).toEqual([]);
 });
 
