@@ -13,7 +13,7 @@ if (major < NODE_MIN[0] || (major === NODE_MIN[0] && minor < NODE_MIN[1])) {
   // Checked before anything else is loaded: on an older Node.js better-sqlite3 crashes instead of failing.
   writeError(
     `kbsync: Node.js ${NODE_MIN.join(".")} or newer is needed, this is ${process.versions.node}.\n` +
-      "From a clone, `npm start` and `npm run kbsync` use the Node.js 24 that `npm ci` installed.\n",
+      "From a clone, `npm start` and `./kbsync` use the Node.js 24 that `npm ci` installed.\n",
   );
   process.exit(2);
 }

@@ -44,7 +44,7 @@ describe.each(DOCUMENTS)("%s", (file) => {
     const spans = [...text.replaceAll(FENCE, "").matchAll(/`([^`\n]+)`/g)].map(([, words = ""]) => words);
     const code = [...blocks, ...spans];
     const shown = code.flatMap((each) =>
-      Array.from(each.matchAll(/(?:^|sudo |\$ |-s |-T service |-- )kbsync ([a-z]+[^\n`|#&>]*)/gm)),
+      Array.from(each.matchAll(/(?:^|sudo |\$ |\.\/|-T service |-- )kbsync ([a-z]+[^\n`|#&>]*)/gm)),
     );
     const unknown = shown.flatMap(([, words = ""]) => {
       const [name = "", second = "", ...rest] = words.trim().split(/\s+/);
@@ -66,7 +66,7 @@ describe.each(DOCUMENTS)("%s", (file) => {
     const { scripts } = z
       .object({ scripts: z.record(z.string(), z.string()) })
       .parse(JSON.parse(read("package.json")));
-    const run = [...read(file).matchAll(/\bnpm run (?:-s )?([a-z][\w:-]*)/g)].map(([, name = ""]) => name);
+    const run = [...read(file).matchAll(/\bnpm run ([a-z][\w:-]*)/g)].map(([, name = ""]) => name);
     expect(run.filter((name) => !(name in scripts))).toEqual([]);
   });
 

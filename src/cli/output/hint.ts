@@ -25,9 +25,10 @@ export function invocationOf(
   return { program: isUnit ? "sudo kbsync" : programOf(env), options: options.join(" ") };
 }
 
-/** In a clone npm runs the program. */
-function programOf({ npm_lifecycle_event: script }: NodeJS.ProcessEnv): string {
-  return script === "start" || script === "kbsync" ? "npm run -s kbsync --" : "kbsync";
+/** A clone has a script of its own, which says how it was typed; npm runs in the clone. */
+function programOf({ KBSYNC_COMMAND: typed, npm_lifecycle_event: script }: NodeJS.ProcessEnv): string {
+  if (typed !== undefined) return shellWord(typed);
+  return script === "start" ? "./kbsync" : "kbsync";
 }
 
 /** A command within a line of a shell, up to a redirection or the next command. */

@@ -7,7 +7,7 @@ import { cellsOf } from "./wrap.ts";
  */
 const WORDS = /\s*(?:`[^`]*`|\S)+/g;
 /** A command outside backticks: on a line of its own, in a column, or after a colon. */
-const BARE_COMMAND = /(?:^\s*|\s{2}|: )(?:sudo )?(?:kbsync|npm run -s kbsync --) [a-z-]/;
+const BARE_COMMAND = /(?:^\s*|\s{2}|: )(?:sudo )?(?:\S*\/)?kbsync [a-z-]/;
 /** The end of a column; text below another column's text belongs to that column. */
 const COLUMN_END = /\S {2,}(?=\S)/g;
 /** Longest line of a message: longer ones are hard to read on any terminal. */

@@ -36,10 +36,11 @@ describe("a command in a hint", () => {
     );
   });
 
-  it("runs through npm in a clone", () => {
-    expect(typed("`kbsync approve`", {}, { npm_lifecycle_event: "start" })).toBe(
-      "`npm run -s kbsync -- approve`",
-    );
+  it.each([
+    ["is that of the clone in which npm starts the program", { npm_lifecycle_event: "start" }, "./kbsync"],
+    ["is as the clone's script was typed", { KBSYNC_COMMAND: "../a clone/kbsync" }, "'../a clone/kbsync'"],
+  ])("a command in a hint %s", (_, env, program) => {
+    expect(typed("`kbsync approve`", {}, env)).toBe(`\`${program} approve\``);
   });
 
   it("reaches a system unit's state folder from a journal", () => {

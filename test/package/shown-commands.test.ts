@@ -1,12 +1,20 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, cpSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { NODE_FLAGS } from "../node-flags.ts";
+import { layOut } from "../../packaging/program.ts";
+import {
+  agreed,
+  repositoryRoot,
+  type Running,
+  startUp,
+  stop,
+  temporaryFolder,
+  until,
+} from "../e2e/program.ts";
 import { shellBlocksOf, shellLinesOf, shownCommands } from "../shown-commands.ts";
-import { agreed, repositoryRoot, type Running, startUp, stop, temporaryFolder, until } from "./program.ts";
 
 /** A command line as it is shown, and what it needs to be run. */
 interface Step {
@@ -27,10 +35,7 @@ const NOT_RUN: readonly (readonly [lines: RegExp, reason: string])[] = [
   [/^claude /, "a program of somebody else: test/e2e/mcp.test.ts runs what it starts"],
   [/^npm (?:ci|pack|run package:\w+)\b/, "installs, or builds packages: test/package"],
   [/^npm run unpack:servers\b/, "needs the mirror of a distribution: .ci/run"],
-  [
-    /^npm (?:start|run -s kbsync)\b/,
-    "syncs the clone itself into its own state folder: the same as kbsync up and search",
-  ],
+  [/^npm start\b/, "syncs the clone itself into its own state folder: the same as kbsync up"],
   [
     /^npm run (?:check|test:\w+|simulate|bench)\b/,
     "the project's own checks; test/docs.test.ts finds their scripts",
@@ -171,11 +176,7 @@ it("every command that is shown is run, or listed with the reason why it is not"
 });
 
 const temporary = temporaryFolder("shown");
-const home = realpathSync(temporary.path);
-const root = join(home, "root");
-const state = join(root, "var/lib/kbsync");
-/** What stands for the ids and names in the lines. */
-const ids = new Map([["DATED", `$(ls ${root}/backup/kbsync | head -1)`]]);
+const top = realpathSync(temporary.path);
 
 /** Text in a picture, or vectors of three tiers, on a busy machine. */
 const STEP_MS_MAX = 300_000;
@@ -186,19 +187,58 @@ afterAll(() => {
   for (const { pid } of started) if (pid !== undefined) process.kill(-pid, "SIGKILL");
   temporary.remove();
 });
-beforeAll(async () => {
+
+/** The programs, each by the folder that a reader has on the path. */
+const PROGRAMS = [
+  { name: "a clone", folder: "clone", bin: repositoryRoot },
+  { name: "the installed package", folder: "installed", bin: join(top, "prefix/bin") },
+] as const;
+
+/** Lays the package out as `npm install -g` does. */
+function installPackage(): void {
+  const folder = join(top, "prefix/lib/node_modules/kbsync");
+  layOut(folder);
+  mkdirSync(join(top, "prefix/bin"));
+  chmodSync(join(folder, "dist/main.js"), 0o755);
+  symlinkSync("../lib/node_modules/kbsync/dist/main.js", join(top, "prefix/bin/kbsync"));
+}
+
+/** Where a line is typed, instead of in the home of the reader. */
+interface Place {
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** Someone who types what the documents show. */
+interface Reader {
+  readonly home: string;
+  readonly root: string;
+  readonly state: string;
+  /** What stands for the ids and names in the lines. */
+  readonly ids: Map<string, string>;
+  readonly path: string;
+}
+
+function openReader(folder: string, bin: string): Reader {
+  const home = join(top, folder);
+  const root = join(home, "root");
+  return {
+    home,
+    root,
+    state: join(root, "var/lib/kbsync"),
+    ids: new Map([["DATED", `$(ls ${root}/backup/kbsync | head -1)`]]),
+    path: `${join(home, "bin")}:${bin}:${process.env["PATH"] ?? ""}`,
+  };
+}
+
+/** Makes the folders and files that the lines are about. */
+async function fillHome({ home, state }: Reader): Promise<void> {
   const write = (path: string, text: string, mode = 0o644): void => {
     const to = join(home, path);
     mkdirSync(dirname(to), { recursive: true });
     writeFileSync(to, text);
     chmodSync(to, mode);
   };
-  const node = process.execPath;
-  write(
-    "bin/kbsync",
-    `#!/bin/sh\nexec ${node} ${NODE_FLAGS.join(" ")} ${join(repositoryRoot, "dist/main.js")} "$@"\n`,
-    0o755,
-  );
   write("bin/sudo", '#!/bin/sh\nexec "$@"\n', 0o755);
   for (const folder of ["mail", "root/backup", "root/srv/handbook"])
     mkdirSync(join(home, folder), { recursive: true });
@@ -227,28 +267,24 @@ beforeAll(async () => {
   };
   write("kbsync.config.json", JSON.stringify(config));
   write("root/etc/kbsync/kbsync.config.json", JSON.stringify(config));
-});
+}
 
-/** A line with this test's folders and ids in it, and with ports that are free. */
-function placed(line: string): string {
+/** A line with the reader's folders and ids in it, and with ports that are free. */
+function placed({ root, ids }: Reader, line: string): string {
   const named = [...ids].reduce((text, [shown, id]) => text.replaceAll(shown, id), line);
   return named
     .replaceAll(/(?<![\w~.])\/(?=(?:etc\/kbsync|var\/lib\/kbsync|backup|srv)\b)/g, `${root}/`)
     .replaceAll(/--port \d+/g, "--port 0");
 }
 
-/** Where a line is typed, instead of in the home of this test. */
-interface Place {
-  readonly cwd: string;
-  readonly env: NodeJS.ProcessEnv;
-}
-
 function start(
+  reader: Reader,
   step: Step,
   place?: Place,
 ): { readonly child: ChildProcess; readonly output: { text: string } } {
-  const before = step.before === undefined ? "" : `${placed(step.before)} && `;
-  const line = `${before}${placed(step.line)}`;
+  const { home, root, state } = reader;
+  const before = step.before === undefined ? "" : `${placed(reader, step.before)} && `;
+  const line = `${before}${placed(reader, step.line)}`;
   const at = `-c ${root}/etc/kbsync/kbsync.config.json --state-dir ${state}`;
   const script = `at="${at}"; ${line}`;
   // A command that asks needs a terminal.
@@ -258,13 +294,7 @@ function start(
       : ["script", "-qec", `bash -c '${script}'`, "/dev/null"];
   const child = spawn(program, args, {
     cwd: place?.cwd ?? home,
-    env: {
-      ...process.env,
-      HOME: home,
-      PATH: `${join(home, "bin")}:${process.env["PATH"] ?? ""}`,
-      KBSYNC_LOG: "warn",
-      ...place?.env,
-    },
+    env: { ...process.env, HOME: home, PATH: reader.path, KBSYNC_LOG: "warn", ...place?.env },
     detached: true,
     stdio: [step.answer === undefined ? "ignore" : "pipe", "pipe", "pipe"],
   });
@@ -285,10 +315,11 @@ function start(
 
 /** Runs a step as its user would; `problem` says how it ended otherwise than it should. */
 async function run(
+  reader: Reader,
   step: Step,
   place?: Place,
 ): Promise<{ readonly output: string; readonly problem?: string }> {
-  const { child, output } = start(step, place);
+  const { child, output } = start(reader, step, place);
   const closed = once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>;
   if (step.until !== undefined) {
     const { until: printed } = step;
@@ -306,73 +337,122 @@ async function run(
   return { output: output.text, ...(!isFine && { problem: `ended with ${code ?? signal}: ${output.text}` }) };
 }
 
-describe("with a running daemon", () => {
-  let running: Running;
+/** What each program printed, by the line. */
+const printed = PROGRAMS.map(() => new Map<string, string>());
+
+/** The lines of an output, without what differs between two runs of one command: figures, ids, keys and addresses. */
+function substanceOf(output: string): readonly string[] {
+  const lines = output
+    .replaceAll(new RegExp(`${top}/(?:${PROGRAMS.map(({ folder }) => folder).join("|")})`, "g"), "~")
+    .replaceAll(/\bkb_[\w-]+|#link=\S+|\b[0-9a-f]{8,}\b|kbsync-recover-\w+/g, "ID")
+    .replaceAll(/\d[\d.,]*/g, "N")
+    .split(/[\r\n]+/);
+  return [...new Set(lines.map((line) => line.trim()))].toSorted();
+}
+
+describe.each(PROGRAMS)("from $name", ({ name, folder: own, bin }) => {
+  const reader = openReader(own, bin);
+  const { home, state, ids } = reader;
+  const outputs = printed[PROGRAMS.findIndex((program) => program.name === name)];
   beforeAll(async () => {
-    running = await startUp(["up", "--config", join(home, "kbsync.config.json")], state, home);
-    await agreed(join(home, "docs"), state);
-    await agreed(join(home, "notes"), state);
+    if (bin !== repositoryRoot) installPackage();
+    await fillHome(reader);
   });
-  afterAll(async () => stop(running));
 
-  it.each(LIVE)(
-    "$line",
-    async (step) => {
-      const { output, problem } = await run(step);
-      expect(problem).toBeUndefined();
-      const key = /, id (\w{24})\./.exec(output)?.[1];
-      if (key !== undefined) ids.set(step.line.includes("reader") ? "6b016a8e36133f0758068e97" : "ID", key);
-    },
-    STEP_MS_MAX,
-  );
-});
+  describe("with a running daemon", () => {
+    let running: Running;
+    beforeAll(async () => {
+      running = await startUp(["up", "--config", join(home, "kbsync.config.json")], state, home);
+      await agreed(join(home, "docs"), state);
+      await agreed(join(home, "notes"), state);
+    });
+    afterAll(async () => stop(running));
 
-describe("without a daemon", () => {
-  let hosted: Running;
-  beforeAll(async () => {
-    hosted = await startUp(["serve", "--port", "0"], join(home, "hosted-state"), home);
-    const { url } = hosted;
-    const key = join(home, "hosted-state/pauthkey");
-    const service = { apiUrl: url, dbUrl: url, resourcesUrl: url, pauthkeyFile: key };
-    const sources = [{ path: join(home, "papers"), ownerId: "hosted" }];
-    writeFileSync(
-      join(home, "hosted.json"),
-      JSON.stringify({ service, sources, stateDir: join(home, "run-state") }),
+    it.each(LIVE)(
+      "$line",
+      async (step) => {
+        const { output, problem } = await run(reader, step);
+        outputs?.set(step.line, output);
+        expect(problem).toBeUndefined();
+        const key = /, id (\w{24})\./.exec(output)?.[1];
+        if (key !== undefined) ids.set(step.line.includes("reader") ? "6b016a8e36133f0758068e97" : "ID", key);
+      },
+      STEP_MS_MAX,
     );
   });
-  afterAll(async () => stop(hosted));
 
-  it.each(ALONE)("$line", async (step) => expect((await run(step)).problem).toBeUndefined(), STEP_MS_MAX);
+  describe("without a daemon", () => {
+    let hosted: Running;
+    beforeAll(async () => {
+      hosted = await startUp(["serve", "--port", "0"], join(home, "hosted-state"), home);
+      const { url } = hosted;
+      const key = join(home, "hosted-state/pauthkey");
+      const service = { apiUrl: url, dbUrl: url, resourcesUrl: url, pauthkeyFile: key };
+      const sources = [{ path: join(home, "papers"), ownerId: "hosted" }];
+      writeFileSync(
+        join(home, "hosted.json"),
+        JSON.stringify({ service, sources, stateDir: join(home, "run-state") }),
+      );
+    });
+    afterAll(async () => stop(hosted));
+
+    it.each(ALONE)(
+      "$line",
+      async (step) => {
+        const { output, problem } = await run(reader, step);
+        outputs?.set(step.line, output);
+        expect(problem).toBeUndefined();
+      },
+      STEP_MS_MAX,
+    );
+  });
+
+  describe("the tutorial", () => {
+    const folder = join(home, "reader");
+    /** A reader's own home, and a port that is free. */
+    const asReader = { HOME: folder, XDG_STATE_HOME: join(folder, "registry"), KBSYNC_PORT: "0" };
+    let daemon: ReturnType<typeof start> | undefined;
+    afterAll(async () => {
+      if (daemon === undefined || daemon.child.exitCode !== null) return;
+      process.kill(-(daemon.child.pid ?? 0), "SIGINT");
+      await once(daemon.child, "close");
+    });
+
+    it("the tutorial works as it is written, from the first line to the last", async () => {
+      mkdirSync(folder, { recursive: true });
+      let cwd = folder;
+      for (const block of shellBlocksOf(TUTORIAL)) {
+        const lines = block.trim().split("\n");
+        const typed = lines.filter((line) => !isNotRun(line));
+        const up = typed.find((line) => line.startsWith("kbsync up"));
+        const rest = typed.filter((line) => line !== up).join("\n");
+        if (rest !== "") {
+          const typedThere = await run(reader, { line: `set -e\n${rest}` }, { cwd, env: asReader });
+          if (typedThere.problem !== undefined) throw new Error(typedThere.problem);
+          outputs?.set(rest, typedThere.output);
+        }
+        if (up === undefined) continue;
+        // It stays in one terminal; all that follows is typed in another one, in the same folder.
+        cwd = join(folder, "tutorial");
+        daemon = start(reader, { line: up, until: /in agreement/ }, { cwd, env: asReader });
+        const { output } = daemon;
+        await until("the tutorial's folder to be in agreement", () => output.text.includes("in agreement"));
+      }
+      expect(daemon).toBeDefined();
+    });
+  });
 });
 
-describe("the tutorial", () => {
-  const folder = join(home, "reader");
-  /** A reader's own home, and a port that is free. */
-  const asReader = { HOME: folder, XDG_STATE_HOME: join(folder, "registry"), KBSYNC_PORT: "0" };
-  let daemon: ReturnType<typeof start> | undefined;
-  afterAll(async () => {
-    if (daemon === undefined || daemon.child.exitCode !== null) return;
-    process.kill(-(daemon.child.pid ?? 0), "SIGINT");
-    await once(daemon.child, "close");
-  });
-
-  it("the tutorial works as it is written, from the first line to the last", async () => {
-    mkdirSync(folder, { recursive: true });
-    let cwd = folder;
-    for (const block of shellBlocksOf(TUTORIAL)) {
-      const lines = block.trim().split("\n");
-      const typed = lines.filter((line) => !isNotRun(line));
-      const up = typed.find((line) => line.startsWith("kbsync up"));
-      const rest = typed.filter((line) => line !== up).join("\n");
-      const typedThere = rest === "" ? {} : await run({ line: `set -e\n${rest}` }, { cwd, env: asReader });
-      expect(typedThere).not.toHaveProperty("problem");
-      if (up === undefined) continue;
-      // It stays in one terminal; all that follows is typed in another one, in the same folder.
-      cwd = join(folder, "tutorial");
-      daemon = start({ line: up, until: /in agreement/ }, { cwd, env: asReader });
-      const { output } = daemon;
-      await until("the tutorial's folder to be in agreement", () => output.text.includes("in agreement"));
-    }
-    expect(daemon).toBeDefined();
-  });
+it("a clone and the installed package print the same in substance", () => {
+  // What was stopped ended at any point of its work.
+  const stopped = new Set(
+    [...LIVE, ...ALONE].flatMap(({ line, until: end }) => (end === undefined ? [] : [line])),
+  );
+  const [clone, installed] = printed.map((outputs) =>
+    Object.fromEntries(
+      [...outputs].flatMap(([line, output]) => (stopped.has(line) ? [] : [[line, substanceOf(output)]])),
+    ),
+  );
+  expect(Object.keys(clone ?? {}).length).toBeGreaterThan(LIVE.length);
+  expect(installed).toEqual(clone);
 });
