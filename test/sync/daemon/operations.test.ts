@@ -415,30 +415,6 @@ describe("retry", () => {
   });
 });
 
-describe("log", () => {
-  it("returns the newest activities of all or of a path, oldest first, and later ones", async () => {
-    world.write("a.txt", "a");
-    const daemon = await run();
-    const received: string[] = [];
-    const stopHearing = daemon.follow(({ path, action }) => received.push(`${action} ${path}`));
-    world.write("folder/b.txt", "b");
-    await until(() => received.length === 1);
-    renameSync(join(world.root, "folder/b.txt"), join(world.root, "c.txt"));
-    await until(() => received.length === 2);
-    stopHearing();
-    expect(received).toEqual(["create folder/b.txt", "move c.txt"]);
-    const recent = (limit: number, path?: string): string[] =>
-      daemon
-        .recent({ limit, ...(path !== undefined && { path: join(world.root, path) }) })
-        .map(({ action, path: of }) => `${action} ${of}`);
-    expect(recent(10)).toEqual(["create a.txt", "create folder/b.txt", "move c.txt"]);
-    expect(recent(1)).toEqual(["move c.txt"]);
-    expect(recent(10, "folder")).toEqual(["create folder/b.txt", "move c.txt"]);
-    expect(recent(10, "a.txt")).toEqual(["create a.txt"]);
-    expect(recent(0)).toEqual([]);
-  });
-});
-
 it("releases the state folder when a daemon cannot be opened", async () => {
   const { url, key } = world.service;
   const wrong = { apiUrl: "no address", dbUrl: url, pauthkey: key, identity: "s" };

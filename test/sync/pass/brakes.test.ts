@@ -331,19 +331,6 @@ describe("a small folder", () => {
     expect([live(), deletes()]).toEqual([40, 0]);
     await end();
   });
-
-  it("a small folder deletes half of its files, at once in a single pass", async () => {
-    fill(40);
-    await sync({ settings: {} });
-    drop(0, 20);
-    expect(await sync({ settings: {} })).toMatchObject({ held: 0, files: 20 });
-    expect(live()).toBe(20);
-    drop(20, 21);
-    expect(await sync({ settings: {} })).toMatchObject({
-      held: 1,
-      holdReason: "1 delete after 20 within 10 minutes, 53 % of the source",
-    });
-  });
 });
 
 describe("files in trouble whose resources are there", () => {
@@ -358,22 +345,6 @@ describe("files in trouble whose resources are there", () => {
     drop(0, 8);
     expect(await sync({ settings: {} })).toMatchObject({ held: 8, holdReason: "the folder was emptied" });
     expect([live(), deletes()]).toEqual([8, 0]);
-  });
-
-  it("an emptied folder includes parked files", async () => {
-    await world.end();
-    world = await openWorld({ collections: true });
-    fill(2);
-    await sync();
-    world.service.fault = ({ operation }) =>
-      operation === "update" ? { kind: "answer", status: 500, body: "oops" } : undefined;
-    for (let index = 0; index < 2; index += 1) world.write(`${index}.txt`, `edited ${index}`);
-    await sync();
-    expect(world.activity.filter(({ outcome }) => outcome === "parked")).toHaveLength(2);
-    world.service.fault = () => undefined;
-    drop(0, 2);
-    expect(await sync({ settings: {} })).toMatchObject({ held: 2, holdReason: "the folder was emptied" });
-    expect([live(), deletes()]).toEqual([2, 0]);
   });
 
   it("a folder of which some files failed is not one that is hardly touched", async () => {

@@ -38,18 +38,6 @@ describe.each(SERVICES)("with a service of %o", (options) => {
     world.write("b.txt", "text b");
     await world.sync();
   });
-  const live = (): unknown[] => world.service.live().map(({ _id, content }) => [_id, content]);
-
-  it("updates a resource after a false 404 and creates no other", async () => {
-    const ids = world.service.live().map(({ _id }) => _id);
-    world.write("a.txt", "text a, changed");
-    world.service.fault = firstOf("update", 1);
-    await world.sync();
-    expect(live()).toEqual([
-      [ids[0], "text a, changed"],
-      [ids[1], "text b"],
-    ]);
-  });
 
   it("deletes a resource after a false 404", async () => {
     rmSync(join(world.root, "a.txt"));
@@ -115,15 +103,5 @@ describe.each(SERVICES)("with a service of %o", (options) => {
     await world.sync({ timing: { goneAgainMs: [10], knownAfterMs: 1000 } });
     expect(world.service.resources.size).toBe(4);
     expect(world.service.live().map(({ title }) => title)).toEqual(["a.txt", "b.txt", "c.txt"]);
-  });
-
-  it("creates a resource again that is gone", async () => {
-    const [a] = world.service.live();
-    if (a === undefined) throw new Error("nothing was made");
-    a.isDeleted = true;
-    world.write("a.txt", "text a, changed");
-    await world.sync();
-    expect(world.service.live().map(({ content }) => content)).toEqual(["text a, changed", "text b"]);
-    expect(world.service.live()[0]?._id).not.toBe(a._id);
   });
 });
