@@ -14,7 +14,7 @@ import { actOn, type KillClient, openKillClient, OWNER, UnexpectedAnswer } from 
 import { editionIn, markerOf, openSlots, paragraphsOf, type Slot, textOf, TOP_K } from "./slots.ts";
 
 /** `npm run test:kills` asks for 500. */
-const KILLS = wholeNumberOf("KBSYNC_SERVICE_KILLS", 4);
+const KILLS = wholeNumberOf("KBSYNC_SERVICE_KILLS", 8);
 const SEED = wholeNumberOf("KBSYNC_SEED", 1);
 /** Clients that write, each to slots of its own, and clients that look. */
 const WRITERS = 8;
