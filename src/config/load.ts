@@ -37,10 +37,6 @@ export interface NamedFolder {
   readonly path: string;
   readonly collection?: Tier;
   readonly ownerId?: string;
-  /** Replaces the configured globs. */
-  readonly include?: readonly string[];
-  /** Joins the configured globs. */
-  readonly exclude?: readonly string[];
 }
 
 /** Settings of the command line and the environment. */
@@ -127,17 +123,13 @@ function resolveSource(source: SourceConfig, folder: string): ResolvedSource {
 }
 
 /** Returns the configured source for a folder, else one with the defaults, with what the command line says of it. */
-function folderSource(
-  sources: readonly ResolvedSource[],
-  { path, include, exclude = [], ...named }: NamedFolder,
-): ResolvedSource {
-  const configured = sources.find((source) => source.absolutePath === path);
-  const globs = { ...(include && { include }), exclude: [...(configured?.exclude ?? []), ...exclude] };
-  const asked = { path, ...named, ...globs };
-  const [source] = checkConfig({ sources: [asked] }, "the command line").sources;
+function folderSource(sources: readonly ResolvedSource[], named: NamedFolder): ResolvedSource {
+  const [source] = checkConfig({ sources: [named] }, "the command line").sources;
   if (source === undefined) throw new Error("unreachable: one source went in");
-  if (configured === undefined) return resolveSource(source, "/");
-  return { ...configured, ...named, ...(include && { include: source.include }), exclude: source.exclude };
+  const configured = sources.find(({ absolutePath }) => absolutePath === named.path);
+  return configured === undefined
+    ? resolveSource(source, "/")
+    : { ...configured, ...named, path: configured.path };
 }
 
 /**

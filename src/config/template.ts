@@ -55,7 +55,7 @@ export function configText({ folders, collection, service, stateDir, schema }: W
       `\`kbsync doctor\` checks whether kbsync can work with it. ${CONFIG_MANUAL} explains every key.`,
     ),
     "{",
-    ...(schema === undefined ? [] : [entry(1, "$schema", schema)]),
+    ...(schema === undefined ? [] : [`${INDENT}${entry("$schema", schema)}`]),
     ...describedEntry(1, root, "service", service),
     ...(stateDir === undefined
       ? offered(1, root, "stateDir", undefined)
@@ -83,48 +83,34 @@ export function configText({ folders, collection, service, stateDir, schema }: W
 function section(root: JsonSchema, key: "sync" | "kb"): string[] {
   return [
     `${INDENT}${JSON.stringify(key)}: {`,
-    ...offers(2, schemaAt(root, key), [], ConfigFile.parse({})[key], key),
+    ...offers(2, schemaAt(root, key), [], ConfigFile.parse({})[key]),
     `${INDENT}},`,
   ];
 }
 
 /** Every key of a node except some, as comments. */
-function offers(
-  depth: number,
-  node: JsonSchema,
-  but: readonly string[],
-  defaults: object,
-  part = "",
-): string[] {
+function offers(depth: number, node: JsonSchema, but: readonly string[], defaults: object): string[] {
   const keys = Object.keys(node.properties ?? {}).filter((key) => !but.includes(key));
-  return keys.flatMap((key) => offered(depth, node, key, Reflect.get(defaults, key), part));
+  return keys.flatMap((key) => offered(depth, node, key, Reflect.get(defaults, key)));
 }
 
 /** A key as a comment, with its meaning and its default or an example. */
-function offered(depth: number, node: JsonSchema, key: string, byDefault: unknown, part = ""): string[] {
-  const meaning = schemaAt(node, key).description ?? `See ${part}.${key} in CONFIG.md.`;
-  const value = byDefault ?? EXAMPLES[key];
-  return [...comment(depth, meaning), `${INDENT.repeat(depth)}// ${JSON.stringify(key)}: ${spaced(value)},`];
+function offered(depth: number, node: JsonSchema, key: string, byDefault: unknown): string[] {
+  return describedEntry(depth, node, key, byDefault ?? EXAMPLES[key], "// ");
 }
 
-function describedEntry(depth: number, node: JsonSchema, key: string, value: unknown): string[] {
-  return [...comment(depth, schemaAt(node, key).description ?? ""), entry(depth, key, value)];
+function describedEntry(depth: number, node: JsonSchema, key: string, value: unknown, mark = ""): string[] {
+  const meaning = schemaAt(node, key).description ?? "";
+  return [...comment(depth, meaning), `${INDENT.repeat(depth)}${mark}${entry(key, value)}`];
 }
 
-function entry(depth: number, key: string, value: unknown): string {
-  return `${INDENT.repeat(depth)}${JSON.stringify(key)}: ${spaced(value)},`;
+function entry(key: string, value: unknown): string {
+  return `${JSON.stringify(key)}: ${spaced(value)},`;
 }
 
+/** Breaks a text into lines of comments. */
 function comment(depth: number, text: string): string[] {
   const indent = `${INDENT.repeat(depth)}// `;
-  const lines: string[] = [];
-  let line = "";
-  for (const word of text.split(/\s+/).filter((each) => each !== "")) {
-    if (line !== "" && indent.length + line.length + 1 + word.length > LINE_CHARS) {
-      lines.push(indent + line);
-      line = "";
-    }
-    line = line === "" ? word : `${line} ${word}`;
-  }
-  return line === "" ? lines : [...lines, indent + line];
+  const line = new RegExp(`(?=\\S)(?:.{1,${LINE_CHARS - indent.length}}(?=\\s|$)|\\S+)`, "g");
+  return (text.match(line) ?? []).map((words) => indent + words);
 }

@@ -115,7 +115,8 @@ export const KbSection = z.strictObject({
           "Requests per minute and key in the long run; further ones get 429 with the seconds to wait. As many may be sent at once after an idle period. Default: unlimited if only this machine reaches the service, else 600, with a burst of 1200.",
         ),
     })
-    .prefault({}),
+    .prefault({})
+    .describe("What each key may ask of the service."),
   unusedFileDays: z
     .number()
     .min(0)
@@ -137,5 +138,6 @@ export const KbSection = z.strictObject({
           "Languages of text in images and scanned PDFs, as Tesseract codes, the likeliest first. English is in the package; the data of others is looked for in the folder that TESSDATA_PREFIX names. Each one slows reading.",
         ),
     })
-    .prefault({}),
+    .prefault({})
+    .describe("Recognition of text in images and scanned PDFs."),
 });
