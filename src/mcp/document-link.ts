@@ -2,20 +2,12 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { KnownFiles } from "./known-files.ts";
 
-/** URI of a document as an MCP resource, without its id. */
-const DOCUMENT_URI = "kbsync://documents/";
-
 /** Longest address of a document in an answer. */
 const LINK_CHARS_MAX = 2000;
 
-/** Returns the URI of a document as an MCP resource. */
-export function documentUri(id: string): string {
-  return DOCUMENT_URI + encodeURIComponent(id);
-}
-
 /**
  * Returns the address that a citation of a document links to: its web address (of a link or an uploaded file), else the file
- * on this machine, else its URI as an MCP resource. Never empty: ChatGPT cites nothing without an address.
+ * on this machine, else a URI of its id. Never empty: ChatGPT cites nothing without an address.
  */
 export function linkOf(
   { id, url }: { readonly id: string; readonly url: string | null | undefined },
@@ -25,5 +17,7 @@ export function linkOf(
     return url;
   const file = files.fileOf(id);
   const fileUrl = file === undefined ? undefined : pathToFileURL(join(file.folder, file.path)).href;
-  return fileUrl !== undefined && fileUrl.length <= LINK_CHARS_MAX ? fileUrl : documentUri(id);
+  return fileUrl !== undefined && fileUrl.length <= LINK_CHARS_MAX
+    ? fileUrl
+    : `kbsync://documents/${encodeURIComponent(id)}`;
 }

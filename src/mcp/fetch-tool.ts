@@ -10,7 +10,7 @@ import type { KnowledgeService } from "./service.ts";
 import type { ToolOutput } from "./tool-result.ts";
 
 /** Characters of a document per answer: some 12,500 tokens. Claude Code takes 25,000. */
-export const TEXT_CHARS_MAX = 50_000;
+const TEXT_CHARS_MAX = 50_000;
 
 /** Arguments of the tool `fetch`. */
 export const FetchInput = z.object({
@@ -81,7 +81,7 @@ export interface DocumentPart {
  * Reads a part of the text of a document, which is named by its id or its path. Offsets count UTF-16 units; no surrogate pair is
  * split. Throws `document_deleted`, and the errors of `withDocument`.
  */
-export async function readPart(
+async function readPart(
   reached: Reached,
   files: KnownFiles,
   { document, offset, limit }: { readonly document: string; readonly offset: number; readonly limit: number },

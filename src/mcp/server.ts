@@ -8,7 +8,6 @@ import type { z } from "zod";
 import type { Caller, Reached } from "./caller.ts";
 import { FetchInput, FetchOutput, fetchDocument } from "./fetch-tool.ts";
 import type { KnownFiles } from "./known-files.ts";
-import { addDocumentResources } from "./resources.ts";
 import { SearchInput, SearchOutput, searchPassages } from "./search-tool.ts";
 import { SourcesInput, SourcesOutput, describeSources } from "./sources-tool.ts";
 import { describeStatus, StatusInput, StatusOutput } from "./status-tool.ts";
@@ -46,7 +45,6 @@ export function makeMcpServer({ caller, version, onDefect }: McpParts): McpServe
     );
   };
   addTools(add);
-  addDocumentResources(server, caller, onDefect);
   return server;
 }
 

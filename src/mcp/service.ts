@@ -49,13 +49,6 @@ export interface KnowledgeService {
   resource(id: string, signal: AbortSignal): Promise<ResourceRecord | undefined>;
   /** Returns all resources of an owner's part of a collection, with their texts. */
   list(collectionId: string, ownerId: string, signal: AbortSignal): Promise<readonly ResourceRecord[]>;
-  /** Returns a page of these resources, at a kbsync without their texts. */
-  records(
-    collectionId: string,
-    ownerId: string,
-    page: PageRequest,
-    signal: AbortSignal,
-  ): Promise<RecordsPage>;
   /** Returns a page of owners with resources, by default of the largest size. Undefined if the service lacks this. */
   owners(signal: AbortSignal, page?: Partial<PageRequest>): Promise<OwnersPage | undefined>;
 }
@@ -65,13 +58,6 @@ export interface PageRequest {
   readonly limit: number;
   /** `nextCursor` of the previous page; undefined: from the start. */
   readonly cursor?: string | undefined;
-}
-
-/** A page of resources. */
-export interface RecordsPage {
-  readonly records: readonly ResourceRecord[];
-  /** Start of the next page; null on the last one. */
-  readonly nextCursor: string | null;
 }
 
 /** A page of owners, by collection and then by owner. */
@@ -120,16 +106,6 @@ function serviceAt(agent: Dispatcher, { apiUrl, dbUrl, pauthkey }: ServiceAddres
       const query = new URLSearchParams({ collectionId, ownerId }).toString();
       const answer = await get(`${ROUTES.byCollection}?${query}`, signal);
       return accepted(answer, ListAnswer).data.resources;
-    },
-    records: async (collectionId, ownerId, { limit, cursor }, signal) => {
-      const from = cursor === undefined ? {} : { cursor };
-      const query = { collectionId, ownerId, limit: String(limit), content: "false", ...from };
-      const answer = await get(`${ROUTES.byCollection}?${new URLSearchParams(query).toString()}`, signal);
-      const { resources, nextCursor } = accepted(answer, ListAnswer).data;
-      if (nextCursor !== undefined) return { records: resources, nextCursor };
-      // A service without pages returned everything.
-      const { entries, ...rest } = pageOf(resources, { limit, cursor });
-      return { records: entries, ...rest };
     },
     owners: async (signal, { limit = OWNERS_MAX, cursor } = {}) => {
       const from = cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`;

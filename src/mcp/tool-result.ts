@@ -19,28 +19,20 @@ export async function runTool<T extends Record<string, unknown>>(
   onDefect: (error: unknown) => void,
 ): Promise<CallToolResult> {
   try {
-    const { data, text } = await withService(caller, run);
-    return { structuredContent: data, content: [{ type: "text", text }] };
+    const files = caller.files();
+    try {
+      const { data, text } = await run(await caller.reach(), files);
+      return { structuredContent: data, content: [{ type: "text", text }] };
+    } finally {
+      files.close();
+    }
   } catch (error) {
     return { isError: true, content: [{ type: "text", text: errorText(error, onDefect) }] };
   }
 }
 
-/** Runs an operation on the service and the files of the caller. */
-export async function withService<T>(
-  caller: Caller,
-  run: (reached: Reached, files: KnownFiles) => Promise<T>,
-): Promise<T> {
-  const files = caller.files();
-  try {
-    return await run(await caller.reach(), files);
-  } finally {
-    files.close();
-  }
-}
-
-/** Describes a failure for the model or the person. Reports an unexpected one to `onDefect` and does not describe it. */
-export function errorText(error: unknown, onDefect: (error: unknown) => void): string {
+/** Describes a failure for the model. Reports an unexpected one to `onDefect` and does not describe it. */
+function errorText(error: unknown, onDefect: (error: unknown) => void): string {
   if (error instanceof KbsyncError) {
     const hint = error.hint === undefined ? "" : `\n${error.hint}`;
     return `${error.message} (${error.code})${hint}`;

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { NO_FILES } from "../../src/mcp/known-files.ts";
 import { createBody, openRunning, type Running } from "../kb/service/running.ts";
-import { checkResources, checkTools, type Sample } from "./conformance.ts";
+import { checkTools, type Sample } from "./conformance.ts";
 import { AGES, openMcpGround, type McpGround } from "./fixture.ts";
 
 let service: Running;
 let mcp: McpGround;
 let sample: Sample;
 
-/** Longer than two parts of a resource. */
+/** Longer than two answers of the tool fetch. */
 const ALMANAC = "🌒 almanac ".repeat(12_000);
 
 beforeAll(async () => {
@@ -31,7 +31,7 @@ beforeAll(async () => {
     ownKey: service.key,
     daemon: { status: () => Promise.resolve(undefined) },
   });
-  sample = { query: "moon and sea", documentId: json.data._id, documents: 131 };
+  sample = { query: "moon and sea", documentId: json.data._id };
   // Loading the service takes seconds where other suites load theirs at the same time.
 }, 60_000);
 afterAll(async () => {
@@ -43,29 +43,4 @@ describe.each(AGES)("over HTTP, for a client of the age %s", (age) => {
   it("every tool answers as its output schema says, within the budget", async () => {
     expect(await checkTools(await mcp.connect(service.key, age), sample)).toBe(4);
   });
-
-  it("every document is listed once, and can be read", async () => {
-    expect(await checkResources(await mcp.connect(service.key, age), sample)).toBe(131);
-  });
-});
-
-it("a long document is read as resources part by part, each of which names the next", async () => {
-  const { client } = await mcp.connect(service.key);
-  let whole = "";
-  for (let uri: string | undefined = `kbsync://documents/${sample.documentId}`; uri !== undefined;) {
-    const { contents }: Awaited<ReturnType<typeof client.readResource>> = await client.readResource({ uri });
-    const [content] = contents;
-    const text = content !== undefined && "text" in content ? content.text : "";
-    const [cut = "", next] = /\n\n\[Cut here\. (\S+) is the next part\.\]$/.exec(text) ?? [];
-    whole += text.slice(0, text.length - cut.length);
-    uri = next;
-  }
-  expect(whole).toBe(ALMANAC);
-});
-
-it("the list of resources shows nothing of another account", async () => {
-  const { client } = await mcp.connect(await service.issueKey("stranger", ["read"]));
-  expect((await client.listResources()).resources).toEqual([]);
-  const uri = `kbsync://documents/${sample.documentId}`;
-  await expect(client.readResource({ uri })).rejects.toThrow(/not found/i);
 });

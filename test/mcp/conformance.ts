@@ -1,4 +1,3 @@
-import type { ListResourcesResult } from "@modelcontextprotocol/client";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect } from "vitest";
 import { countTokens } from "../../src/lib/tokens.ts";
@@ -9,8 +8,6 @@ import type { Connected } from "./fixture.ts";
 export interface Sample {
   readonly query: string;
   readonly documentId: string;
-  /** Number of documents that the key can see. */
-  readonly documents: number;
 }
 
 /** Most tokens of all tools as a client sends them to its model with each question: without titles and output schemas. */
@@ -46,38 +43,4 @@ export async function checkTools({ client }: Connected, { query, documentId }: S
     expect([name, refused.isError]).toEqual([name, true]);
   }
   return tools.length;
-}
-
-/** Returns how many resources there are. Lists them page by page, and reads some of them. */
-export async function checkResources(
-  { client }: Connected,
-  { documentId, documents }: Sample,
-): Promise<number> {
-  const { resourceTemplates } = await client.listResourceTemplates();
-  expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
-    "kbsync://documents/{id}{?offset}",
-  ]);
-  const uris: string[] = [];
-  // `listResources` without a cursor would read all pages.
-  for (let params: { cursor?: string } | undefined = {}; params !== undefined;) {
-    const page: ListResourcesResult = await client.request({ method: "resources/list", params });
-    expect(countTokens(JSON.stringify(page.resources))).toBeLessThanOrEqual(ANSWER_TOKENS);
-    uris.push(...page.resources.map(({ uri }) => uri));
-    params = page.nextCursor === undefined ? undefined : { cursor: page.nextCursor };
-  }
-  expect([uris.length, new Set(uris).size]).toEqual([documents, documents]);
-  expect(uris).toContain(`kbsync://documents/${documentId}`);
-  for (const uri of uris.slice(0, 5)) {
-    const { contents } = await client.readResource({ uri });
-    expect(contents).toEqual([{ uri, mimeType: "text/plain", text: expect.stringMatching(/\S/) }]);
-  }
-  for (const uri of [
-    "kbsync://documents/ffffffffffffffffffffffff",
-    "kbsync://documents/a/b",
-    "file:///etc/passwd",
-  ]) {
-    await expect(client.readResource({ uri })).rejects.toThrow(/not found/i);
-  }
-  await expect(client.listResources({ cursor: "made up" })).rejects.toThrow(/cursor_invalid/);
-  return uris.length;
 }

@@ -24,7 +24,6 @@ function tellingOf(fastest: number, moderate: number): { reached: Reached; asked
   const service = {
     search: unused,
     resource: unused,
-    records: unused,
     list: unused,
     owners: (_signal: AbortSignal, { cursor = "0" }: Partial<PageRequest> = {}) => {
       asked += 1;

@@ -94,7 +94,7 @@ describe.each(AGES)("tools for a client of the age %s", (age) => {
 });
 
 describe("the tool search", () => {
-  it("search returns an address for citations: of the file, or of the resource", async () => {
+  it("search returns an address for citations: of the file, or of the document", async () => {
     const { call } = await mcp.connect(service.key);
     const { data } = await call("search", { query: "moon water" });
     const urls = Object.fromEntries(
@@ -265,8 +265,6 @@ describe("a hosted service without our additions", () => {
       expect((await own.call("list_sources")).data.sources).toMatchObject([
         { folder: "/srv/sea", documents: null },
       ]);
-      const { resources } = await own.client.listResources();
-      expect(resources).toMatchObject([{ uri: `kbsync://documents/${data._id}`, name: "tides.md" }]);
       expect((await own.call("search", { query: "moon" })).data.results).toMatchObject([
         { id: data._id, url: "file:///srv/sea/tides.md" },
       ]);
