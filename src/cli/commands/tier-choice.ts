@@ -6,7 +6,14 @@ import type { Tier } from "../../wire/primitives.ts";
 import type { Context } from "../output/context.ts";
 import { configRequest, type SourceOptions } from "../output/options.ts";
 import { rememberedFolders } from "../state/sources.ts";
-import { askTier, onTerminal } from "./tier-question.ts";
+
+/** The method and the cost of each tier. */
+export const TIER_WORDS: Readonly<Record<Tier, string>> = {
+  fastest: "by words, at once; no extra work",
+  moderate:
+    "by words at once, by meaning later, the newest change first (about 4 passages a second per processor)",
+  high_accuracy: "as moderate, and compares single sentences; takes twice as long",
+};
 
 /** Below this the model and the operating system have too little room. */
 const MEMORY_BYTES_MIN = 2 * 1024 ** 3;
@@ -38,8 +45,8 @@ export async function thisMachine({ kb }: Partial<Pick<Config, "kb">>): Promise<
 }
 
 /**
- * Chooses the tier of folders that are synced for the first time, if neither the command line nor the configuration names one.
- * Asks a person at a terminal; otherwise takes the best tier that this machine runs well. Returns the options with it.
+ * Chooses the tier of folders that are synced for the first time, if neither the command line nor the configuration names one: the
+ * best one that this machine runs well. Returns the options with it.
  */
 export async function withChosenTier<O extends SourceOptions>(
   context: Context,
@@ -53,11 +60,8 @@ export async function withChosenTier<O extends SourceOptions>(
     ...rememberedFolders(config.stateDir).map(({ path }) => path),
   ]);
   const folders = dirs.map((dir) => resolve(context.cwd, dir));
-  // Loading the sources refuses a missing folder, without a question first.
+  // Loading the sources refuses a missing folder.
   if (folders.every((folder) => known.has(folder)) || !folders.every((folder) => existsSync(folder)))
     return options;
-  const best = bestTier(await thisMachine(config));
-  const isPerson = context.stdout.isTTY && process.stdin.isTTY;
-  const newTier = isPerson ? await onTerminal(context, (ask, say) => askTier(ask, say, best)) : best;
-  return { ...options, newTier, wasAsked: isPerson };
+  return { ...options, newTier: bestTier(await thisMachine(config)) };
 }

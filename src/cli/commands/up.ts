@@ -10,8 +10,7 @@ import { openLog } from "../terminal/log.ts";
 import { loadSources } from "../state/sources.ts";
 import { tierOption, configRequest, type SourceOptions, wholeNumber } from "../output/options.ts";
 import { runDaemon } from "./run-daemon.ts";
-import { withChosenTier } from "./tier-choice.ts";
-import { TIER_WORDS } from "./tier-question.ts";
+import { TIER_WORDS, withChosenTier } from "./tier-choice.ts";
 import { servicePulse } from "../systemd/service-pulse.ts";
 import { makeStateFolder, type StateFolder } from "../state/state-folder.ts";
 import { openStopBudget } from "../systemd/stop-budget.ts";
@@ -97,9 +96,9 @@ function whereabouts(config: Config, state: StateFolder, service: ReachedService
   return `kbsync\n${lines.map(([name, value]) => `  ${(name ?? "").padEnd(10)} ${value}\n`).join("")}`;
 }
 
-/** The line that explains a tier that was chosen for new folders; empty if none was, or by a person who read it. */
-function tierLine({ newTier, wasAsked }: SourceOptions): string {
-  if (newTier === undefined || wasAsked === true) return "";
+/** The line that explains a tier that was chosen for new folders; empty if none was. */
+function tierLine({ newTier }: SourceOptions): string {
+  if (newTier === undefined) return "";
   return `  ${"tier".padEnd(10)} ${newTier}: ${TIER_WORDS[newTier]} (--tier chooses another)\n`;
 }
 

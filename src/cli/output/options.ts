@@ -34,8 +34,6 @@ export interface SourceOptions extends CommonOptions {
   readonly tier?: Tier;
   /** Tier of folders that neither the configuration nor the ledger knows, unless `tier` names one. */
   readonly newTier?: Tier;
-  /** Whether a person chose `newTier`. */
-  readonly wasAsked?: boolean;
 }
 
 /** The option of every command that prints data. */

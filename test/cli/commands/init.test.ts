@@ -2,7 +2,6 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { askTier } from "../../../src/cli/commands/tier-question.ts";
 import { bestTier, thisMachine } from "../../../src/cli/commands/tier-choice.ts";
 import { buildProgram } from "../../../src/cli/command-line.ts";
 import { loadConfig } from "../../../src/config/load.ts";
@@ -119,24 +118,4 @@ describe("kbsync init", () => {
     await expect(init(...args)).rejects.toMatchObject({ code });
     expect(readdirSync(cwd)).toEqual(["docs"]);
   });
-});
-
-it("the question for a tier explains each, and comes again after an answer that is none", async () => {
-  const answers = ["best", "fastest"];
-  const reported: string[] = [];
-  const ask = async (): Promise<string> => await Promise.resolve(answers.shift() ?? "no more answers");
-  expect(await askTier(ask, (words) => reported.push(words), "moderate")).toBe("fastest");
-  expect(reported).toEqual([
-    expect.stringMatching(/^fastest +by words/) as string,
-    expect.stringMatching(/^moderate +by words at once, by meaning/) as string,
-    expect.stringMatching(/^high_accuracy {2}as moderate/) as string,
-    "expected one of fastest, moderate, high_accuracy",
-  ]);
-  expect(
-    await askTier(
-      async () => await Promise.resolve(""),
-      () => undefined,
-      "moderate",
-    ),
-  ).toBe("moderate");
 });

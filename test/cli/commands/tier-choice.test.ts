@@ -15,11 +15,11 @@ it.each([
   ["one processor", { processors: 1, memoryBytes: 8 * GIB, hasModel: true }, "fastest"],
   ["little memory", { processors: 4, memoryBytes: GIB, hasModel: true }, "fastest"],
   ["no model", { processors: 16, memoryBytes: 32 * GIB, hasModel: false }, "fastest"],
-])("the tier that is offered first is the best that the machine does well: %s", (_name, machine, tier) => {
+])("the tier that is chosen is the best that the machine does well: %s", (_name, machine, tier) => {
   expect(bestTier(machine)).toBe(tier);
 });
 
-describe("without a terminal", () => {
+describe("the tier of new folders", () => {
   let cwd: string;
   beforeEach(() => {
     cwd = mkdtempSync(join(tmpdir(), "kbsync-tier-"));
