@@ -30,7 +30,7 @@ export async function figuresOf(parts: FigureParts): Promise<ServiceFigures> {
     jobsOverdue: documents.overdue,
     questionsWaiting: questions.waiting,
     oldestQuestionSeconds: secondsSince(questions.oldestMs),
-    messages: { waiting: messages.waiting, failed: messages.dead },
+    messages: { waiting: messages.waiting, failed: messages.failed },
     resourcesFailed: failed,
     models: {
       embedder: model.state().state,

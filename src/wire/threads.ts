@@ -63,10 +63,10 @@ export const ThreadsAnswer = answerOf(
 ).meta({ id: "ThreadsAnswer" });
 export type ThreadsAnswer = z.infer<typeof ThreadsAnswer>;
 
-/** The parts of an answer that people see. Only the text of an answer from an older release is known. */
+/** The parts of an answer that people see. */
 export const ShownAnswer = z.object({
   content: z.string(),
-  model: z.string().nullable(),
+  model: z.string(),
   annotations: z.array(Annotation),
   images: z.array(z.string()).describe("URLs of the images that were used."),
 });

@@ -41,8 +41,7 @@ export function TurnView({ turn }: { readonly turn: Turn }): JSX.Element {
         {response === undefined ? null : <Remarks response={response} />}
         {stored === undefined ? null : (
           <p class="small muted numeric">
-            {moment(Date.parse(stored.createdAt))}
-            {stored.model === null ? "" : `, ${stored.model}`}
+            {moment(Date.parse(stored.createdAt))}, {stored.model}
           </p>
         )}
         {citations.length === 0 ? null : <Sources citations={citations} />}

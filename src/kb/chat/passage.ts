@@ -59,7 +59,7 @@ export function citationOf(passage: Passage, given: Sentence | undefined): Citat
     chunk_id: id,
     score,
     span: { ...span, text: sentence.text },
-    ...(lines !== undefined && { lines }),
+    lines,
     ...(pages !== undefined && { pages }),
     ...(locations !== undefined && { locations }),
     version,

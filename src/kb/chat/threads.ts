@@ -82,11 +82,8 @@ export function shownText({ data: { content, model, annotations, images } }: Cha
   return JSON.stringify(answer);
 }
 
-function turnOf({ messageId, user, answer, shown: text, createdAt }: StoredTurn): ThreadTurn {
-  const stored: ShownAnswer =
-    text === null
-      ? { content: answer, model: null, annotations: [], images: [] }
-      : (JSON.parse(text) as ShownAnswer); // written by `shownText`
+function turnOf({ messageId, user, shown: text, createdAt }: StoredTurn): ThreadTurn {
+  const stored = JSON.parse(text) as ShownAnswer; // written by `shownText`
   return { message_id: messageId, user, createdAt, ...stored };
 }
 

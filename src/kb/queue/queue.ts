@@ -33,10 +33,10 @@ export interface Queue {
   complete(lease: Lease): Promise<boolean>;
   /** Ends a lease and makes the job wait. False: the lease was lost. */
   postpone(lease: Lease, wait: Wait): Promise<boolean>;
-  /** Ends a lease and keeps the job as a dead letter. False: the lease was lost. */
-  fail(lease: Lease, problem: string): Promise<boolean>;
-  /** Removes up to `limit` dead letters of jobs put before `beforeMs`. Returns how many. */
-  purgeDead(queue: QueueName, beforeMs: number, limit: number): Promise<number>;
+  /** Ends a lease and gives the job up; it stays to be counted, without its body. False: the lease was lost. */
+  fail(lease: Lease): Promise<boolean>;
+  /** Removes up to `limit` failed jobs put before `beforeMs`. Returns how many. */
+  purgeFailed(queue: QueueName, beforeMs: number, limit: number): Promise<number>;
   /** Ends the leases of a worker that stops, except of jobs that a transaction has locked. No job's crash count grows. */
   release(worker: string): Promise<void>;
   /**
@@ -168,7 +168,7 @@ export interface Wait {
 
 export interface QueueFigures {
   readonly waiting: number;
-  readonly dead: number;
+  readonly failed: number;
   /** When the oldest waiting job was put. */
   readonly oldestMs: number | null;
   /** Jobs that have been due for ten minutes, in which no worker had them. */

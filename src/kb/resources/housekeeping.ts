@@ -64,7 +64,7 @@ export interface HousekeepingParts {
     | "purgeThreads"
     | "purgeThreadImages"
   >;
-  readonly queue: Pick<Queue, "purgeDead">;
+  readonly queue: Pick<Queue, "purgeFailed">;
   readonly files: Pick<FileStore, "remove" | "recover">;
   readonly turns: Pick<SharedTurns, "runIfFree" | "sweep">;
   readonly buckets?: Pick<TokenBuckets, "sweep"> | undefined;
@@ -136,7 +136,7 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
       turns: await tried(() => records.purgeThreads(isoBefore(retention.threadDays), BATCH_ROWS)),
       files: await tried(removeFiles),
       leftovers: await once(recover),
-      messages: await tried(() => queue.purgeDead("webhook", nowMs() - GIVEN_UP_DAYS * DAY_MS, BATCH_ROWS)),
+      messages: await tried(() => queue.purgeFailed("webhook", nowMs() - GIVEN_UP_DAYS * DAY_MS, BATCH_ROWS)),
       claims: await tried(() => turns.sweep(BATCH_ROWS)),
       buckets: await tried(async () => (await parts.buckets?.sweep(BATCH_ROWS)) ?? 0),
     };

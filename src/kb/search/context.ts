@@ -210,7 +210,7 @@ function chunkWith(passage: Passage): FoundChunk {
   if (source === undefined) return chunk;
   const { before: _before, after: _after, ...best } = chunk;
   const { lines } = placeOf(passage, source);
-  return { ...best, text: content, start, end, line: lines?.first, locations: source.locations };
+  return { ...best, text: content, start, end, line: lines.first, locations: source.locations };
 }
 
 function placeOf({ start, end }: Passage, source: NonNullable<Passage["source"]>) {

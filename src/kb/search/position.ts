@@ -11,7 +11,7 @@ export interface Position {
   /** UTF-16 offsets, end exclusive. */
   readonly start: number;
   readonly end: number;
-  readonly lines?: NumberRange;
+  readonly lines: NumberRange;
   /** The pages of `locations`, unless they are pages of an attachment. */
   readonly pages?: NumberRange;
   readonly locations?: Location[];
@@ -26,15 +26,14 @@ export function positionOf(
   { start, end }: Pick<Position, "start" | "end"> = chunk,
 ): Position {
   const { before = "", text, line } = chunk;
-  /** Line of an offset; NaN for a chunk that an older release stored. */
   const lineAt = (offset: number): number =>
-    (line ?? NaN) + countNewlines(text, before.length, before.length + offset - chunk.start);
+    line + countNewlines(text, before.length, before.length + offset - chunk.start);
   const locations = joinedLocations(locationsWithin(chunk.locations, start, end), { start, end }, lineAt);
   const [first] = locations;
   return {
     start,
     end,
-    ...(line !== undefined && { lines: { first: lineAt(start), last: lineAt(end - 1) } }),
+    lines: { first: lineAt(start), last: lineAt(end - 1) },
     ...(first?.pages !== undefined && first.part === undefined && { pages: first.pages }),
     ...(locations.length > 0 && { locations }),
   };

@@ -43,7 +43,7 @@ export interface ThreadQuery extends ThreadKey {
   readonly imagesMax: number;
   /** Leaves out images linked before this time. */
   readonly imagesSinceIso: string;
-  /** Whether the turns have `shown`; otherwise it is null. Default: false. */
+  /** Whether the turns have `shown`; otherwise it is empty. Default: false. */
   readonly withShown?: boolean;
   /** Only turns before this one. Default: all. */
   readonly beforeTurn?: number | undefined;
@@ -77,8 +77,7 @@ export interface Turn {
 
 /** A turn with JSON text of what people see of its answer. The store does not read it. */
 export interface ShownTurn extends Turn {
-  /** Null: an older release stored the turn. */
-  readonly shown: string | null;
+  readonly shown: string;
 }
 
 export interface StoredTurn extends ShownTurn {

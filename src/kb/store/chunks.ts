@@ -36,7 +36,7 @@ export interface TextVersion {
   readonly filePath?: string;
   /** The string `folderDescription` of the resource's metadata: context for its chunks. */
   readonly folderDescription?: string;
-  /** SHA-256 of the content as UTF-8, 64 hex digits; undefined for a text that an older release stored. */
+  /** SHA-256 of the content as UTF-8, 64 hex digits; undefined without a text. */
   readonly sha256: string | undefined;
   /** Address of a file or link resource; null for any other. */
   readonly url: string | null;
@@ -63,8 +63,8 @@ export interface Chunk extends Repeats {
   readonly id: string;
   readonly start: number;
   readonly end: number;
-  /** Line of the content in which the chunk starts, from 1; undefined for a chunk that an older release stored. */
-  readonly line: number | undefined;
+  /** Line of the content in which the chunk starts, from 1. */
+  readonly line: number;
   /** Where the source file has the chunk; empty if that is unknown. */
   readonly locations: readonly StoredLocation[];
   readonly headings: readonly string[];

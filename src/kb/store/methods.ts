@@ -89,7 +89,7 @@ export const METHODS = {
     complete: write,
     postpone: write,
     fail: write,
-    purgeDead: free,
+    purgeFailed: free,
     release: write,
     resume: write,
     nextDueMs: read,

@@ -244,8 +244,8 @@ export interface Surroundings {
   /** The offset of `text` in the content of the resource. */
   readonly start: number;
   readonly text: string;
-  /** Line of the content in which `text` starts, from 1; undefined for a text that an older release stored. */
-  readonly line: number | undefined;
+  /** Line of the content in which `text` starts, from 1. */
+  readonly line: number;
   readonly locations: readonly StoredLocation[];
   /** The text begins or ends where the content does. */
   readonly isBegin: boolean;

@@ -50,7 +50,7 @@ export interface Endpoint extends Omit<NewEndpoint, "nowIso"> {
   /** Number of waiting deliveries. */
   readonly waiting: number;
   /** Number of deliveries that were given up. */
-  readonly dead: number;
+  readonly failed: number;
   /** Time of the last successful delivery. */
   readonly deliveredAt: string | null;
   /** Why the last attempt failed; null after a success. */
@@ -124,5 +124,5 @@ export type DeliveryOutcome = {
 } & (
   | { readonly kind: "delivered" }
   | { readonly kind: "retry"; readonly dueMs: number; readonly nowMs: number; readonly problem: string }
-  | { readonly kind: "dead"; readonly problem: string; readonly disable: boolean }
+  | { readonly kind: "failed"; readonly problem: string; readonly disable: boolean }
 );

@@ -133,12 +133,12 @@ export function outcomeOf(
     case "arrived":
       return { nowIso, kind: "delivered" };
     case "gone":
-      return { nowIso, kind: "dead", problem: attempt.problem, disable: true };
+      return { nowIso, kind: "failed", problem: attempt.problem, disable: true };
     case "failed": {
       const { problem, retryAfterMs: requestedMs } = attempt;
       const waitMs = nextWaitMs({ attempts, requestedMs, chance });
       return waitMs === undefined
-        ? { nowIso, kind: "dead", problem, disable: false }
+        ? { nowIso, kind: "failed", problem, disable: false }
         : { nowIso, kind: "retry", dueMs: steadyMs + waitMs, nowMs: steadyMs, problem };
     }
   }

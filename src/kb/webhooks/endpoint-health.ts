@@ -31,7 +31,7 @@ export function openEndpointHealth(): EndpointHealth {
           return failing.delete(endpoint) ? "recovered" : undefined;
         case "retry":
           return before === undefined ? track(endpoint, "failing") : undefined;
-        case "dead":
+        case "failed":
           return before === "given up" ? undefined : track(endpoint, "given up");
       }
     },

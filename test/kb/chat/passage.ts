@@ -13,7 +13,7 @@ export function passageOf(number: number, text: string, fields: Partial<Passage>
     start,
     end: start + text.length,
     text,
-    line: undefined,
+    line: 1,
     locations: [],
     headings: [],
     collectionId: "c",

@@ -185,7 +185,7 @@ async function leaveWaiting(ownerId: string, endpointId: string): Promise<void> 
     if (job?.name === MESSAGE)
       await store.records.settleDelivery(job, {
         nowIso,
-        kind: "dead",
+        kind: "failed",
         problem: "The owner's problem",
         disable: false,
       });

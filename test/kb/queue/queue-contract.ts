@@ -88,7 +88,7 @@ export function queueContract(
       expect([await one.complete(job), await one.complete(job)]).toEqual([true, false]);
       expect(await one.figures("chat", undefined)).toEqual({
         waiting: 0,
-        dead: 0,
+        failed: 0,
         oldestMs: null,
         overdue: 0,
         texts: 0,
@@ -103,7 +103,7 @@ export function queueContract(
       expect(next.token).toBeGreaterThan(late.token);
       expect(await one.complete(late)).toBe(false);
       expect(await one.postpone(late, wait(0))).toBe(false);
-      expect(await one.fail(late, "late")).toBe(false);
+      expect(await one.fail(late)).toBe(false);
       const renewal = { worker: "one", leases: [late], isWorking: true, nowMs: after };
       expect(await one.renew(renewal)).toEqual([]);
       expect(await other.complete(next)).toBe(true);
@@ -272,30 +272,30 @@ export function queueContract(
       expect(await names("chat", NOW - 2 * HOUR_MS)).toEqual(["a"]);
     });
 
-    it("stores a failed job as a dead letter, which is never due", async () => {
+    it("stores a failed job to be counted, and never leases it again", async () => {
       await put("a", { queue: "webhook" });
       const job = await leased(one, "one", NOW, "webhook");
-      expect(await one.fail(job, "no answer")).toBe(true);
+      expect(await one.fail(job)).toBe(true);
       expect(await names("webhook", NOW + HOUR_MS)).toEqual([]);
       expect(await one.figures("webhook", accountId)).toEqual({
         waiting: 0,
-        dead: 1,
+        failed: 1,
         oldestMs: null,
         overdue: 0,
         texts: 0,
       });
     });
 
-    it("removes dead letters of one queue that were put before a time, a few at a time", async () => {
+    it("removes failed jobs of one queue that were put before a time, a few at a time", async () => {
       for (const nowMs of [NOW, NOW + 1, NOW + HOUR_MS]) {
         await put("a", { queue: "webhook", nowMs });
-        await one.fail(await leased(one, "one", NOW + HOUR_MS, "webhook"), "no answer");
+        await one.fail(await leased(one, "one", NOW + HOUR_MS, "webhook"));
       }
       await put("waiting", { queue: "webhook" });
-      expect(await one.purgeDead("chat", NOW + HOUR_MS, 10)).toBe(0);
-      expect(await one.purgeDead("webhook", NOW + HOUR_MS, 1)).toBe(1);
-      expect(await one.purgeDead("webhook", NOW + HOUR_MS, 10)).toBe(1);
-      expect(await other.figures("webhook", accountId)).toMatchObject({ waiting: 1, dead: 1 });
+      expect(await one.purgeFailed("chat", NOW + HOUR_MS, 10)).toBe(0);
+      expect(await one.purgeFailed("webhook", NOW + HOUR_MS, 1)).toBe(1);
+      expect(await one.purgeFailed("webhook", NOW + HOUR_MS, 10)).toBe(1);
+      expect(await other.figures("webhook", accountId)).toMatchObject({ waiting: 1, failed: 1 });
     });
 
     it("refuses an account more than three quarters of a queue, and counts each queue and account separately", async () => {
@@ -306,7 +306,7 @@ export function queueContract(
       await put("c", { ...full, queue: "webhook" });
       expect(await one.figures("chat", undefined)).toEqual({
         waiting: 3,
-        dead: 0,
+        failed: 0,
         oldestMs: NOW,
         overdue: 0,
         texts: 3,

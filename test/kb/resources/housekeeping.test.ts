@@ -111,9 +111,9 @@ describe("housekeeping", () => {
             },
           },
           queue: {
-            purgeDead: async (...given) => {
+            purgeFailed: async (...given) => {
               swept.resolve();
-              return store.queue.purgeDead(...given);
+              return store.queue.purgeFailed(...given);
             },
           },
         }),
@@ -217,7 +217,7 @@ describe("housekeeping", () => {
           agentId: "desk",
           threadId,
           messageId: `${threadId}-${nowMs}-${sent}`,
-          turn: { user: "Why?", answer: "Because.", shown: null },
+          turn: { user: "Why?", answer: "Because.", shown: "{}" },
           files: [],
           reads: [],
           recalls: undefined,

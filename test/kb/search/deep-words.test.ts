@@ -42,7 +42,7 @@ const index: SearchedIndex = {
       version: 1,
       sha256: undefined,
       url: null,
-      line: undefined,
+      line: 1,
       locations: [],
     })),
   documentMatches: async () => [],

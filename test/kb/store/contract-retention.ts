@@ -487,7 +487,7 @@ export function retentionContract(fixture: StoreFixture): void {
         await store.records.settleDelivery(b, { nowIso: LATER, ...retry });
         await store.records.settleDelivery(c, {
           nowIso: LATER,
-          kind: "dead",
+          kind: "failed",
           problem: "gone",
           disable: true,
         });
@@ -497,15 +497,15 @@ export function retentionContract(fixture: StoreFixture): void {
         const key = { accountId, id: "one" };
         expect(await store.records.endpoint(key)).toMatchObject({
           waiting: 1,
-          dead: 1,
+          failed: 1,
           enabled: false,
           problem: "gone",
         });
         expect(await store.queue.nextDueMs("webhook", NOW_MS)).toBe(NOW_MS + 5);
-        expect(await store.queue.purgeDead("webhook", NOW_MS + DAY_MS, 10)).toBe(1);
+        expect(await store.queue.purgeFailed("webhook", NOW_MS + DAY_MS, 10)).toBe(1);
         expect(await store.records.removeEndpoint(key)).toBe(true);
         expect(await store.records.removeEndpoint(key)).toBe(false);
-        expect(await store.queue.figures("webhook", accountId)).toMatchObject({ waiting: 0, dead: 0 });
+        expect(await store.queue.figures("webhook", accountId)).toMatchObject({ waiting: 0, failed: 0 });
       }));
 
     it.each([
@@ -524,13 +524,13 @@ export function retentionContract(fixture: StoreFixture): void {
           await store.records.changeEndpoint({ ...key, ...change, nowIso: "2026-01-02T04:00:00.000Z" });
           const late = { endpointState: stateOf(before), nowIso: LATER, problem: "gone" };
           const retry = { kind: "retry", dueMs: NOW_MS + DAY_MS * 9, nowMs: NOW_MS } as const;
-          await store.records.settleDelivery(a, { ...late, kind: "dead", disable: true });
+          await store.records.settleDelivery(a, { ...late, kind: "failed", disable: true });
           await store.records.settleDelivery(b, { ...late, ...retry });
           expect(await store.records.endpoint(key)).toMatchObject({
             enabled: true,
             problem: null,
             waiting: 2,
-            dead: 0,
+            failed: 0,
           });
           const again = await lease(store, Date.parse(LATER));
           expect(again.map(({ name }) => name)).toEqual([a.name, b.name]);
@@ -540,13 +540,13 @@ export function retentionContract(fixture: StoreFixture): void {
           await store.records.settleDelivery(now, {
             ...late,
             endpointState: stateOf(after),
-            kind: "dead",
+            kind: "failed",
             disable: true,
           });
           expect(await store.records.endpoint(key)).toMatchObject({
             enabled: false,
             problem: "gone",
-            dead: 1,
+            failed: 1,
           });
         }),
     );

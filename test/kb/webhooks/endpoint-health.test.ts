@@ -11,13 +11,13 @@ describe("endpoint health", () => {
     ],
     [
       "reports when messages are given up",
-      ["retry", "dead", "dead", "delivered"],
+      ["retry", "failed", "failed", "delivered"],
       ["failing", "given up", "recovered"],
     ],
-    ["reports an endpoint once whose messages are given up at once", ["dead", "dead"], ["given up"]],
+    ["reports an endpoint once whose messages are given up at once", ["failed", "failed"], ["given up"]],
     [
       "reports nothing new while failures continue after messages were given up",
-      ["dead", "retry", "retry"],
+      ["failed", "retry", "retry"],
       ["given up"],
     ],
     [

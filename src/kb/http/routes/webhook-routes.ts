@@ -117,6 +117,6 @@ function keyOf(request: FastifyRequest, accountId: string): EndpointKey {
 }
 
 function recordOf(endpoint: Endpoint): EndpointRecord {
-  const { id, accountId: _account, secret: _secret, events, dead: failed, ...rest } = endpoint;
-  return { _id: id, ...rest, failed, events: [...events] };
+  const { id, accountId: _account, secret: _secret, events, ...rest } = endpoint;
+  return { _id: id, ...rest, events: [...events] };
 }

@@ -10,7 +10,7 @@ import type { ResourceRow } from "./records.ts";
 export interface ChunkRow {
   readonly row: number;
   readonly start: number;
-  readonly line: number | null;
+  readonly line: number;
   readonly headings: string;
   readonly text: string;
 }
@@ -85,7 +85,7 @@ function chunkOf(
     id: chunkId(id, version, row - firstRow),
     start,
     end,
-    line: line ?? undefined,
+    line,
     locations: locationsWithin(locations, start, end),
   });
 }

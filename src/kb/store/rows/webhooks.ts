@@ -11,7 +11,7 @@ import type { DeliveryBody, Endpoint, NewDelivery } from "../webhooks.ts";
  */
 export const WAITING_MAX = 20_000;
 /** Most given up deliveries that an account counts. */
-export const DEAD_MAX = 20_000;
+export const FAILED_MAX = 20_000;
 
 /** A row of `webhook_endpoint` with the numbers of its deliveries. */
 export interface EndpointRow {
@@ -29,7 +29,7 @@ export interface EndpointRow {
   readonly delivered_at: string | null;
   readonly problem: string | null;
   readonly waiting: number;
-  readonly dead: number;
+  readonly failed: number;
 }
 
 /** Converts a row to an endpoint. */
@@ -45,7 +45,7 @@ export function endpointOf(row: EndpointRow): Endpoint {
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     waiting: row.waiting,
-    dead: row.dead,
+    failed: row.failed,
     deliveredAt: row.delivered_at,
     problem: row.problem,
   };
@@ -99,12 +99,6 @@ export function eventMessage(
     body: JSON.stringify(eventOf(type, resource, change)),
     nowMs: Date.parse(change.at),
   };
-}
-
-/** Why a delivery is given up at once. `isOwn`: it goes to an address that a request named. */
-export function fullProblem(isOwn: boolean): string {
-  const which = isOwn ? "to addresses of the account's requests" : "of this endpoint";
-  return `more than ${WAITING_MAX} deliveries ${which} wait`;
 }
 
 /** Makes a unique `webhook-id`. */

@@ -7,7 +7,7 @@ export interface PartRow {
   readonly row: number;
   readonly resource: number;
   readonly start: number;
-  readonly line: number | null;
+  readonly line: number;
   readonly headings: string;
   readonly text: string;
   readonly gap: string;
@@ -55,7 +55,7 @@ function textOf(run: readonly PartRow[], document: PartsDocument): Surroundings 
   return {
     start,
     text,
-    line: isBegin && first.line !== null ? 1 : (first?.line ?? undefined),
+    line: isBegin ? 1 : (first?.line ?? 1),
     locations: locationsWithin(locationsOf(document), start, start + text.length),
     isBegin,
     isEnd: run.at(-1)?.row === document.first + document.chunks - 1,

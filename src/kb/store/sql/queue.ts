@@ -81,7 +81,7 @@ export function queueSteps(dialect: QueueDialect): QueueSteps {
 const TOTALS = `
   SELECT count(*) AS jobs, count(*) FILTER (WHERE account_id = @accountId) AS "ownJobs",
     coalesce(sum(chars), 0) AS chars, coalesce(sum(chars) FILTER (WHERE account_id = @accountId), 0) AS "ownChars"
-  FROM (SELECT account_id, chars FROM job WHERE queue = @queue AND is_dead = false LIMIT CAST(@enough AS bigint)) AS waiting`;
+  FROM (SELECT account_id, chars FROM job WHERE queue = @queue AND is_failed = false LIMIT CAST(@enough AS bigint)) AS waiting`;
 
 function putSteps({ lockLine }: QueueDialect) {
   return {
@@ -146,11 +146,11 @@ function* insert(jobs: readonly NewJob[]): Steps<void> {
 }
 
 const FIGURES = `
-  SELECT count(*) FILTER (WHERE is_dead = false) AS waiting, count(*) FILTER (WHERE is_dead = true) AS dead,
-    min(created_ms) FILTER (WHERE is_dead = false) AS "oldestMs",
-    count(*) FILTER (WHERE is_dead = false AND due_ms <= CAST(@beforeMs AS bigint)
+  SELECT count(*) FILTER (WHERE is_failed = false) AS waiting, count(*) FILTER (WHERE is_failed = true) AS failed,
+    min(created_ms) FILTER (WHERE is_failed = false) AS "oldestMs",
+    count(*) FILTER (WHERE is_failed = false AND due_ms <= CAST(@beforeMs AS bigint)
       AND created_ms <= CAST(@beforeMs AS bigint) AND waits_from_ms <= CAST(@beforeMs AS bigint)) AS overdue,
-    count(*) FILTER (WHERE is_dead = false AND file_token IS NULL
+    count(*) FILTER (WHERE is_failed = false AND file_token IS NULL
       AND CASE WHEN worker IS NULL THEN due_ms <= CAST(@nowMs AS bigint) ELSE is_working END) AS texts
   FROM job WHERE queue = @queue AND (CAST(@accountId AS text) IS NULL OR account_id = @accountId)`;
 
@@ -173,7 +173,7 @@ const LOOKUPS = {
   },
   *nextDueMs(queue, nowMs) {
     const next = yield* get<{ dueMs: number | null }>(
-      `SELECT min(due_ms) AS "dueMs" FROM job WHERE queue = @queue AND is_dead = false AND due_ms > CAST(@nowMs AS bigint)`,
+      `SELECT min(due_ms) AS "dueMs" FROM job WHERE queue = @queue AND is_failed = false AND due_ms > CAST(@nowMs AS bigint)`,
       { queue, nowMs },
     );
     return next?.dueMs ?? undefined;
@@ -185,7 +185,7 @@ const LOOKUPS = {
       nowMs,
       beforeMs: nowMs - OVERDUE_MS,
     });
-    return found ?? { waiting: 0, dead: 0, oldestMs: null, overdue: 0, texts: 0 };
+    return found ?? { waiting: 0, failed: 0, oldestMs: null, overdue: 0, texts: 0 };
   },
 } satisfies Partial<QueueSteps>;
 
@@ -194,10 +194,10 @@ function leaseSteps({ lock, skipLocked }: QueueDialect) {
     UPDATE job SET crashes = crashes + CASE WHEN worker <> @worker AND is_working THEN 1 ELSE 0 END, worker = @worker,
       token = token + 1, due_ms = CAST(@nowMs AS bigint) + ${LEASE_MS}, waits_from_ms = @nowMs, is_working = true
     WHERE number = (SELECT number FROM job
-      WHERE number = @number AND is_dead = false
+      WHERE number = @number AND is_failed = false
         AND (worker = @worker OR due_ms <= CAST(@nowMs AS bigint) OR worker IS NULL AND CAST(@isEarly AS boolean))
         AND NOT (queue IN (${ORDERED.join()}) AND EXISTS (SELECT 1 FROM job AS earlier
-          WHERE earlier.queue = job.queue AND earlier.line = job.line AND earlier.is_dead = false AND earlier.number < job.number))
+          WHERE earlier.queue = job.queue AND earlier.line = job.line AND earlier.is_failed = false AND earlier.number < job.number))
       ${locking})
     RETURNING number, account_id AS "accountId", owner_id AS "ownerId", line, name, octet_length(body) AS "bodyBytes", crashes,
       token, body, created_ms AS "createdMs", attempts`;
@@ -248,15 +248,15 @@ const ENDS = {
       WHERE ${OF_LEASE}`,
       { number, token, dueMs, nowMs, counts, line },
     ),
-  fail: ({ number, token }, problem) =>
-    changed(
-      `UPDATE job SET worker = NULL, is_dead = true, problem = @problem, attempts = attempts + 1 WHERE ${OF_LEASE}`,
-      { number, token, problem },
-    ),
-  purgeDead: (queue, beforeMs, limit) =>
+  fail: ({ number, token }) =>
+    changed(`UPDATE job SET worker = NULL, is_failed = true, body = '{}' WHERE ${OF_LEASE}`, {
+      number,
+      token,
+    }),
+  purgeFailed: (queue, beforeMs, limit) =>
     run(
       `DELETE FROM job WHERE number IN (SELECT number FROM job
-        WHERE queue = @queue AND is_dead = true AND created_ms < @beforeMs LIMIT CAST(@limit AS bigint))`,
+        WHERE queue = @queue AND is_failed = true AND created_ms < @beforeMs LIMIT CAST(@limit AS bigint))`,
       { queue, beforeMs, limit },
     ),
 } satisfies Partial<QueueSteps>;

@@ -99,7 +99,7 @@ async function readThread(
   for (let size = PAGE_TURNS; !more && size === PAGE_TURNS;) {
     const page = await tx.all<StoredTurn>(
       `SELECT number, message_id AS "messageId", created_at AS "createdAt", "user", answer,
-        CASE WHEN @withShown::boolean THEN shown END AS shown
+        CASE WHEN @withShown::boolean THEN shown ELSE '' END AS shown
       FROM chat_turn WHERE thread = @thread AND number < @before ORDER BY number DESC LIMIT ${PAGE_TURNS}`,
       { withShown, thread, before },
     );
@@ -109,7 +109,7 @@ async function readThread(
       if (more) break;
       turns.push(turn);
       before = turn.number;
-      chars += turn.user.length + turn.answer.length + (turn.shown?.length ?? 0);
+      chars += turn.user.length + turn.answer.length + turn.shown.length;
     }
   }
   turns.reverse();

@@ -39,10 +39,10 @@ export interface Script {
  * account. Times are ISO texts, and JSON is text, because the code of both stores reads them the same way.
  */
 export const SCHEMA: Schema = {
-  baseline: 6,
+  baseline: 7,
   scripts: [
     {
-      minimum: 6,
+      minimum: 7,
       sql: `
   CREATE TABLE account (
     id ${TEXT} PRIMARY KEY,
@@ -96,7 +96,7 @@ export const SCHEMA: Schema = {
     owner_id ${TEXT} NOT NULL DEFAULT '',
     line ${TEXT} NOT NULL,
     name ${TEXT} NOT NULL,
-    is_dead boolean NOT NULL DEFAULT false,
+    is_failed boolean NOT NULL DEFAULT false,
     due_ms bigint NOT NULL,
     waits_from_ms bigint NOT NULL DEFAULT 0,
     created_ms bigint NOT NULL,
@@ -105,17 +105,16 @@ export const SCHEMA: Schema = {
     worker ${TEXT},
     token bigint NOT NULL DEFAULT 0,
     is_working boolean NOT NULL DEFAULT false,
-    problem ${TEXT},
     file_token ${TEXT},
     chars bigint NOT NULL DEFAULT 0,
     body ${TEXT} NOT NULL
   ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
-  CREATE INDEX job_of_line ON job (queue, line, number) WHERE NOT is_dead;
-  CREATE INDEX job_due_in_line ON job (queue, line, due_ms, number) WHERE NOT is_dead;
-  CREATE INDEX job_of_account ON job (queue, account_id, created_ms) INCLUDE (chars) WHERE NOT is_dead;
+  CREATE INDEX job_of_line ON job (queue, line, number) WHERE NOT is_failed;
+  CREATE INDEX job_due_in_line ON job (queue, line, due_ms, number) WHERE NOT is_failed;
+  CREATE INDEX job_of_account ON job (queue, account_id, created_ms) INCLUDE (chars) WHERE NOT is_failed;
   CREATE UNIQUE INDEX job_of_document ON job (account_id, name) WHERE queue = 'ingest';
-  CREATE INDEX job_due ON job (queue, due_ms) WHERE NOT is_dead;
-  CREATE INDEX job_dead ON job (queue, account_id, number) WHERE is_dead;
+  CREATE INDEX job_due ON job (queue, due_ms) WHERE NOT is_failed;
+  CREATE INDEX job_failed ON job (queue, account_id, number) WHERE is_failed;
   CREATE INDEX job_of_file ON job (file_token) WHERE file_token IS NOT NULL;
   CREATE INDEX job_leased ON job (worker) WHERE worker IS NOT NULL;
 
@@ -216,8 +215,7 @@ export const SCHEMA: Schema = {
     row bigint NOT NULL,
     resource bigint NOT NULL,
     start integer NOT NULL,
-    -- Null for chunks of a store in a file from before it noted lines, until an update.
-    line integer,
+    line integer NOT NULL,
     words integer NOT NULL,
     headings ${TEXT} NOT NULL,
     text ${TEXT} NOT NULL,
@@ -406,9 +404,9 @@ export const SCHEMA: Schema = {
     "user" ${TEXT} NOT NULL,
     answer ${TEXT} NOT NULL,
     -- What people see of the answer, as JSON (chat/threads.ts).
-    shown ${TEXT},
-    -- Ids of the resources whose passages the answer was given; null for turns of a store in a file from before it noted them.
-    reads text[] COLLATE "C"
+    shown ${TEXT} NOT NULL,
+    -- Ids of the resources whose passages the answer was given.
+    reads text[] COLLATE "C" NOT NULL
   );
   CREATE INDEX chat_turn_of_thread ON chat_turn (thread, number);
   CREATE TABLE chat_image (

@@ -1,9 +1,8 @@
 import type { EventType } from "../../../../wire/event.ts";
 import type { Resource } from "../../resources.ts";
 import {
-  DEAD_MAX,
+  FAILED_MAX,
   eventMessage,
-  fullProblem,
   isWanted,
   WAITING_MAX,
   type ChangeFacts,
@@ -53,12 +52,12 @@ export async function addDelivery(tx: Transaction, { to, ...message }: NewDelive
   if (found !== undefined) await write(tx, message.accountId, [message], endpointId);
 }
 
-/** Removes the oldest given up deliveries of an account above the maximum. */
-export async function trimDead(tx: Transaction, accountId: string): Promise<void> {
+/** Removes the oldest deliveries of an account that were given up, above the maximum. */
+export async function trimFailed(tx: Transaction, accountId: string): Promise<void> {
   await tx.run(
-    `DELETE FROM job WHERE queue = 'webhook' AND is_dead AND account_id = @accountId AND number <= (
-      SELECT number FROM job WHERE queue = 'webhook' AND is_dead AND account_id = @accountId
-      ORDER BY number DESC LIMIT 1 OFFSET ${DEAD_MAX})`,
+    `DELETE FROM job WHERE queue = 'webhook' AND is_failed AND account_id = @accountId AND number <= (
+      SELECT number FROM job WHERE queue = 'webhook' AND is_failed AND account_id = @accountId
+      ORDER BY number DESC LIMIT 1 OFFSET ${FAILED_MAX})`,
     { accountId },
   );
 }
@@ -75,21 +74,20 @@ async function write(
   const [from, until] = isOwn ? [`${accountId} `, `${accountId}!`] : [to, to];
   const found = await tx.get<{ jobs: number }>(
     `SELECT count(*) AS jobs FROM (
-      SELECT 1 FROM job WHERE queue = 'webhook' AND NOT is_dead AND line BETWEEN @from AND @until LIMIT ${WAITING_MAX}) AS waiting`,
+      SELECT 1 FROM job WHERE queue = 'webhook' AND NOT is_failed AND line BETWEEN @from AND @until LIMIT ${WAITING_MAX}) AS waiting`,
     { from, until },
   );
   const room = WAITING_MAX - (found?.jobs ?? 0);
   // 0 is due at any clock time: the clock may be set back before the first attempt.
   await tx.run(
-    `INSERT INTO job (queue, account_id, line, name, is_dead, due_ms, created_ms, problem, body)
-    SELECT 'webhook', @accountId, @line, name, nth > @room::bigint, 0, created_ms, CASE WHEN nth > @room::bigint THEN @problem END, body
+    `INSERT INTO job (queue, account_id, line, name, is_failed, due_ms, created_ms, body)
+    SELECT 'webhook', @accountId, @line, name, nth > @room::bigint, 0, created_ms, CASE WHEN nth > @room::bigint THEN '{}' ELSE body END
     FROM unnest(@names::text[], @times::bigint[], @bodies::text[]) WITH ORDINALITY AS new (name, created_ms, body, nth)
     ORDER BY nth`,
     {
       accountId,
       line,
       room,
-      problem: fullProblem(isOwn),
       names: messages.map(({ eventId }) => eventId),
       times: messages.map(({ nowMs }) => nowMs),
       bodies: messages.map(({ type, body, reads }) => {
@@ -98,5 +96,5 @@ async function write(
       }),
     },
   );
-  if (messages.length > room) await trimDead(tx, accountId);
+  if (messages.length > room) await trimFailed(tx, accountId);
 }

@@ -24,8 +24,8 @@ export function queueOn(tx: Transaction): Queue {
     renew: (renewal) => runSteps(tx, QUEUE.renew(renewal)),
     complete: (lease) => runSteps(tx, QUEUE.complete(lease)),
     postpone: (lease, wait) => runSteps(tx, QUEUE.postpone(lease, wait)),
-    fail: (lease, problem) => runSteps(tx, QUEUE.fail(lease, problem)),
-    purgeDead: (queue, beforeMs, limit) => runSteps(tx, QUEUE.purgeDead(queue, beforeMs, limit)),
+    fail: (lease) => runSteps(tx, QUEUE.fail(lease)),
+    purgeFailed: (queue, beforeMs, limit) => runSteps(tx, QUEUE.purgeFailed(queue, beforeMs, limit)),
     release: (worker) => runSteps(tx, QUEUE.release(worker)),
     resume: (worker, nowMs, isAlone) => runSteps(tx, QUEUE.resume(worker, nowMs, isAlone)),
     nextDueMs: (queue, nowMs) => runSteps(tx, QUEUE.nextDueMs(queue, nowMs)),
@@ -35,9 +35,9 @@ export function queueOn(tx: Transaction): Queue {
 
 /** The lines of a queue, each found by one read of the index, however many jobs it has. */
 const LINES = `WITH RECURSIVE lines AS (
-  (SELECT line FROM job WHERE queue = @queue AND NOT is_dead ORDER BY line LIMIT 1)
+  (SELECT line FROM job WHERE queue = @queue AND NOT is_failed ORDER BY line LIMIT 1)
   UNION ALL
-  SELECT (SELECT line FROM job WHERE queue = @queue AND NOT is_dead AND line > lines.line ORDER BY line LIMIT 1)
+  SELECT (SELECT line FROM job WHERE queue = @queue AND NOT is_failed AND line > lines.line ORDER BY line LIMIT 1)
   FROM lines WHERE line IS NOT NULL)`;
 
 const FOUND = `found.number, found."accountId", found."ownerId", found.line, found.name, found."bodyBytes", found.crashes`;
@@ -46,7 +46,7 @@ const FOUND = `found.number, found."accountId", found."ownerId", found.line, fou
 const FIRST_IF_DUE = `
   SELECT ${FOUND} FROM lines CROSS JOIN LATERAL (
     SELECT ${WAITING}, due_ms FROM job
-    WHERE queue = @queue AND NOT is_dead AND line = lines.line ORDER BY job.number LIMIT 1
+    WHERE queue = @queue AND NOT is_failed AND line = lines.line ORDER BY job.number LIMIT 1
   ) AS found
   WHERE due_ms <= @nowMs::bigint AND @perLine::int > 0 ORDER BY found.line`;
 
@@ -55,11 +55,11 @@ const DUE = `
   SELECT ${FOUND} FROM lines CROSS JOIN LATERAL (
     SELECT * FROM (
       (SELECT ${WAITING}, due_ms FROM job
-        WHERE queue = @queue AND NOT is_dead AND line = lines.line AND due_ms BETWEEN 1 AND @nowMs::bigint
+        WHERE queue = @queue AND NOT is_failed AND line = lines.line AND due_ms BETWEEN 1 AND @nowMs::bigint
         ORDER BY due_ms, job.number LIMIT @perLine)
       UNION ALL
       (SELECT ${WAITING}, due_ms FROM job
-        WHERE queue = @queue AND NOT is_dead AND line = lines.line AND due_ms = 0
+        WHERE queue = @queue AND NOT is_failed AND line = lines.line AND due_ms = 0
         ORDER BY job.number LIMIT @perLine)
     ) AS either ORDER BY due_ms = 0, due_ms, number LIMIT @perLine
   ) AS found

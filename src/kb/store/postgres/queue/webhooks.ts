@@ -11,13 +11,13 @@ import {
 } from "../../webhooks.ts";
 import type { Transaction } from "../database/connections.ts";
 import type { Parameters } from "../../sql/steps.ts";
-import { addDelivery, trimDead } from "./deliveries.ts";
+import { addDelivery, trimFailed } from "./deliveries.ts";
 import { queueOn } from "./queue.ts";
 
 const count = (condition: string): string =>
   `(SELECT count(*) FROM job WHERE queue = 'webhook' AND ${condition} AND line = webhook_endpoint.id)`;
-const SELECT = `SELECT *, ${count("NOT is_dead")} AS waiting,
-  ${count("is_dead AND account_id = webhook_endpoint.account_id")} AS dead FROM webhook_endpoint`;
+const SELECT = `SELECT *, ${count("NOT is_failed")} AS waiting,
+  ${count("is_failed AND account_id = webhook_endpoint.account_id")} AS failed FROM webhook_endpoint`;
 
 /** Endpoints and their deliveries inside a transaction. */
 export function webhooksOn(tx: Transaction): WebhookRecords {
@@ -159,8 +159,8 @@ async function settle(tx: Transaction, job: Lease, outcome: DeliveryOutcome): Pr
   if (kind === "retry") {
     if (await queue.postpone(job, { dueMs: outcome.dueMs, nowMs: outcome.nowMs, counts: true }))
       await note(false);
-  } else if (await queue.fail(job, problem)) {
+  } else if (await queue.fail(job)) {
     await note(outcome.disable);
-    await trimDead(tx, accountId);
+    await trimFailed(tx, accountId);
   }
 }

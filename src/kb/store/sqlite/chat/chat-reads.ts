@@ -18,7 +18,7 @@ export function prepareChatReads(db: Connection): ChatReads {
     )
     .pluck();
   const selectTurns = db.prepare<[number, number, number, number], StoredTurn>(`
-    SELECT number, message_id AS messageId, created_at AS createdAt, user, answer, iif(?, shown, NULL) AS shown FROM chat_turn
+    SELECT number, message_id AS messageId, created_at AS createdAt, user, answer, iif(?, shown, '') AS shown FROM chat_turn
     WHERE thread = ? AND number < ? ORDER BY number DESC LIMIT ?`);
   const firstTurn = "SELECT min(number) FROM chat_turn WHERE thread = chat_thread.number";
   const selectThreads = db.prepare<object, StoredThread>(`
@@ -52,7 +52,7 @@ export function prepareChatReads(db: Connection): ChatReads {
         more = turns.length === turnsMax || chars >= charsMax;
         if (more) break;
         turns.push(turn);
-        chars += turn.user.length + turn.answer.length + (turn.shown?.length ?? 0);
+        chars += turn.user.length + turn.answer.length + turn.shown.length;
       }
       turns.reverse();
       const images = selectImages

@@ -5,7 +5,7 @@ import type { Schema } from "../../../../lib/upgrade.ts";
  * tables, so that the others are read without them.
  */
 export const SCHEMA: Schema = {
-  baseline: 38,
+  baseline: 39,
   scripts: [
     `
   CREATE TABLE account (
@@ -95,7 +95,7 @@ export const SCHEMA: Schema = {
     strategy_used TEXT,
     -- Which parts of the document could not be read.
     warning TEXT,
-    -- SHA-256 of the text; null without one, and for a text that a build before version 19 wrote.
+    -- SHA-256 of the text; null without one.
     sha256 BLOB,
     metadata TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(metadata)),
     -- What the document's file says about itself; metadata overrides it. Filters find both.
@@ -133,8 +133,8 @@ export const SCHEMA: Schema = {
     row INTEGER PRIMARY KEY,
     resource INTEGER NOT NULL REFERENCES resource (number),
     start INTEGER NOT NULL,
-    -- Line of the text in which the chunk starts, from 1; null for a chunk that a build before version 19 wrote.
-    line INTEGER,
+    -- Line of the text in which the chunk starts, from 1.
+    line INTEGER NOT NULL,
     words INTEGER NOT NULL,
     headings TEXT NOT NULL,
     text TEXT NOT NULL,
@@ -259,7 +259,6 @@ export const SCHEMA: Schema = {
     UNIQUE (account_id, url)
   ) STRICT;
 
-
   -- The queue: work that continues after its request was answered.
   CREATE TABLE job (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -268,8 +267,8 @@ export const SCHEMA: Schema = {
     owner_id TEXT NOT NULL DEFAULT '',
     line TEXT NOT NULL,
     name TEXT NOT NULL,
-    -- A dead letter.
-    is_dead INTEGER NOT NULL DEFAULT 0 CHECK (is_dead IN (0, 1)),
+    -- A webhook message that was given up; it is only counted.
+    is_failed INTEGER NOT NULL DEFAULT 0 CHECK (is_failed IN (0, 1)),
     -- When it may be leased: the end of a wait, or of the lease that a worker has. 0: at once.
     due_ms INTEGER NOT NULL,
     -- When that wait or lease began.
@@ -281,17 +280,16 @@ export const SCHEMA: Schema = {
     worker TEXT,
     token INTEGER NOT NULL DEFAULT 0,
     is_working INTEGER NOT NULL DEFAULT 0 CHECK (is_working IN (0, 1)),
-    problem TEXT,
     file_token TEXT,
     chars INTEGER NOT NULL DEFAULT 0,
     body TEXT NOT NULL CHECK (json_valid(body))
   ) STRICT;
-  CREATE INDEX job_of_line ON job (queue, is_dead, line, due_ms, number);
-  CREATE INDEX job_of_account ON job (queue, is_dead, account_id, created_ms, chars);
+  CREATE INDEX job_of_line ON job (queue, is_failed, line, due_ms, number);
+  CREATE INDEX job_of_account ON job (queue, is_failed, account_id, created_ms, chars);
   -- One entry for each document.
   CREATE UNIQUE INDEX job_of_document ON job (account_id, name) WHERE queue = 'ingest';
   CREATE INDEX job_of_file ON job (file_token) WHERE file_token IS NOT NULL;
-  CREATE INDEX job_due ON job (queue, is_dead, due_ms);
+  CREATE INDEX job_due ON job (queue, is_failed, due_ms);
   CREATE INDEX job_leased ON job (worker) WHERE worker IS NOT NULL;
 
   -- What requests with an Idempotency-Key did; see StoredAnswer.
@@ -345,12 +343,12 @@ export const SCHEMA: Schema = {
     thread INTEGER NOT NULL REFERENCES chat_thread (number),
     message_id TEXT NOT NULL UNIQUE,
     created_at TEXT NOT NULL,
-    -- Ids of the resources whose passages the answer was given, as JSON; null for a turn that a build before version 22 wrote.
-    reads TEXT CHECK (json_valid(reads)),
+    -- Ids of the resources whose passages the answer was given, as JSON.
+    reads TEXT NOT NULL CHECK (json_valid(reads)),
     user TEXT NOT NULL,
     answer TEXT NOT NULL,
-    -- What people see of the answer, as JSON (chat/threads.ts); null for a turn that a build before version 31 wrote.
-    shown TEXT CHECK (json_valid(shown))
+    -- What people see of the answer, as JSON (chat/threads.ts).
+    shown TEXT NOT NULL CHECK (json_valid(shown))
   ) STRICT;
   CREATE INDEX chat_turn_of_thread ON chat_turn (thread, number);
 

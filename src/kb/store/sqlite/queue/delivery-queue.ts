@@ -2,9 +2,8 @@ import type { EventType } from "../../../../wire/event.ts";
 import type { Resource } from "../../resources.ts";
 import { ownLine, type DeliveryBody, type DeliveryTarget, type NewDelivery } from "../../webhooks.ts";
 import {
-  DEAD_MAX,
+  FAILED_MAX,
   eventMessage,
-  fullProblem,
   isWanted,
   WAITING_MAX,
   type ChangeFacts,
@@ -17,8 +16,8 @@ export interface DeliveryQueue {
   /** Queues an event for every enabled endpoint of the account that subscribes to the type. */
   publish(type: EventType, resource: Omit<Resource, "content">, change: ChangeFacts): void;
   add(delivery: NewDelivery): void;
-  /** Removes the oldest given up deliveries of an account above the maximum. */
-  trimDead(accountId: string): void;
+  /** Removes the oldest deliveries of an account that were given up, above the maximum. */
+  trimFailed(accountId: string): void;
 }
 
 /** Prepares the statements on the writing connection. */
@@ -30,18 +29,18 @@ export function prepareDeliveryQueue(db: Connection): DeliveryQueue {
     "SELECT 1 FROM webhook_endpoint WHERE id = ? AND account_id = ?",
   );
   const selectFull = db.prepare<[string, string]>(
-    `SELECT 1 FROM job WHERE queue = 'webhook' AND is_dead = 0 AND line BETWEEN ? AND ? LIMIT 1 OFFSET ${WAITING_MAX - 1}`,
+    `SELECT 1 FROM job WHERE queue = 'webhook' AND is_failed = 0 AND line BETWEEN ? AND ? LIMIT 1 OFFSET ${WAITING_MAX - 1}`,
   );
   // 0 is due at any clock time: the clock may be set back before the first attempt.
   const insert = db.prepare(`
-    INSERT INTO job (queue, account_id, line, name, is_dead, due_ms, created_ms, problem, body)
-    VALUES ('webhook', @accountId, @line, @eventId, @isDead, 0, @nowMs, @problem, @body)`);
+    INSERT INTO job (queue, account_id, line, name, is_failed, due_ms, created_ms, body)
+    VALUES ('webhook', @accountId, @line, @eventId, @isFailed, 0, @nowMs, @body)`);
   const trim = db.prepare(`
-    DELETE FROM job WHERE queue = 'webhook' AND is_dead = 1 AND account_id = @accountId AND number <= (
-      SELECT number FROM job WHERE queue = 'webhook' AND is_dead = 1 AND account_id = @accountId
-      ORDER BY number DESC LIMIT 1 OFFSET ${DEAD_MAX})`);
+    DELETE FROM job WHERE queue = 'webhook' AND is_failed = 1 AND account_id = @accountId AND number <= (
+      SELECT number FROM job WHERE queue = 'webhook' AND is_failed = 1 AND account_id = @accountId
+      ORDER BY number DESC LIMIT 1 OFFSET ${FAILED_MAX})`);
 
-  const trimDead = (accountId: string): void => {
+  const trimFailed = (accountId: string): void => {
     trim.run({ accountId });
   };
   const write = (
@@ -58,15 +57,14 @@ export function prepareDeliveryQueue(db: Connection): DeliveryQueue {
       eventId,
       nowMs,
       line,
-      isDead: Number(isFull),
-      problem: isFull ? fullProblem(isOwn) : null,
-      body: JSON.stringify(jobBody),
+      isFailed: Number(isFull),
+      body: isFull ? "{}" : JSON.stringify(jobBody),
     });
-    if (isFull) trimDead(accountId);
+    if (isFull) trimFailed(accountId);
   };
 
   return {
-    trimDead,
+    trimFailed,
     publish: (type, resource, change) => {
       let message: Message | undefined;
       for (const { id, events } of selectEndpoints.all(resource.accountId)) {

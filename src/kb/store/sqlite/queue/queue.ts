@@ -34,16 +34,16 @@ export function prepareQueueReads(db: Connection): QueueReads {
   const run = prepareSteps(db);
   const selectLine = db
     .prepare<[string, string], string>(
-      "SELECT line FROM job WHERE queue = ? AND is_dead = 0 AND line > ? ORDER BY line LIMIT 1",
+      "SELECT line FROM job WHERE queue = ? AND is_failed = 0 AND line > ? ORDER BY line LIMIT 1",
     )
     .pluck();
   const selectDue = db.prepare<object, WaitingJob>(`
     SELECT ${WAITING} FROM job
-    WHERE queue = @queue AND is_dead = 0 AND line = @line AND due_ms BETWEEN @fromMs AND @toMs
+    WHERE queue = @queue AND is_failed = 0 AND line = @line AND due_ms BETWEEN @fromMs AND @toMs
     ORDER BY due_ms, number LIMIT @limit`);
   const selectFirst = db.prepare<object, WaitingJob & { readonly isDue: number }>(`
     SELECT ${WAITING}, due_ms <= @nowMs AS isDue FROM job
-    WHERE queue = @queue AND is_dead = 0 AND line = @line ORDER BY number LIMIT 1`);
+    WHERE queue = @queue AND is_failed = 0 AND line = @line ORDER BY number LIMIT 1`);
 
   const dueOf = (line: string, { queue, nowMs, perLine }: DueQuery): WaitingJob[] => {
     if (IN_ORDER[queue]) {
@@ -86,8 +86,8 @@ export function prepareQueueWrites(db: Connection): QueueWrites {
     renew: (renewal) => run(STEPS.renew(renewal)),
     complete: (lease) => run(STEPS.complete(lease)),
     postpone: (lease, wait) => run(STEPS.postpone(lease, wait)),
-    fail: (lease, problem) => run(STEPS.fail(lease, problem)),
-    purgeDead: (queue, beforeMs, limit) => run(STEPS.purgeDead(queue, beforeMs, limit)),
+    fail: (lease) => run(STEPS.fail(lease)),
+    purgeFailed: (queue, beforeMs, limit) => run(STEPS.purgeFailed(queue, beforeMs, limit)),
     release: (worker) => run(STEPS.release(worker)),
     resume: (worker, nowMs, isAlone) => run(STEPS.resume(worker, nowMs, isAlone)),
   };

@@ -7,9 +7,9 @@ export type WebhookReads = Pick<Inside<"read" | "lookup">["records"], "endpoint"
 
 /** Prepares the statements on a connection of either kind. */
 export function prepareWebhookReads(db: Connection): WebhookReads {
-  const count = (isDead: number): string =>
-    `(SELECT count(*) FROM job WHERE queue = 'webhook' AND is_dead = ${isDead} AND line = webhook_endpoint.id)`;
-  const counted = `SELECT *, ${count(0)} AS waiting, ${count(1)} AS dead FROM webhook_endpoint`;
+  const count = (isFailed: number): string =>
+    `(SELECT count(*) FROM job WHERE queue = 'webhook' AND is_failed = ${isFailed} AND line = webhook_endpoint.id)`;
+  const counted = `SELECT *, ${count(0)} AS waiting, ${count(1)} AS failed FROM webhook_endpoint`;
   const selectOne = db.prepare<[string, string], EndpointRow>(`${counted} WHERE id = ? AND account_id = ?`);
   const selectAll = db.prepare<[string], EndpointRow>(`${counted} WHERE account_id = ? ORDER BY number`);
 

@@ -28,7 +28,7 @@ function prepareEndpointWrites(db: Connection) {
       enabled = @enabled, updated_at = @nowIso
     WHERE id = @id AND account_id = @accountId`);
   const removeDeliveries = db.prepare(
-    "DELETE FROM job WHERE queue = 'webhook' AND is_dead IN (0, 1) AND line = ?",
+    "DELETE FROM job WHERE queue = 'webhook' AND is_failed IN (0, 1) AND line = ?",
   );
   const remove = db.prepare("DELETE FROM webhook_endpoint WHERE id = ? AND account_id = ?");
 
@@ -106,9 +106,9 @@ function prepareDeliveryWrites(db: Connection, queue: QueueWrites) {
         const { dueMs, nowMs } = outcome;
         const isLeased = queue.postpone(job, { dueMs, nowMs, counts: true });
         if (isLeased) noteProblem.run({ problem, disable: 0, endpoint });
-      } else if (queue.fail(job, problem)) {
+      } else if (queue.fail(job)) {
         noteProblem.run({ problem, disable: Number(outcome.disable), endpoint });
-        deliveries.trimDead(accountId);
+        deliveries.trimFailed(accountId);
       }
     },
   } satisfies Partial<WebhookWrites>;

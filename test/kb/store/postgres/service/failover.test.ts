@@ -83,7 +83,7 @@ describe.skipIf(isSkipped())("a failover to a standby", () => {
       );
       await load.stop();
       await vi.waitFor(
-        () => expect(standby.sql("SELECT count(*) FROM job WHERE NOT is_dead", DATABASE).trim()).toBe("0"),
+        () => expect(standby.sql("SELECT count(*) FROM job WHERE NOT is_failed", DATABASE).trim()).toBe("0"),
         { ...WAIT, timeout: 120_000 },
       );
 

@@ -91,7 +91,7 @@ describe.skipIf(isSkipped())("four processes on one database", () => {
   };
   const read = async (at: number, path: string) => (await client.send(at, "GET", path)).json;
   const waitingJobs = (): number =>
-    Number(cluster.sql("SELECT count(*) FROM job WHERE NOT is_dead", DATABASE));
+    Number(cluster.sql("SELECT count(*) FROM job WHERE NOT is_failed", DATABASE));
 
   it(
     "four processes on one database lose nothing that was answered, do nothing twice, and read what the others wrote",

@@ -115,7 +115,7 @@ describe.skipIf(isSkipped())("a rolling upgrade", () => {
       await expect(openPostgresStore(url)).rejects.toMatchObject({ code: "store_newer" });
       await load.stop();
       await vi.waitFor(
-        async () => expect(await rowsOf(url, "SELECT number FROM job WHERE NOT is_dead")).toEqual([]),
+        async () => expect(await rowsOf(url, "SELECT number FROM job WHERE NOT is_failed")).toEqual([]),
         { ...WAIT, timeout: 120_000 },
       );
       expect(load.problems).toEqual([]);

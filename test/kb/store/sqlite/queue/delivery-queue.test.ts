@@ -17,17 +17,15 @@ afterEach(() => {
   db.close();
 });
 
-/** Puts as many messages of the account `full` as may wait, or as may be dead letters. */
-const fill = (line: string, isDead = 0): void => {
+/** Puts as many messages of the account `full` as may wait, or as are counted once given up. */
+const fill = (line: string, isFailed = 0): void => {
   db.exec(`
     WITH RECURSIVE many (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM many WHERE at < ${MAX})
-    INSERT INTO job (queue, account_id, line, name, is_dead, due_ms, created_ms, body)
-    SELECT 'webhook', 'full', ${line}, 'filler_' || ${isDead} || '_' || at, ${isDead}, 0, 0, '{}' FROM many`);
+    INSERT INTO job (queue, account_id, line, name, is_failed, due_ms, created_ms, body)
+    SELECT 'webhook', 'full', ${line}, 'filler_' || ${isFailed} || '_' || at, ${isFailed}, 0, 0, '{}' FROM many`);
 };
 const states = (): unknown[] =>
-  db
-    .prepare("SELECT account_id, is_dead, problem FROM job WHERE name NOT LIKE 'filler_%' ORDER BY number")
-    .all();
+  db.prepare("SELECT account_id, is_failed FROM job WHERE name NOT LIKE 'filler_%' ORDER BY number").all();
 const hasFiller = (name: string): boolean =>
   db.prepare("SELECT 1 FROM job WHERE name = ?").get(`filler_${name}`) !== undefined;
 
@@ -40,16 +38,12 @@ it("bounds the waiting messages to an account's own addresses without affecting 
     queue.add({ accountId, eventId, type: "chat.completion", body: "{}", to: { target }, nowMs: 1 });
   }
   expect(states()).toEqual([
-    {
-      account_id: "full",
-      is_dead: 1,
-      problem: "more than 20000 deliveries to addresses of the account's requests wait",
-    },
-    { account_id: "other", is_dead: 0, problem: null },
+    { account_id: "full", is_failed: 1 },
+    { account_id: "other", is_failed: 0 },
   ]);
 });
 
-it("bounds the waiting messages of an endpoint, and evicts the oldest dead letter for the one that does not fit", () => {
+it("bounds the waiting messages of an endpoint, and counts the one that does not fit instead of the oldest that was given up", () => {
   const endpoint = db.prepare(`
     INSERT INTO webhook_endpoint (id, account_id, url, description, events, secret, enabled, created_at, updated_at)
     VALUES (?, 'full', 'http://a.example/', '', '[]', '[]', 1, '${NOW}', '${NOW}')`);
@@ -66,8 +60,8 @@ it("bounds the waiting messages of an endpoint, and evicts the oldest dead lette
   add("one");
   add("gone");
   expect(states()).toEqual([
-    { account_id: "full", is_dead: 0, problem: null },
-    { account_id: "full", is_dead: 1, problem: "more than 20000 deliveries of this endpoint wait" },
+    { account_id: "full", is_failed: 0 },
+    { account_id: "full", is_failed: 1 },
   ]);
   expect([hasFiller("1_1"), hasFiller("1_2"), hasFiller("0_1")]).toEqual([false, true, true]);
 });
