@@ -60,7 +60,7 @@ function slow(args: readonly string[], timeoutMs: number, cause: unknown): Kbsyn
   return new KbsyncError(`${words} was not done within ${timeoutMs / 60_000} min; it goes on`, {
     code: "unit_slow",
     subject: args.at(-1) ?? "",
-    hint: "`kbsync service status` shows its progress.",
+    hint: "`systemctl status` shows its progress.",
     cause,
   });
 }
@@ -72,7 +72,7 @@ function brokenOff(args: readonly string[], signal: string, cause: unknown): Kbs
     {
       code: "unit_stopped",
       subject: args.at(-1) ?? "",
-      hint: "`kbsync service status` shows its progress.",
+      hint: "`systemctl status` shows its progress.",
       cause,
     },
   );

@@ -33,8 +33,8 @@ export function unitCommands(
   };
 }
 
-/** A line about a result or a property. */
-export function unitLine(name: string, words: string): string {
+/** A line about a result. */
+function unitLine(name: string, words: string): string {
   return `${name.padEnd(10)} ${words}\n`;
 }
 
@@ -124,7 +124,7 @@ export async function uninstallUnit(context: Context, options: UnitRequest): Pro
   printUnit("data", `stays in ${data}: ledger, key and knowledge base. Another install continues with it.`);
 }
 
-/** The service manager. Throws `no_systemd`, `not_permitted`. */
+/** Returns systemctl once a service manager has answered it. Throws `no_systemd`, `not_permitted`. */
 async function managerOf({ user }: UnitRequest): Promise<Systemctl> {
   if (user !== true && process.getuid?.() !== 0) {
     throw new KbsyncError("only root may change the system's units", {
@@ -132,11 +132,6 @@ async function managerOf({ user }: UnitRequest): Promise<Systemctl> {
       hint: "Run it with sudo, or add --user for a unit of your own; --print shows the unit.",
     });
   }
-  return reachManager(user === undefined ? {} : { user });
-}
-
-/** Returns systemctl once a service manager has answered it. Throws `no_systemd`. */
-export async function reachManager({ user }: Pick<UnitRequest, "user">): Promise<Systemctl> {
   const systemctl = openSystemctl(user === true);
   const { code, stderr } = await systemctl("show", "--property=Version");
   if (code === 0) return systemctl;
@@ -149,15 +144,6 @@ export async function reachManager({ user }: Pick<UnitRequest, "user">): Promise
   });
 }
 
-/** Properties of a unit, even if it does not exist. */
-export async function unitProperties(
-  systemctl: Systemctl,
-  unit: string,
-): Promise<Readonly<Record<string, string>>> {
-  const { stdout } = await systemctl("show", unit);
-  return parseProperties(stdout);
-}
-
 async function startUnit(
   systemctl: Systemctl,
   plan: UnitPlan,
@@ -168,7 +154,8 @@ async function startUnit(
   const commands = unitCommands(plan, request);
   const wasRunning = (await systemctl("is-active", "--quiet", unit)).code === 0;
   const { code } = await systemctl("restart", unit);
-  const { StatusText = "", Result = "", ExecMainStatus = "" } = await unitProperties(systemctl, unit);
+  const { stdout } = await systemctl("show", unit);
+  const { StatusText = "", Result = "", ExecMainStatus = "" } = parseProperties(stdout);
   if (code !== 0) {
     throw new KbsyncError(`${unit} does not start: ${Result}, exit code ${ExecMainStatus}`, {
       code: "unit_failed",

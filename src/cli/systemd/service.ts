@@ -1,15 +1,13 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { jsonOption } from "../output/options.ts";
 import type { Context } from "../output/context.ts";
 import { type InstallOptions, installUnit, uninstallUnit } from "./service-install.ts";
-import { reportUnit, type UnitStatusOptions } from "./service-status.ts";
 import type { UnitRequest } from "./unit-checks.ts";
 
 /** `kbsync service`: the program as a systemd unit. */
 export function addService(program: Command, context: Context): void {
   const service = program
     .command("service")
-    .description("run kbsync under systemd: install or remove its unit, or show its status");
+    .description("run kbsync under systemd: install or remove its unit");
   service
     .command("install")
     .description("write the unit for this machine and configuration, enable it and start it")
@@ -35,15 +33,6 @@ export function addService(program: Command, context: Context): void {
     .option("--user", "the unit of your user, not of the system")
     .action(async (dir: string | undefined, options: UnitRequest) =>
       uninstallUnit(context, ofFolder(dir, options)),
-    );
-  service
-    .command("status")
-    .description("show whether the unit is installed, up to date and running")
-    .argument("[dir]", "folder that has a unit of its own")
-    .option("--user", "the unit of your user, not of the system")
-    .addOption(jsonOption())
-    .action(async (dir: string | undefined, options: UnitStatusOptions) =>
-      reportUnit(context, ofFolder(dir, options)),
     );
 }
 

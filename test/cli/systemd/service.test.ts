@@ -14,7 +14,6 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readUnit, withOrigin, writeUnit } from "../../../src/cli/systemd/installed-unit.ts";
 import { asInstalled, installUnit, unitCommands } from "../../../src/cli/systemd/service-install.ts";
-import { fileStatus, statusOf, unitStatusText } from "../../../src/cli/systemd/service-status.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import { planUnit } from "../../../src/cli/systemd/unit-plan.ts";
 import type { UnitRequest } from "../../../src/cli/systemd/unit-checks.ts";
@@ -297,69 +296,5 @@ describe("a unit file", () => {
       writeFileSync(file, text);
       expect(() => readUnit(file)).toThrow(expect.objectContaining({ code: "unit_foreign" }));
     }
-  });
-});
-
-describe("the status of a unit", () => {
-  const known = { unit: "kbsync.service", upToDate: true, stateDir: "/var/lib/kbsync", warnings: [] };
-
-  it("names what needs attention", () => {
-    const now = statusOf({ ActiveState: "active", SubState: "running" }, { ...known, warnings: ["a link"] });
-    expect(unitStatusText(now, false)).toContain("warning    a link\n");
-  });
-
-  it("reports why the configuration is refused now, and still where the unit's data is", () => {
-    configure({ sources: [{ path: "docs" }], stateDir: "own-state" });
-    const { file, text } = plan({ user: true });
-    writeUnit(file, text);
-    const look = () => fileStatus(context(), { user: true, config });
-    expect(look()).toMatchObject({ stateDir: join(folder, "own-state"), warnings: [] });
-    configure({ sources: [{ path: "docs" }], stateDir: 7 });
-    expect(look()).toEqual({
-      upToDate: null,
-      stateDir: join(folder, "own-state"),
-      warnings: [expect.stringContaining("stateDir: expected string, got 7")],
-    });
-    // Of somebody else's unit nobody knows where its data is.
-    writeFileSync(file, "[Unit]\n");
-    expect(look()).toMatchObject({
-      stateDir: join(folder, "state", "kbsync"),
-      warnings: [expect.stringContaining("was not written by kbsync service install")],
-    });
-  });
-
-  it("reports what runs", () => {
-    const running = {
-      FragmentPath: "/etc/systemd/system/kbsync.service",
-      UnitFileState: "enabled",
-      ActiveState: "active",
-      SubState: "running",
-      Result: "success",
-      StatusText: "1,204 files in agreement, 3 waiting",
-      MainPID: "155",
-      NRestarts: "2",
-      ActiveEnterTimestamp: "Sun 2026-11-22 02:39:07 UTC",
-    };
-    expect(unitStatusText(statusOf(running, { ...known, upToDate: false }), false)).toBe(
-      [
-        "unit       kbsync.service, enabled",
-        "file       /etc/systemd/system/kbsync.service",
-        "outdated   out of date: `kbsync service install` updates it",
-        "state      active (running), process 155, since Sun 2026-11-22 02:39:07 UTC, started again 2 times",
-        "says       1,204 files in agreement, 3 waiting",
-        "data       /var/lib/kbsync",
-        "log        journalctl -u kbsync.service",
-        "",
-      ].join("\n"),
-    );
-  });
-
-  it("reports what failed, and what is missing", () => {
-    const failed = { ActiveState: "failed", SubState: "failed", Result: "watchdog", MainPID: "0" };
-    expect(unitStatusText(statusOf(failed, known), true)).toContain(
-      "state      failed (failed), last: watchdog\n",
-    );
-    const absent = statusOf({ ActiveState: "inactive", SubState: "dead" }, { ...known, upToDate: null });
-    expect(unitStatusText(absent, false)).toContain("unit       kbsync.service, not installed\n");
   });
 });
