@@ -36,13 +36,16 @@ const BUSY_CODES: ReadonlySet<string> = new Set([
 export interface ChatJobRunner {
   /** Checks for work. Call it at the start and whenever a job is put. */
   wake(this: void): void;
-  figures(accountId: string): Promise<QueueFigures>;
+  figures(accountId: string): Promise<QuestionFigures>;
   /** Aborts running jobs; the next start runs them again. */
   close(): Promise<void>;
 }
 
 /** The outcome of a question whose answer goes to a webhook. */
 export type QuestionOutcome = "answered" | "failed";
+
+/** Questions of an account whose answers go to webhooks; `failed`: since the service started. */
+export type QuestionFigures = QueueFigures;
 
 /** The dependencies of a runner. */
 export interface ChatJobParts {

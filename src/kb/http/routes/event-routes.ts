@@ -5,7 +5,7 @@ import { openShares } from "../../../lib/shares.ts";
 import { Refused } from "../../../wire/answers.ts";
 import { AccountEvents, type AccountState } from "../../../wire/events.ts";
 import { ROUTES } from "../../../wire/routes.ts";
-import type { QueueFigures } from "../../queue/queue.ts";
+import type { QuestionFigures } from "../../chat/job-runner.ts";
 import { readCollections } from "../../resources/read.ts";
 import { Refusal } from "../../resources/refusal.ts";
 import { disconnectSignal } from "../limits/disconnect.ts";
@@ -33,7 +33,7 @@ const PAUSE_MS = 250;
 export function addEventRoutes(
   server: FastifyInstance,
   parts: HttpParts,
-  questionsOf: (accountId: string) => Promise<QueueFigures>,
+  questionsOf: (accountId: string) => Promise<QuestionFigures>,
 ): void {
   const open = openShares(STREAMS_MAX);
   server.route({
@@ -67,7 +67,7 @@ export function addEventRoutes(
 async function readQueues(
   { queue, records }: HttpParts["kb"],
   accountId: string,
-  questionsOf: (accountId: string) => Promise<QueueFigures>,
+  questionsOf: (accountId: string) => Promise<QuestionFigures>,
 ): Promise<AccountState["queues"]> {
   const [documents, failed, messages, endpoints, questions] = await Promise.all([
     queue.figures("ingest", accountId),
@@ -83,7 +83,7 @@ async function readQueues(
   };
 }
 
-function queueOf({ waiting, oldestMs, failed }: Pick<QueueFigures, "waiting" | "oldestMs" | "failed">) {
+function queueOf({ waiting, oldestMs, failed }: Pick<QuestionFigures, "waiting" | "oldestMs" | "failed">) {
   return { waiting, oldestAt: oldestMs === null ? null : new Date(oldestMs).toISOString(), failed };
 }
 
