@@ -116,30 +116,6 @@ function Approve({
   );
 }
 
-/** Files that are left out, with the rule. */
-export function SkippedTab({ folder }: { readonly folder: string }): JSX.Element {
-  const loaded = useLoad(
-    `skipped ${folder}`,
-    async (signal) =>
-      (await askDaemon("files", { path: folder, state: "skipped", limit: LISTED_MAX }, signal)).files,
-  );
-  return (
-    <Show loaded={loaded}>
-      {(files) =>
-        files.length === 0 ? (
-          <Empty title="No file is skipped">Every file of this folder is wanted.</Empty>
-        ) : (
-          <ul class="card flush files" aria-label="Skipped files">
-            {files.map((file) => (
-              <FileRow key={file.path} file={file} words={file.message} />
-            ))}
-          </ul>
-        )
-      }
-    </Show>
-  );
-}
-
 /** Saved texts of deleted files, which can be put back. */
 export function TrashTab({ folder }: { readonly folder: string }): JSX.Element {
   const loaded = useLoad(

@@ -15,7 +15,7 @@ import { route } from "../view/router.ts";
 import { countsOf, FolderBar, FolderState, rateOf } from "./folder-cards.tsx";
 import { ActivityTab } from "./activity-tab.tsx";
 import { RemoveFolder } from "./remove-folder.tsx";
-import { HeldTab, SkippedTab, TrashTab } from "./file-tabs.tsx";
+import { HeldTab, TrashTab } from "./file-tabs.tsx";
 import { TroubledTab } from "./troubled-tab.tsx";
 
 const EVERY_MS = 2000;
@@ -144,11 +144,10 @@ function TabContent({
       return <ActivityTab folder={source.path} />;
     case "waiting":
     case "failed":
+    case "skipped":
       return <TroubledTab key={tab} source={source} state={tab} />;
     case "held":
       return <HeldTab source={source} reload={reload} />;
-    case "skipped":
-      return <SkippedTab folder={source.path} />;
     case "trash":
       return <TrashTab folder={source.path} />;
   }

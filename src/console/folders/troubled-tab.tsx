@@ -15,24 +15,26 @@ const EVERY_MS = 3000;
 const LISTED_MAX = 500;
 const BEING_READ = "It is sent. The service is reading it.";
 
-/** A file of the list. One that is sent waits for the service, and has nothing to retry. */
-type Listed = Pick<ListedFile, "source" | "path" | "message"> & { readonly isSent: boolean };
+/** A file of the list. One that is sent waits for the service, and a skipped one for a person. */
+type Listed = Pick<ListedFile, "source" | "path" | "message"> & { readonly canRetry: boolean };
 
-/** Files that wait or failed, each with its reason. */
+type State = "waiting" | "failed" | "skipped";
+
+/** Files that wait, failed or are left out, each with its reason. */
 export function TroubledTab({
   source,
   state,
 }: {
   readonly source: SourceStatus;
-  readonly state: "waiting" | "failed";
+  readonly state: State;
 }): JSX.Element {
   const folder = source.path;
   const loaded = useLoad(
     `${state} ${folder}`,
     async (signal) => {
       const { files } = await askDaemon("files", { path: folder, state, limit: LISTED_MAX }, signal);
-      const troubled = files.map((file): Listed => ({ ...file, isSent: false }));
-      return state === "failed" ? troubled : [...troubled, ...(await loadBeingRead(source, files, signal))];
+      const listed = files.map((file): Listed => ({ ...file, canRetry: state !== "skipped" }));
+      return state === "waiting" ? [...listed, ...(await loadBeingRead(source, files, signal))] : listed;
     },
     EVERY_MS,
   );
@@ -48,12 +50,8 @@ export function TroubledTab({
     <Show loaded={loaded}>
       {(files) =>
         files.length === 0 ? (
-          <Empty title={emptyTitle(state, next)}>
-            {state === "failed"
-              ? "Every file that is wanted could be read and sent."
-              : next > 0
-                ? "They are being compared, read or sent, and need nothing."
-                : "Everything that was saved is searchable, or failed."}
+          <Empty title={next > 0 ? `${counted(next, "file")} on the way` : EMPTY_TITLES[state]}>
+            {next > 0 ? "They are being compared, read or sent, and need nothing." : EMPTY_WORDS[state]}
           </Empty>
         ) : (
           <div class="stack">
@@ -64,21 +62,21 @@ export function TroubledTab({
                   : counted(files.length, "file")}
                 {next === 0 ? "" : `, and ${counted(next, "file")} being compared, read or sent`}
               </p>
-              {files.every(({ isSent }) => isSent) ? null : (
+              {files.some(({ canRetry }) => canRetry) ? (
                 <button type="button" class="button small" onClick={() => void run(() => retry(folder))}>
                   Retry all
                 </button>
-              )}
+              ) : null}
             </div>
             {error === undefined ? null : <ErrorNotice error={error} />}
-            <ul class="card flush files" aria-label={state === "failed" ? "Failed files" : "Waiting files"}>
+            <ul class="card flush files" aria-label={LABELS[state]}>
               {files.map((file) => (
                 <FileRow
                   key={file.path}
                   file={file}
                   words={file.message}
                   command={
-                    file.isSent ? undefined : (
+                    file.canRetry ? (
                       <button
                         type="button"
                         class="button small"
@@ -87,7 +85,7 @@ export function TroubledTab({
                       >
                         Retry
                       </button>
-                    )
+                    ) : undefined
                   }
                 />
               ))}
@@ -99,10 +97,13 @@ export function TroubledTab({
   );
 }
 
-function emptyTitle(state: "waiting" | "failed", next: number): string {
-  if (state === "failed") return "No file failed";
-  return next === 0 ? "No file waits" : `${counted(next, "file")} on the way`;
-}
+const LABELS = { waiting: "Waiting files", failed: "Failed files", skipped: "Skipped files" };
+const EMPTY_TITLES = { waiting: "No file waits", failed: "No file failed", skipped: "No file is skipped" };
+const EMPTY_WORDS = {
+  waiting: "Everything that was saved is searchable, or failed.",
+  failed: "Every file that is wanted could be read and sent.",
+  skipped: "Every file of this folder is wanted.",
+};
 
 /** Loads the files that were sent and that the service is still reading, such as long scans, beside those that are listed. */
 async function loadBeingRead(
@@ -115,6 +116,6 @@ async function loadBeingRead(
   const { data } = await ask<DocumentsAnswer>(ROUTES.documents, { query, signal });
   const listed = new Set(others.map(({ path }) => path));
   return data.documents.flatMap(({ path }) =>
-    path === null || listed.has(path) ? [] : [{ source, path, message: BEING_READ, isSent: true }],
+    path === null || listed.has(path) ? [] : [{ source, path, message: BEING_READ, canRetry: false }],
   );
 }

@@ -63,49 +63,19 @@ describe("the status", () => {
   });
 });
 
-describe("a command", () => {
-  const echo =
-    (name: string) =>
-    (...given: unknown[]): unknown[] => [name, ...given];
-  const daemon = {
-    pause: async (folder?: string) => await Promise.resolve(echo("pause")(folder)),
-    resume: async (folder?: string) => await Promise.resolve(echo("resume")(folder)),
-    approve: echo("approve"),
-    retry: async (path?: string) => await Promise.resolve(echo("retry")(path)),
-    trash: (path: string) => ["trash", path, "more"],
-    undelete: async (path: string, atMs?: number) => await Promise.resolve(echo("undelete")(path, atMs)),
-    files: echo("files"),
-    why: async (path: string) => await Promise.resolve({ path }),
-    about: () => ({ pending: true }),
-  };
-
-  it.each<[DaemonOperation, RequestOf<DaemonOperation>, unknown]>([
-    ["pause", { folder: "/d", paused: true }, { sources: ["pause", "/d"] }],
-    ["pause", { folder: "/d", paused: false }, { sources: ["resume", "/d"] }],
-    ["approve", { folder: "/d", token: "3-x" }, { approved: ["approve", "/d", "3-x"] }],
-    ["retry", { path: "/d/a" }, { sources: ["retry", "/d/a"] }],
-    ["undelete", { path: "/d/a", atMs: 5 }, { files: ["undelete", "/d/a", 5] }],
-    ["files", { limit: 3, state: "held" }, { files: ["files", { limit: 3, state: "held" }], deleted: [] }],
-    ["files", { limit: 2, state: "deleted", path: "/d" }, { files: [], deleted: ["trash", "/d"] }],
-    ["why", { path: "/d/a" }, { path: "/d/a", daemon: { pending: true, service: SERVICE } }],
-  ])("passes %s %o to the daemon with its arguments", async (name, request, expected) => {
-    expect((await ask(daemon, name, request)).result).toEqual(expected);
-  });
-
-  it.each([true, false])(
-    "treats verify as a person's approval of second resources only with --repair: %s",
-    async (repair) => {
-      let options: Record<string, unknown> = {};
-      const audit = async (given: Record<string, unknown>): Promise<unknown> => {
-        options = given;
-        return await Promise.resolve({ agrees: true, sources: ["s"], findings: ["f"] });
-      };
-      const { result } = await ask({ audit }, "verify", { folder: "/d", repair });
-      expect(result).toEqual({ agrees: true, sources: ["s"], findings: ["f"] });
-      expect(options).toMatchObject({ folder: "/d", repair, byPerson: repair });
-    },
-  );
-});
+it.each([true, false])(
+  "treats verify as a person's approval of second resources only with --repair: %s",
+  async (repair) => {
+    let options: Record<string, unknown> = {};
+    const audit = async (given: Record<string, unknown>): Promise<unknown> => {
+      options = given;
+      return await Promise.resolve({ agrees: true, sources: ["s"], findings: ["f"] });
+    };
+    const { result } = await ask({ audit }, "verify", { folder: "/d", repair });
+    expect(result).toEqual({ agrees: true, sources: ["s"], findings: ["f"] });
+    expect(options).toMatchObject({ folder: "/d", repair, byPerson: repair });
+  },
+);
 
 describe("the log", () => {
   const activity = (path: string, more: Partial<DaemonActivity> = {}): DaemonActivity =>

@@ -152,6 +152,19 @@ describe("an operation of the daemon and the same operation on its ledger", () =
     expect(approvalOf(readStatus(world.stateDir, 0))).toEqual(live);
   });
 
+  it("operations pause a source until it is resumed, and try its files again", async () => {
+    await prepare();
+    const isPaused = (): boolean | undefined => readStatus(world.stateDir, 0)?.sources[0]?.paused;
+    expect(await ask("live", "pause", { paused: true })).toEqual({ sources: [world.root] });
+    expect(isPaused()).toBe(true);
+    expect(await ask("live", "pause", { folder: world.root, paused: false })).toEqual({
+      sources: [world.root],
+    });
+    expect(isPaused()).toBe(false);
+    const retried = { source: world.root, failed: 1, parked: 0, skipped: 0, deletes: 0 };
+    expect(await ask("live", "retry", { path: at("bad.txt") })).toEqual({ sources: [retried] });
+  });
+
   it("operations explain a file in agreement, a refused, a held and a missing one", async () => {
     await prepare();
     const paths = ["agreed.txt", "bad.txt", "d/10.txt", "never.txt", ""];
