@@ -45,6 +45,7 @@ export const IDLE_STATUS: DaemonStatus = {
     inFlight: 0,
     documents: { done: 0, total: 0 },
   },
-  filesPerSecond: undefined,
+  filesPerSecond: null,
+  secondsLeft: null,
   idle: true,
 };

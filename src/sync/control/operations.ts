@@ -62,12 +62,7 @@ export interface FolderChanges {
 /** Opens the operations of a daemon. */
 export function operationsOf(daemon: Daemon, facts: DaemonFacts, program: DaemonProgram): DaemonOperations {
   return {
-    status: async () => {
-      const { filesPerSecond, ...status } = daemon.status();
-      const left = status.progress.total - status.progress.done;
-      const secondsLeft = filesPerSecond === undefined || left <= 0 ? null : left / filesPerSecond;
-      return { pid: process.pid, ...facts, ...status, filesPerSecond: filesPerSecond ?? null, secondsLeft };
-    },
+    status: async () => ({ pid: process.pid, ...facts, ...daemon.status() }),
     ...ledgerOperationsOf(daemon),
     why: async (request, { signal }) => {
       const activity = daemon.about(request.path);

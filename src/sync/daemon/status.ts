@@ -5,13 +5,7 @@ import type { DaemonSources } from "./sources.ts";
 import { earliest } from "../../lib/earliest.ts";
 
 /** Status of a daemon at one time. */
-export interface DaemonStatus extends Pick<
-  LiveStatus,
-  "idle" | "progress" | "removed" | "service" | "sources"
-> {
-  /** Recent files per second; undefined if there were none. */
-  readonly filesPerSecond: number | undefined;
-}
+export type DaemonStatus = Omit<LiveStatus, "pid" | "version" | "startedMs">;
 
 /** Figures of a daemon, for metrics. */
 export interface DaemonFigures {
@@ -86,12 +80,15 @@ export function openStatusReporter(parts: Parts, sources: () => DaemonSources): 
   return {
     status: () => {
       const idle = (sources().all().length > 0 || parts.options.sources.length === 0) && sources().isIdle();
+      const filesPerSecond = speed.perSecond(context.now()) ?? null;
+      const progress = work.progress();
       return {
         service: paceOf(parts),
         sources: sourcesStatus(idle),
         removed: lastRemoved,
-        progress: work.progress(),
-        filesPerSecond: speed.perSecond(context.now()),
+        progress,
+        filesPerSecond,
+        secondsLeft: secondsLeft(progress, filesPerSecond),
         idle,
       };
     },
@@ -102,6 +99,14 @@ export function openStatusReporter(parts: Parts, sources: () => DaemonSources): 
     },
     stop: () => clearTimeout(timer),
   };
+}
+
+/** The time that the rest takes at this speed; null if nothing is left or no speed is known. */
+export function secondsLeft(
+  { done, total }: Pick<LiveStatus["progress"], "done" | "total">,
+  filesPerSecond: number | null,
+): number | null {
+  return filesPerSecond === null || total <= done ? null : (total - done) / filesPerSecond;
 }
 
 /** The cause that holds up requests: the service, or the limit of the configuration. */

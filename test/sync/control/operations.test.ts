@@ -6,16 +6,8 @@ import type { Daemon } from "../../../src/sync/daemon.ts";
 import { FIXED_PROGRAM } from "./program.ts";
 
 const SERVICE = { kind: "open" };
-const STATUS = {
-  service: SERVICE,
-  sources: [{ source: "/docs" }],
-  progress: { done: 10, total: 30 },
-  filesPerSecond: 4,
-  idle: false,
-};
 
 /** Sends a request to a daemon with only these methods. */
-
 async function ask<N extends DaemonOperation>(
   daemon: Record<string, unknown>,
   name: N,
@@ -24,7 +16,7 @@ async function ask<N extends DaemonOperation>(
 ): Promise<{ readonly result: unknown; readonly events: unknown[] }> {
   const events: unknown[] = [];
   const operations = operationsOf(
-    { status: () => STATUS, ...daemon } as unknown as Daemon,
+    { status: () => ({ service: SERVICE }), ...daemon } as unknown as Daemon,
     {
       version: "1.2.3",
       startedMs: 5,
@@ -35,33 +27,6 @@ async function ask<N extends DaemonOperation>(
   const result = await operations[name](request, { signal, begin: () => undefined, emit, drained });
   return { result, events };
 }
-
-describe("the status", () => {
-  it.each([
-    ["is what is left by what is done in a second", STATUS, 4, 5],
-    ["is unknown while nothing is known of the speed", { ...STATUS, filesPerSecond: undefined }, null, null],
-    ["is unknown when nothing is left", { ...STATUS, progress: { done: 30, total: 30 } }, 4, null],
-    [
-      "is unknown when more was done than there was",
-      { ...STATUS, progress: { done: 31, total: 30 } },
-      4,
-      null,
-    ],
-  ])("the time left %s", async (_what, status, filesPerSecond, secondsLeft) => {
-    const { result } = await ask({ status: () => status }, "status", {});
-    expect(result).toEqual({
-      pid: process.pid,
-      version: "1.2.3",
-      startedMs: 5,
-      service: SERVICE,
-      sources: STATUS.sources,
-      progress: status.progress,
-      filesPerSecond,
-      secondsLeft,
-      idle: false,
-    });
-  });
-});
 
 it.each([true, false])(
   "treats verify as a person's approval of second resources only with --repair: %s",
