@@ -7,6 +7,7 @@ import { isExhausted } from "../queue/admission.ts";
 import { jobKey } from "../queue/waits.ts";
 import { ingestLine, type LeasedJob } from "../queue/queue.ts";
 import { needName, WaitLimitReached } from "./job-slots.ts";
+import { openKeptPages } from "./kept-pages.ts";
 import { nowIso, type KnowledgeBase, type WhileFetching } from "../resources/knowledge-base.ts";
 import { Refusal } from "../resources/refusal.ts";
 import { applyUpdate } from "../resources/update.ts";
@@ -16,6 +17,12 @@ import type { JobBody } from "../store/rows/job-body.ts";
 const POSTPONED_MAX = 15;
 const POSTPONED_MS = 2000;
 const POSTPONED_MS_MAX = 10 * 60 * 1000;
+/**
+ * Failures that say nothing about the document: the store of files is away, or the machine is too busy. They are retried at this
+ * interval until they end, and do not count as one of its tries.
+ */
+const MACHINE_FAILURES: ReadonlySet<string> = new Set(["files_unavailable", "extractor_busy"]);
+const MACHINE_MS = 60_000;
 /** Longest wait of a change for jobs that another process works on, shorter than proxy timeouts, and the time between two checks. */
 const ELSEWHERE_MS = 30_000;
 const ELSEWHERE_PAUSE_MS = 100;
@@ -80,8 +87,10 @@ async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<void> {
     await fail(kb, job, body, { code: "internal", message });
     return;
   }
+  const pages = openKeptPages(kb.queue, job, body);
   try {
-    await applyUpdate(kb, { accountId: job.accountId, id: job.name }, body.update, { job }, body);
+    const keeping = { ...kb, memoryOf: pages.memoryOf };
+    await applyUpdate(keeping, { accountId: job.accountId, id: job.name }, body.update, { job }, body);
   } catch (error) {
     // A stop ends the processes that read documents: the failure is not the document's, and the next start repeats its job.
     if (kb.isEnding() || codeOf(error) === "lease_lost") return;
@@ -90,17 +99,15 @@ async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<void> {
       return;
     }
     const { code, message, hint, retryAfterSeconds } = kb.explain(error);
-    // An outage of the store of files, or a busy machine, however long, is no failure of the document.
-    const isPatient =
-      job.attempts < POSTPONED_MAX || code === "files_unavailable" || code === "extractor_busy";
-    if (retryAfterSeconds !== undefined && isPatient) {
-      const delayMs = Math.max(POSTPONED_MS * 2 ** job.attempts, retryAfterSeconds * 1000);
+    const counts = !MACHINE_FAILURES.has(code);
+    if (retryAfterSeconds !== undefined && (!counts || job.attempts < POSTPONED_MAX)) {
+      if (!(await pages.save())) return;
+      const delayMs = Math.max(
+        counts ? POSTPONED_MS * 2 ** job.attempts : MACHINE_MS,
+        retryAfterSeconds * 1000,
+      );
       const nowMs = kb.steadyMs();
-      await kb.queue.postpone(job, {
-        dueMs: nowMs + Math.min(POSTPONED_MS_MAX, delayMs),
-        nowMs,
-        counts: true,
-      });
+      await kb.queue.postpone(job, { dueMs: nowMs + Math.min(POSTPONED_MS_MAX, delayMs), nowMs, counts });
       return;
     }
     await fail(kb, job, body, { code, message: hint === undefined ? message : `${message} ${hint}` });

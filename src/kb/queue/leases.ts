@@ -103,6 +103,7 @@ export function openLeases(
   };
 }
 
-function leaseLost(): KbsyncError {
+/** Returns the error of work on a job whose lease has ended: another run of it decides. */
+export function leaseLost(): KbsyncError {
   return new KbsyncError("the lease of the job has ended", { code: "lease_lost", retryable: true });
 }

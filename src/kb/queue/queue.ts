@@ -29,6 +29,8 @@ export interface Queue {
    * jobs. Returns the numbers of the jobs that are still leased.
    */
   renew(renewal: Renewal): Promise<readonly number[]>;
+  /** Replaces the body of a leased job. False: the lease was lost. */
+  replaceBody(lease: Lease, body: string): Promise<boolean>;
   /** Removes a finished job. False: the lease was lost. */
   complete(lease: Lease): Promise<boolean>;
   /** Ends a lease and makes the job wait. False: the lease was lost. */

@@ -78,6 +78,8 @@ export interface KnowledgeBase {
   readonly signal?: AbortSignal;
   /** Set for a queued job: runs its waits. */
   readonly whileWaiting?: WhileWaiting;
+  /** Set for a queued job: keeps the pages that were read for its next try. */
+  readonly memoryOf?: Requester["memoryOf"];
   /** Set for a queued job: writes the part of its document that is read already. */
   readonly onPart?: Requester["onPart"];
   /** Set for a queued job: runs its fetch. */
@@ -132,10 +134,10 @@ export interface OwnerKey {
 
 /** Returns the context of reading a document. Accounts, and the owners of each, share slow steps equally. */
 export function requesterOf(
-  { lane = "client", signal, whileWaiting, onPart }: KnowledgeBase,
+  { lane = "client", signal, whileWaiting, memoryOf, onPart }: KnowledgeBase,
   { accountId, ownerId }: OwnerKey,
 ): Requester {
-  return { tenant: [accountId, ownerId], lane, signal, whileWaiting, onPart };
+  return { tenant: [accountId, ownerId], lane, signal, whileWaiting, memoryOf, onPart };
 }
 
 /** Returns the current time in the wire format. */

@@ -86,6 +86,7 @@ export const METHODS = {
     change: lookup,
     lease: write,
     renew: write,
+    replaceBody: write,
     complete: write,
     postpone: write,
     fail: write,

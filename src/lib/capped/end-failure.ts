@@ -10,7 +10,7 @@ export function endWords(
   return {
     memory: `${work} takes more memory than the limit of ${memoryMb} MB`,
     time: `${work} ${detail}`,
-    hang: `${work} ${detail}`,
+    hang: `${work} ${detail}, twice`,
     busy: `${work} ${detail}: this machine is too busy`,
     fall: `the process ${work} crashed, twice`,
     unable: `${work} is not possible at present`,
@@ -21,15 +21,15 @@ export function endWords(
 export const END_CODES = {
   memory: "extraction_memory",
   time: "extraction_timeout",
-  hang: "extraction_failed",
+  hang: "extraction_timeout",
   busy: "extractor_busy",
   fall: "extraction_crashed",
   unable: "extraction_failed",
 } as const satisfies Record<CappedEnd, string>;
 
-/** Whether the same request may succeed later. Only `busy` is repeated without end. */
-export function isTemporary(end: string): end is "hang" | "busy" | "unable" {
-  return end === "hang" || end === "busy" || end === "unable";
+/** Whether the same request may succeed later: the end says nothing about the document. */
+export function isTemporary(end: string): end is "busy" | "unable" {
+  return end === "busy" || end === "unable";
 }
 
 /** Creates the failure of a document whose child process ended without an answer. */

@@ -27,8 +27,8 @@ export type Lane = "client" | "backlog";
 /** Child processes with capped memory and time, started on demand. */
 export interface CappedPool<Request, Part> {
   /**
-   * Waits for a free process and returns the parts of its answer in order. Retries a request whose process crashed once, in
-   * a fresh process: an earlier document may have caused the crash. Rejects with the kind's `failure`, the signal's reason,
+   * Waits for a free process and returns the parts of its answer in order. Retries a request whose process crashed or hung
+   * once, in a fresh process: an earlier document may be the cause. Rejects with the kind's `failure`, the signal's reason,
    * `busyCode`, or `closed` after `close`.
    */
   ask(request: Request, options?: AskOptions): Promise<readonly Part[]>;
@@ -121,7 +121,7 @@ function openLane<Request extends object, Part, Failure extends string>(
         try {
           return await process.ask(request, signal, onUsed);
         } catch (error) {
-          if (isLast || closed || !process.crashed()) throw error;
+          if (isLast || closed || !process.deservesRetry()) throw error;
         } finally {
           busy.delete(process);
           giveBack(process);

@@ -25,7 +25,7 @@ export interface CappedLimits {
 /**
  * How a child ended without an answer. `memory`: exceeded its memory. `time`: used up its processor time. `hang`: did nothing.
  * `busy`: got too little processor time. `fall`: crashed, perhaps over the document. `unable`: could not start or receive
- * messages, or was stopped. `busy` and `unable` say nothing about the document; a `hang` does if it repeats.
+ * messages, or was stopped. `busy` and `unable` say nothing about the document; `fall` and `hang` do if they repeat.
  */
 export type CappedEnd = "memory" | "time" | "hang" | "busy" | "fall" | "unable";
 
@@ -45,8 +45,8 @@ export interface CappedKind<Request, Failure extends string> {
 export interface CappedProcess<Request, Part> {
   /** Whether it can take another request: alive, and within its memory and processor budget. */
   fit(): boolean;
-  /** Whether it crashed on its last request. */
-  crashed(): boolean;
+  /** Whether its last request deserves a try in another process, because it crashed or hung. */
+  deservesRetry(): boolean;
   /**
    * Returns the parts in order. Rejects with the kind's `failure` or the signal's reason; the caller then kills it. Calls
    * `onUsed` at the end with the processor time of the request in milliseconds (`TimeWatch`).
@@ -134,7 +134,7 @@ export function startCappedProcess<Request extends object, Part, Failure extends
   const child = startChild("/bin/sh", ["-c", LIMITED, "sh", ...bounds, ...program]);
   let fit = true;
   let isReady = false;
-  let crashed = false;
+  let deservesRetry = false;
   child.on("message", (reply) => {
     const { kind: replyKind } = reply as CappedReply<Part, Failure>; // the child calls answerRequests
     isReady ||= replyKind === "ready";
@@ -144,7 +144,7 @@ export function startCappedProcess<Request extends object, Part, Failure extends
 
   return {
     fit: () => fit,
-    crashed: () => crashed,
+    deservesRetry: () => deservesRetry,
     kill: (reason) => {
       fit = false;
       if (reason !== undefined) abandon?.(reason);
@@ -157,7 +157,7 @@ export function startCappedProcess<Request extends object, Part, Failure extends
         const failure = (end: Failure | CappedEnd, detail: string): Error => {
           // A child that never reported `ready` has not seen the document.
           const actual = end === "fall" && !isReady ? "unable" : end;
-          crashed = actual === "fall";
+          deservesRetry = actual === "fall" || actual === "hang";
           return kind.failure(actual, request, detail);
         };
         const cpuMs = Math.min(kind.cpuMs?.(request) ?? Infinity, limits.cpuMs);

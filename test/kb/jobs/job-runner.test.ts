@@ -15,7 +15,7 @@ vi.mock("../../../src/kb/ingest/extract/ocr.ts", async (original) => {
     await recogniser.promise;
     return { pages: [], unread: [] };
   };
-  const fake = { pagesMax: 100, readImage: read, readPages: read, close: () => undefined };
+  const fake = { pagesMax: 100, readImageText: read, readPages: read, close: () => undefined };
   return { ...(await original<object>()), openOcr: () => fake };
 });
 

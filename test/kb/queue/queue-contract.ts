@@ -95,6 +95,18 @@ export function queueContract(
       });
     });
 
+    it("replaces the body of a leased job", async () => {
+      await put("a", { body: "{}", charsMax: 30 });
+      const job = await leased();
+      const body = '{"a":"characters"}  ';
+      expect(await one.replaceBody(job, body)).toBe(true);
+      await expect(put("b", { body: '{"a":"more"} ', charsMax: 30 })).rejects.toMatchObject({
+        code: "queue_full",
+      });
+      await one.postpone(job, wait(0));
+      expect(await leased()).toMatchObject({ body, bodyBytes: 20 });
+    });
+
     it("refuses writes under an expired lease, and accepts them under the next one", async () => {
       await put("a");
       const late = await leased();
@@ -102,6 +114,7 @@ export function queueContract(
       const next = await leased(other, "other", after);
       expect(next.token).toBeGreaterThan(late.token);
       expect(await one.complete(late)).toBe(false);
+      expect(await one.replaceBody(late, "late")).toBe(false);
       expect(await one.postpone(late, wait(0))).toBe(false);
       expect(await one.fail(late)).toBe(false);
       const renewal = { worker: "one", leases: [late], isWorking: true, nowMs: after };

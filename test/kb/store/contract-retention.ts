@@ -229,6 +229,24 @@ export function retentionContract(fixture: StoreFixture): void {
         });
       }));
 
+    it("a change that leaves the file as it is keeps the pages that were read, and another file drops them", () =>
+      alone(async (store) => {
+        const { id } = await create("old words");
+        const put = (update: object) =>
+          store.records.enqueueUpdate({ ...at(id), nowIso: LATER }, job({ update }));
+        const url = "http://127.0.0.1/a.pdf";
+        const pages = { digest: { 1: { cpuMs: 2 } } };
+        await put({ url });
+        const running = await lease(store, id);
+        await store.queue.replaceBody(running, JSON.stringify({ update: { url }, pages }));
+        await put({ title: "New" });
+        await put({ url });
+        const { body } = await lease(store, id);
+        expect(JSON.parse(body)).toMatchObject({ update: { url, title: "New" }, pages });
+        await put({ url: "http://127.0.0.1/b.pdf" });
+        expect((await lease(store, id)).body).not.toContain("digest");
+      }));
+
     it("a part of a text is a version that leaves its job, unless that was overtaken", () =>
       alone(async (store) => {
         const { id } = await create("old words");

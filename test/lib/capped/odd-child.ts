@@ -2,7 +2,16 @@ import { answerRequests } from "../../../src/lib/capped/child.ts";
 
 /** How the child treats a request. */
 export interface OddRequest {
-  readonly deed: "answer" | "exit" | "exit where used" | "end" | "stay" | "hang" | "spin" | "spin on";
+  readonly deed:
+    | "answer"
+    | "exit"
+    | "exit where used"
+    | "end"
+    | "stay"
+    | "hang"
+    | "hang where used"
+    | "spin"
+    | "spin on";
 }
 
 let served = 0;
@@ -15,7 +24,7 @@ answerRequests<OddRequest, string, "broken">(
       process.kill(process.pid, "SIGTERM");
       await new Promise(() => undefined);
     }
-    if (deed === "hang") await new Promise(() => undefined);
+    if (deed === "hang" || (deed === "hang where used" && served > 0)) await new Promise(() => undefined);
     if (deed === "spin") spin(Infinity);
     if (deed === "spin on") {
       allow(60_000);

@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
 import type { Lane } from "../../../lib/capped/pool.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
 import { joinLocated, locatedAt, type LocatedText } from "../../../lib/markup/located-text.ts";
@@ -5,8 +7,15 @@ import type { UserMetadata } from "../../../wire/metadata.ts";
 import { openPageReader, type PageReader } from "../page/page-reader.ts";
 import { looksLikePage } from "../page/page-text.ts";
 import type { MediaType } from "./media-type.ts";
-import { holdsScraps, holdsText, ocrText, type OcrPage } from "./ocr-layout.ts";
-import { failureOf, openOcr, type Ocr, type OcrOptions, type UnreadPage } from "./ocr.ts";
+import {
+  failureOf,
+  openOcr,
+  type Ocr,
+  type OcrOptions,
+  type PageMemory,
+  type PageText,
+  type UnreadPage,
+} from "./ocr.ts";
 import { openPdfPool, type PdfPool } from "./pdf-pool.ts";
 import { openStructuredReader } from "./structured-reader.ts";
 import { readHead, readTextFile, textTooLarge } from "./text-file.ts";
@@ -32,6 +41,8 @@ export interface Requester {
   readonly signal?: AbortSignal | undefined;
   /** Wraps the waits of the document. Default: plain wait. */
   readonly whileWaiting?: WhileWaiting | undefined;
+  /** Returns the memory of a file's pages, by its SHA-256, which another try of the document has too. Default: nothing is kept. */
+  readonly memoryOf?: ((sha256: string) => PageMemory) | undefined;
   /** Takes the text of a PDF's other pages while those without a text layer are still being read. Default: nothing does. */
   readonly onPart?: ((part: Extraction) => Promise<void>) | undefined;
 }
@@ -173,9 +184,10 @@ function shareReads() {
 
 /** Reads the text layer of a PDF, and recognises the text of pages without one. */
 async function extractPdf(
-  { path, requester: { tenant, lane, signal, whileWaiting = justWait, onPart } = {} }: ExtractableFile,
+  { path, requester = {} }: ExtractableFile,
   { pool, ocr, charsMax }: Readers,
 ): Promise<Extraction> {
+  const { tenant, lane, signal, whileWaiting = justWait, onPart } = requester;
   const ask = { signal, tenant, lane };
   const pdf = await whileWaiting(() => pool.extract({ path, charsMax }, ask), 0);
   const texts = [...pdf.texts];
@@ -185,14 +197,20 @@ async function extractPdf(
   let scraps: readonly number[] = [];
   if (pictures.length > 0 && ocr.pagesMax > 0) {
     const heldChars = texts.reduce((sum, { length }) => sum + length, 0);
+    const memory = await memoryFor(path, requester);
+    const reading = pictures.slice(0, ocr.pagesMax).filter((page) => memory?.get(page) === undefined);
+    const known = pictures.flatMap((page) => memory?.get(page) ?? []);
+    addPages(
+      texts,
+      known.flatMap((end) => ("read" in end ? [end.read] : [])),
+    );
     const part = bounded(joinPages(texts), charsMax, path);
-    if (part.text !== "") await onPart?.({ ...part, fileMetadata, warning: readingWords(pictures) });
-    const read = await whileWaiting(() => ocr.readPages(path, pictures, ask), heldChars);
+    if (part.text !== "" && reading.length > 0)
+      await onPart?.({ ...part, fileMetadata, warning: readingWords(reading) });
+    const read = await whileWaiting(() => ocr.readPages(path, pictures, { ...ask, memory }), heldChars);
     unread = read.unread;
     scraps = scrapPages(read.pages);
-    for (const page of read.pages) {
-      if (holdsText(page.lines)) texts[page.page - 1] = ocrText(page);
-    }
+    addPages(texts, read.pages);
   }
   const { text, locations } = bounded(joinPages(texts), charsMax, path);
   const words = `${pictures.length} pages have no text layer`;
@@ -217,9 +235,10 @@ async function extractPdf(
 }
 
 async function extractImage(
-  { path, mediaType, requester: { tenant, lane, signal, whileWaiting = justWait } = {} }: ExtractableFile,
+  { path, mediaType, requester = {} }: ExtractableFile,
   { ocr, charsMax }: Readers,
 ): Promise<Extraction> {
+  const { tenant, lane, signal, whileWaiting = justWait } = requester;
   if (ocr.pagesMax === 0) {
     throw new KbsyncError("text in images is not recognised by this service", {
       code: "image_without_text",
@@ -227,10 +246,12 @@ async function extractImage(
       hint: "recognising text (OCR) is switched off here; send the text as content",
     });
   }
-  const read = await whileWaiting(() => ocr.readImage(path, mediaType, { signal, tenant, lane }), 0);
+  const memory = await memoryFor(path, requester);
+  const ask = { signal, tenant, lane, memory };
+  const read = await whileWaiting(() => ocr.readImageText(path, mediaType, ask), 0);
   const count = read.pages.length + read.unread.length;
   const texts = Array.from({ length: count }, () => "");
-  for (const page of read.pages) if (holdsText(page.lines)) texts[page.page - 1] = ocrText(page);
+  addPages(texts, read.pages);
   const { text, locations } = bounded(joinPages(texts), charsMax, path);
   const scraps = scrapPages(read.pages);
   const warning = warningOf(scraps, unreadWords(read.unread, { count, words: `it has ${count} pages` }));
@@ -264,9 +285,21 @@ function joinPages(texts: readonly string[]): LocatedText {
   return joinLocated(texts.map((text, at) => locatedAt(text, { page: at + 1 })));
 }
 
+/** Sets the recognised texts of pages. */
+function addPages(texts: string[], pages: readonly PageText[]): void {
+  for (const { page, text } of pages) texts[page - 1] = text;
+}
+
 /** Returns the numbers of pages of which only scraps were recognised. */
-function scrapPages(pages: readonly OcrPage[]): readonly number[] {
-  return pages.filter(({ lines }) => holdsScraps(lines)).map(({ page }) => page);
+function scrapPages(pages: readonly PageText[]): readonly number[] {
+  return pages.filter(({ isScraps }) => isScraps).map(({ page }) => page);
+}
+
+async function memoryFor(path: string, { memoryOf }: Requester): Promise<PageMemory | undefined> {
+  if (memoryOf === undefined) return undefined;
+  const digest = createHash("sha256");
+  for await (const bytes of createReadStream(path)) digest.update(bytes as Buffer); // no encoding is set
+  return memoryOf(digest.digest("base64url"));
 }
 
 function warningOf(scraps: readonly number[], unread: string | undefined): { readonly warning?: string } {

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openCappedPool, type AskOptions } from "../../../lib/capped/pool.ts";
@@ -9,7 +10,7 @@ import type { OcrFailure } from "./ocr-picture.ts";
 import { ocrError } from "./ocr-error.ts";
 import { dataFolder } from "./data-folder.ts";
 import { bytesOfFile, pdfCpuMs } from "./pdf-budget.ts";
-import type { OcrPage } from "./ocr-layout.ts";
+import { holdsScraps, holdsText, ocrText, type OcrPage } from "./ocr-layout.ts";
 
 /** Options of text recognition; each has a default. */
 export interface OcrOptions {
@@ -42,9 +43,9 @@ export interface OcrOptions {
   readonly idleMs?: number;
 }
 
-/** The recognised pages of a document. */
-export interface ReadPages {
-  readonly pages: readonly OcrPage[];
+/** The recognised pages of a document: with the position of the text, or its text alone. */
+export interface ReadPages<T = OcrPage> {
+  readonly pages: readonly T[];
   /** In order. */
   readonly unread: readonly UnreadPage[];
 }
@@ -53,6 +54,25 @@ export interface ReadPages {
 export interface UnreadPage {
   readonly page: number;
   readonly why: "bound" | "failures" | KbsyncError;
+}
+
+/** The text of a page; empty if it has none, or scraps only. */
+export interface PageText {
+  readonly page: number;
+  readonly text: string;
+  readonly isScraps: boolean;
+}
+
+/** How reading a page ended, and the processor time that it took. */
+type PageEnd<T> = { readonly cpuMs: number } & (
+  | { readonly read: T }
+  | { readonly failure: Pick<KbsyncError, "code" | "message" | "hint"> }
+);
+
+/** The pages of a file that earlier tries of reading it have read. Its values are JSON. */
+export interface PageMemory {
+  get(page: number): PageEnd<PageText> | undefined;
+  put(page: number, end: PageEnd<PageText>): Promise<void>;
 }
 
 /**
@@ -73,21 +93,25 @@ const PAGE_FAILURES: ReadonlySet<string> = new Set([
 /** Options of reading a document. */
 export type ReadOptions = Pick<AskOptions, "signal" | "tenant" | "lane">;
 
+type TextOptions = ReadOptions & { readonly memory?: PageMemory | undefined };
+
 /** Recognises text in pictures. */
 export interface Ocr {
   /** Most pages of one document; 0: text recognition is switched off. */
   readonly pagesMax: number;
   /**
-   * Reads an image: the pages of a TIFF as `readPages` does, the first picture of an animation. Rejects with `image_too_large`,
+   * Reads an image: the pages of a TIFF one by one, the first picture of an animation. Rejects with `image_too_large`,
    * `too_many_pages`, `extraction_failed`, `extractor_busy`, or the signal's reason; if no page was read also with `damaged_image`,
    * `extraction_memory`, `extraction_timeout` or `extraction_crashed`.
    */
   readImage(path: string, mediaType: MediaType, options?: ReadOptions): Promise<ReadPages>;
+  /** As `readImage`, but returns text, and does not repeat the pages that `memory` has. */
+  readImageText(path: string, mediaType: MediaType, options?: TextOptions): Promise<ReadPages<PageText>>;
   /**
    * Reads the given pages (from 1) of a PDF, in order, within the bounds of one document; always the first. Rejects with
    * `extraction_failed`, `extractor_busy`, or the signal's reason; `unread` has the failures of single pages.
    */
-  readPages(path: string, pages: readonly number[], options?: ReadOptions): Promise<ReadPages>;
+  readPages(path: string, pages: readonly number[], options?: TextOptions): Promise<ReadPages<PageText>>;
   close(): void;
 }
 
@@ -120,17 +144,41 @@ export function openOcr(options: OcrOptions = {}): Ocr {
   );
   const ask = { pixelsMax, pagesMax, data };
 
+  const readPage = async (request: OcrRequest, given: ReadOptions): Promise<PageEnd<OcrPage>> => {
+    let cpuMs = 0;
+    try {
+      const parts = await pool.ask(request, { ...given, onUsed: (usedMs) => (cpuMs += usedMs) });
+      const read = parts.find((part) => "page" in part);
+      assert(read !== undefined, "a page was read without an answer");
+      return { cpuMs, read };
+    } catch (error) {
+      if (!(error instanceof KbsyncError && PAGE_FAILURES.has(error.code))) throw error;
+      return { cpuMs, failure: error };
+    }
+  };
+  const readText = async (
+    request: OcrRequest & { readonly page: number },
+    { memory, ...given }: TextOptions,
+  ): Promise<PageEnd<PageText>> => {
+    const { page } = request;
+    const known = memory?.get(page);
+    if (known !== undefined) return known;
+    const end = await readPage(request, given);
+    const ended = "read" in end ? { ...end, read: textOf(end.read) } : end;
+    await memory?.put(page, ended);
+    return ended;
+  };
+
   /** Reads pages one by one, so that other documents take turns in between. */
-  const readEach = async (
-    request: OcrRequest,
+  const readEach = async <T>(
     pages: readonly number[],
-    given: ReadOptions | undefined,
-  ): Promise<ReadPages> => {
-    const read: OcrPage[] = [];
+    failedCpuMsMax: number,
+    readOne: (page: number) => Promise<PageEnd<T>>,
+  ): Promise<ReadPages<T>> => {
+    const read: T[] = [];
     const unread: UnreadPage[] = [];
     let cpuMs = 0;
     let failedCpuMs = 0;
-    const failedCpuMsMax = request.bytes === undefined ? Infinity : pdfCpuMs(request.bytes);
     for (const [at, page] of pages.entries()) {
       const isBound = at >= pagesMax || (at > 0 && cpuMs > documentCpuMs);
       if (isBound || unread.length >= FAILURES_MAX || failedCpuMs >= failedCpuMsMax) {
@@ -138,41 +186,58 @@ export function openOcr(options: OcrOptions = {}): Ocr {
         unread.push(...pages.slice(at).map((left) => ({ page: left, why }) as const));
         break;
       }
-      let pageCpuMs = 0;
-      try {
-        const parts = await pool.ask(
-          { ...request, page },
-          { ...given, onUsed: (usedMs) => (pageCpuMs += usedMs) },
-        );
-        read.push(...parts.filter((part) => "page" in part));
-      } catch (error) {
-        if (!(error instanceof KbsyncError && PAGE_FAILURES.has(error.code))) throw error;
-        unread.push({ page, why: error });
-        failedCpuMs += pageCpuMs;
+      const end = await readOne(page);
+      cpuMs += end.cpuMs;
+      if ("read" in end) read.push(end.read);
+      else {
+        unread.push({ page, why: errorOf(end.failure) });
+        failedCpuMs += end.cpuMs;
       }
-      cpuMs += pageCpuMs;
     }
     return { pages: read, unread };
+  };
+  const readEachOfImage = async <T>(
+    request: OcrRequest,
+    given: ReadOptions,
+    readOne: (page: number) => Promise<PageEnd<T>>,
+  ): Promise<ReadPages<T>> => {
+    const counted = request.mediaType === "image/tiff" ? await pool.ask(request, given) : [];
+    const count = counted.find((part) => "pageCount" in part)?.pageCount ?? 1;
+    const numbers = Array.from({ length: count }, (_, at) => at + 1);
+    const read = await readEach(numbers, Infinity, readOne);
+    const failure = failureOf(read);
+    if (read.pages.length === 0 && failure !== undefined) throw failure;
+    return read;
   };
 
   return {
     pagesMax,
-    readImage: async (path, mediaType, given) => {
+    readImage: async (path, mediaType, given = {}) => {
       const request = { ...ask, path, mediaType };
-      const counted = mediaType === "image/tiff" ? await pool.ask(request, given) : [];
-      const count = counted.find((part) => "pageCount" in part)?.pageCount ?? 1;
-      const numbers = Array.from({ length: count }, (_, at) => at + 1);
-      const read = await readEach(request, numbers, given);
-      const failure = failureOf(read);
-      if (read.pages.length === 0 && failure !== undefined) throw failure;
-      return read;
+      return await readEachOfImage(request, given, (page) => readPage({ ...request, page }, given));
     },
-    readPages: async (path, pages, given) => {
+    readImageText: async (path, mediaType, { memory, ...given } = {}) => {
+      const request = { ...ask, path, mediaType };
+      const readOne = (page: number) => readText({ ...request, page }, { memory, ...given });
+      return await readEachOfImage(request, given, readOne);
+    },
+    readPages: async (path, pages, given = {}) => {
       const bytes = await bytesOfFile(path);
-      return await readEach({ ...ask, path, bytes, mediaType: "application/pdf" }, pages, given);
+      const request = { ...ask, path, bytes, mediaType: "application/pdf" };
+      return await readEach(pages, pdfCpuMs(bytes), (page) => readText({ ...request, page }, given));
     },
     close: () => pool.close(),
   };
+}
+
+function textOf(read: OcrPage): PageText {
+  const { page, lines } = read;
+  return { page, text: holdsText(lines) ? ocrText(read) : "", isScraps: holdsScraps(lines) };
+}
+
+function errorOf(failure: Pick<KbsyncError, "code" | "message" | "hint">): KbsyncError {
+  const { code, message, hint } = failure;
+  return failure instanceof KbsyncError ? failure : new KbsyncError(message, { code, hint });
 }
 
 /** Returns the error of the first failed page, if any. */

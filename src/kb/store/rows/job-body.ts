@@ -11,6 +11,8 @@ export interface JobBody {
   readonly completesCreate?: true;
   /** The part of `update` that requests without a text asked for. It is written even if the text cannot be read. */
   readonly apart?: Omit<UpdateBody, "url" | "content" | "locations">;
+  /** The pages that were read for `update`, by file and number (`openKeptPages`). */
+  readonly pages?: Readonly<Record<string, Readonly<Record<string, object>>>>;
 }
 
 /** Returns the entry of a document. */
@@ -36,6 +38,7 @@ export function mergeJobs(waiting: string, newer: string, stored: Settings): str
     ...(before.completesCreate && { completesCreate: true }),
     update: { ...kept, ...text, ...update, ...(Object.keys(settings).length > 0 && { settings }) },
     ...apartOf(before, update),
+    ...(before.pages && (!hasText(update) || update.url === url) && { pages: before.pages }),
   };
   if (chunkOverlap < chunkSize) return JSON.stringify(merged);
   throw new KbsyncError(

@@ -240,6 +240,13 @@ function leaseSteps({ lock, skipLocked }: QueueDialect) {
 }
 
 const ENDS = {
+  replaceBody: ({ number, token }, body) =>
+    changed(`UPDATE job SET body = @body, chars = @chars WHERE ${OF_LEASE}`, {
+      number,
+      token,
+      body,
+      chars: body.length,
+    }),
   complete: ({ number, token }) => changed(`DELETE FROM job WHERE ${OF_LEASE}`, { number, token }),
   postpone: ({ number, token }, { dueMs, nowMs, counts, line = null }) =>
     changed(

@@ -47,12 +47,12 @@ it.each<[Parameters<typeof ocrError>[0], string, string, string | undefined]>([
     "recognising text detail: this machine is too busy",
     "try again when it has less to do",
   ],
-  ["hang", "extraction_failed", "recognising text detail", AGAIN],
+  ["hang", "extraction_timeout", "recognising text detail, twice", AGAIN],
   ["fall", "extraction_crashed", "the process recognising text crashed, twice", AGAIN],
   ["unable", "extraction_failed", "recognising text is not possible at present", undefined],
 ])("the failure of a recognition says what a person can do: %s", (end, code, message, hint) => {
   const error = ocrError(end, REQUEST, LIMITS, "detail");
-  const retryable = end === "hang" || end === "busy" || end === "unable";
+  const retryable = end === "busy" || end === "unable";
   expect(error).toMatchObject({ code, message, retryable, cause: { message: "detail" } });
   expect(error.hint).toBe(hint);
 });

@@ -65,8 +65,8 @@ describe("the failure of a PDF", () => {
     ],
     [
       "hang",
-      "extraction_failed",
-      "reading the PDF used no processor for 300 s, and waited for none",
+      "extraction_timeout",
+      "reading the PDF used no processor for 300 s, and waited for none, twice",
       PRINT_AGAIN,
       "used no processor for 300 s, and waited for none",
     ],
@@ -79,7 +79,7 @@ describe("the failure of a PDF", () => {
       code,
       message,
       subject: REQUEST.path,
-      retryable: end === "hang" || end === "busy" || end === "unable",
+      retryable: end === "busy" || end === "unable",
       cause: { message: detail },
     });
     expect(error.hint).toBe(hint);

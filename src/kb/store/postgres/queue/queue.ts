@@ -22,6 +22,7 @@ export function queueOn(tx: Transaction): Queue {
     change: (query) => runSteps(tx, QUEUE.change(query)),
     lease: (request) => runSteps(tx, QUEUE.lease(request)),
     renew: (renewal) => runSteps(tx, QUEUE.renew(renewal)),
+    replaceBody: (lease, body) => runSteps(tx, QUEUE.replaceBody(lease, body)),
     complete: (lease) => runSteps(tx, QUEUE.complete(lease)),
     postpone: (lease, wait) => runSteps(tx, QUEUE.postpone(lease, wait)),
     fail: (lease) => runSteps(tx, QUEUE.fail(lease)),

@@ -84,6 +84,7 @@ export function prepareQueueWrites(db: Connection): QueueWrites {
     hasChange: (accountId, id) => run(STEPS.hasChange(accountId, id)),
     lease: (request) => run(STEPS.lease(request)),
     renew: (renewal) => run(STEPS.renew(renewal)),
+    replaceBody: (lease, body) => run(STEPS.replaceBody(lease, body)),
     complete: (lease) => run(STEPS.complete(lease)),
     postpone: (lease, wait) => run(STEPS.postpone(lease, wait)),
     fail: (lease) => run(STEPS.fail(lease)),

@@ -1,0 +1,137 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import type { OcrRequest } from "../../../src/kb/ingest/extract/ocr-child.ts";
+import type { AskOptions } from "../../../src/lib/capped/pool.ts";
+import type { CappedEnd } from "../../../src/lib/capped/process.ts";
+import { createBody, fileForm, openRunning, type Running } from "../service/running.ts";
+
+const WAIT = { timeout: 30_000, interval: 20 };
+const ASYNC = { prefer: "respond-async" };
+
+/** The processes that read documents: a PDF has these pages, and the recogniser reads pages until one that does not end. */
+const readers = vi.hoisted(() => ({
+  pages: [] as string[],
+  asked: [] as number[],
+  /** How reading a page ends, in place of its text. `stay`: not before its signal aborts. */
+  ends: new Map<number, CappedEnd | "stay">(),
+}));
+vi.mock("../../../src/lib/capped/pool.ts", async (original) => {
+  const real = await original<typeof import("../../../src/lib/capped/pool.ts")>();
+  type Kind = Parameters<typeof real.openCappedPool<OcrRequest, unknown, CappedEnd>>[0];
+  const recognise = async (kind: Kind, request: OcrRequest, signal: AbortSignal | undefined) => {
+    const { page = 0 } = request;
+    readers.asked.push(page);
+    const end = readers.ends.get(page);
+    if (end === "stay") await new Promise((_, reject) => signal?.addEventListener("abort", reject));
+    else if (end !== undefined) throw kind.failure(end, request, "got 1 s in 9 s");
+    const text = `recognised${page}`;
+    const word = { text, confidence: 1, box: { left: 0, top: 0, right: 1, bottom: 1 } };
+    return [{ page, lines: [{ ...word, words: [word], startsParagraph: true }] }];
+  };
+  return {
+    ...real,
+    openCappedPool: (kind: Kind, ...rest: never[]) => {
+      const path = kind.module.pathname;
+      if (path.includes("pdf-child"))
+        return { ask: async () => [{ texts: readers.pages }], close: () => undefined };
+      if (!path.includes("ocr-child")) return Reflect.apply(real.openCappedPool, undefined, [kind, ...rest]);
+      const ask = (request: OcrRequest, { signal }: AskOptions) => recognise(kind, request, signal);
+      return { ask, close: () => undefined };
+    },
+  };
+});
+
+let stateDir: string;
+let running: Running;
+/** How far the service's clock is ahead, in ms. */
+let aheadMs = 0;
+const open = async (): Promise<void> => {
+  running = await openRunning({ stateDir, nowMs: () => Date.now() + aheadMs, limits: { drainMs: 100 } });
+};
+beforeEach(async () => {
+  stateDir = await mkdtemp(join(tmpdir(), "kbsync-kept-"));
+  readers.pages = ["Typed heron.", "", "", "", ""];
+  readers.asked = [];
+  readers.ends.clear();
+  await open();
+});
+afterEach(async () => {
+  await running.close();
+  await rm(stateDir, { recursive: true });
+});
+
+const upload = async (bytes = "%PDF-1.7 a"): Promise<string> => {
+  const body = fileForm(bytes, "a.pdf");
+  return (await running.send("POST", "/image/processing/upload", { body })).json.file_url;
+};
+const create = async (): Promise<string> => {
+  const body = createBody({ content: undefined, url: await upload() });
+  return (await running.send("POST", "/api/rag/resource", { body, headers: ASYNC })).json.data._id;
+};
+const read = async (id: string) => (await running.send("GET", `/api/rag/resource/${id}`)).json.data;
+const isAsked = (...pages: readonly number[]): Promise<void> =>
+  vi.waitFor(() => expect(readers.asked).toEqual(pages), WAIT);
+/** Ends the waits of the queue. */
+const skipWaits = async (): Promise<void> => {
+  aheadMs += 10 * 60_000;
+  await running.send("POST", "/api/rag/resource", { body: createBody({}), headers: ASYNC });
+};
+
+it("a change that leaves the file as it is repeats no page that was read", async () => {
+  readers.ends.set(4, "stay");
+  const id = await create();
+  await isAsked(2, 3, 4);
+  readers.ends.clear();
+  await running.send("PUT", `/api/rag/resource/${id}`, { body: { title: "Herons" }, headers: ASYNC });
+  await vi.waitFor(async () => expect((await read(id)).metadata.warning).toBeUndefined(), WAIT);
+  expect(readers.asked).toEqual([2, 3, 4, 4, 5]);
+  expect(await read(id)).toMatchObject({
+    title: "Herons",
+    content: "Typed heron.\n\nrecognised2\n\nrecognised3\n\nrecognised4\n\nrecognised5",
+    metadata: { status: "chunked", pages: 5 },
+  });
+});
+
+it("a stop repeats no page that was read", async () => {
+  readers.ends.set(4, "stay");
+  const id = await create();
+  await isAsked(2, 3, 4);
+  await running.close();
+  readers.ends.clear();
+  await open();
+  await vi.waitFor(async () => expect((await read(id)).metadata.warning).toBeUndefined(), WAIT);
+  expect(readers.asked).toEqual([2, 3, 4, 4, 5]);
+});
+
+it("a busy machine repeats no page that was read, and none that failed", async () => {
+  readers.ends.set(3, "hang").set(5, "busy");
+  const id = await create();
+  await isAsked(2, 3, 4, 5);
+  await vi.waitFor(async () => {
+    await skipWaits();
+    expect(readers.asked.length).toBeGreaterThan(4);
+  }, WAIT);
+  readers.ends.delete(5);
+  await vi.waitFor(async () => {
+    await skipWaits();
+    expect((await read(id)).metadata.warning).toContain("Page 3 was not read");
+  }, WAIT);
+  expect(new Set(readers.asked.slice(4))).toEqual(new Set([5]));
+  expect((await read(id)).metadata).toMatchObject({
+    status: "chunked",
+    warning: "Page 3 was not read: recognising text got 1 s in 9 s, twice.",
+  });
+  expect((await read(id)).content).toBe("Typed heron.\n\nrecognised2\n\nrecognised4\n\nrecognised5");
+});
+
+it("another file is read from its first page", async () => {
+  readers.ends.set(4, "stay");
+  const id = await create();
+  await isAsked(2, 3, 4);
+  readers.ends.clear();
+  const body = { url: await upload("%PDF-1.7 b") };
+  await running.send("PUT", `/api/rag/resource/${id}`, { body, headers: ASYNC });
+  await vi.waitFor(() => expect(readers.asked).toEqual([2, 3, 4, 2, 3, 4, 5]), WAIT);
+});
