@@ -89,7 +89,7 @@ const NOT_UNIT = [
 export const ALONE = [
   "test/cli/doctor-checks/folders.test.ts",
   "test/kb/embed/local-restart.test.ts",
-  "test/kb/jobs/{busy-machine,overtaken-read}.test.ts",
+  "test/kb/jobs/{busy-machine,kept-pages,overtaken-read}.test.ts",
   "test/sync/pass/{coarse-times,renames}.test.ts",
   "test/sync/scan/{case-blind,scan-faults,scan-mounts}.test.ts",
   "test/sync/watch/degraded.test.ts",

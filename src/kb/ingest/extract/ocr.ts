@@ -143,6 +143,7 @@ export function openOcr(options: OcrOptions = {}): Ocr {
     },
   );
   const ask = { pixelsMax, pagesMax, data };
+  const bounds = { pagesMax, documentCpuMs, failedCpuMsMax: Infinity };
 
   const readPage = async (request: OcrRequest, given: ReadOptions): Promise<PageEnd<OcrPage>> => {
     let cpuMs = 0;
@@ -169,33 +170,6 @@ export function openOcr(options: OcrOptions = {}): Ocr {
     return ended;
   };
 
-  /** Reads pages one by one, so that other documents take turns in between. */
-  const readEach = async <T>(
-    pages: readonly number[],
-    failedCpuMsMax: number,
-    readOne: (page: number) => Promise<PageEnd<T>>,
-  ): Promise<ReadPages<T>> => {
-    const read: T[] = [];
-    const unread: UnreadPage[] = [];
-    let cpuMs = 0;
-    let failedCpuMs = 0;
-    for (const [at, page] of pages.entries()) {
-      const isBound = at >= pagesMax || (at > 0 && cpuMs > documentCpuMs);
-      if (isBound || unread.length >= FAILURES_MAX || failedCpuMs >= failedCpuMsMax) {
-        const why = isBound ? "bound" : "failures";
-        unread.push(...pages.slice(at).map((left) => ({ page: left, why }) as const));
-        break;
-      }
-      const end = await readOne(page);
-      cpuMs += end.cpuMs;
-      if ("read" in end) read.push(end.read);
-      else {
-        unread.push({ page, why: errorOf(end.failure) });
-        failedCpuMs += end.cpuMs;
-      }
-    }
-    return { pages: read, unread };
-  };
   const readEachOfImage = async <T>(
     request: OcrRequest,
     given: ReadOptions,
@@ -204,7 +178,7 @@ export function openOcr(options: OcrOptions = {}): Ocr {
     const counted = request.mediaType === "image/tiff" ? await pool.ask(request, given) : [];
     const count = counted.find((part) => "pageCount" in part)?.pageCount ?? 1;
     const numbers = Array.from({ length: count }, (_, at) => at + 1);
-    const read = await readEach(numbers, Infinity, readOne);
+    const read = await readEach(numbers, bounds, readOne);
     const failure = failureOf(read);
     if (read.pages.length === 0 && failure !== undefined) throw failure;
     return read;
@@ -224,10 +198,48 @@ export function openOcr(options: OcrOptions = {}): Ocr {
     readPages: async (path, pages, given = {}) => {
       const bytes = await bytesOfFile(path);
       const request = { ...ask, path, bytes, mediaType: "application/pdf" };
-      return await readEach(pages, pdfCpuMs(bytes), (page) => readText({ ...request, page }, given));
+      return await readEach(pages, { ...bounds, failedCpuMsMax: pdfCpuMs(bytes) }, (page) =>
+        readText({ ...request, page }, given),
+      );
     },
     close: () => pool.close(),
   };
+}
+
+/** The bounds of one document. */
+interface DocumentBounds {
+  readonly pagesMax: number;
+  readonly documentCpuMs: number;
+  /** Most processor time of failed pages. */
+  readonly failedCpuMsMax: number;
+}
+
+/** Reads pages one by one, so that other documents take turns in between. */
+async function readEach<T>(
+  pages: readonly number[],
+  { pagesMax, documentCpuMs, failedCpuMsMax }: DocumentBounds,
+  readOne: (page: number) => Promise<PageEnd<T>>,
+): Promise<ReadPages<T>> {
+  const read: T[] = [];
+  const unread: UnreadPage[] = [];
+  let cpuMs = 0;
+  let failedCpuMs = 0;
+  for (const [at, page] of pages.entries()) {
+    const isBound = at >= pagesMax || (at > 0 && cpuMs > documentCpuMs);
+    if (isBound || unread.length >= FAILURES_MAX || failedCpuMs >= failedCpuMsMax) {
+      const why = isBound ? "bound" : "failures";
+      unread.push(...pages.slice(at).map((left) => ({ page: left, why }) as const));
+      break;
+    }
+    const end = await readOne(page);
+    cpuMs += end.cpuMs;
+    if ("read" in end) read.push(end.read);
+    else {
+      unread.push({ page, why: errorOf(end.failure) });
+      failedCpuMs += end.cpuMs;
+    }
+  }
+  return { pages: read, unread };
 }
 
 function textOf(read: OcrPage): PageText {
