@@ -5,10 +5,9 @@ import type { TrashedText } from "../../wire/daemon-files.ts";
 import { askDaemon } from "../client/daemon.ts";
 import { bytes, counted, moment } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";
-import { Confirm } from "../parts/dialog.tsx";
 import { Empty, ErrorNotice, Show } from "../parts/notice.tsx";
 import { Words } from "../parts/words.tsx";
-import { toast } from "../parts/toast.tsx";
+import { Approve } from "./approve.tsx";
 import { FileRow, useCommand } from "./file-row.tsx";
 
 const EVERY_MS = 3000;
@@ -67,7 +66,6 @@ export function HeldTab({
             </p>
             {asked === undefined ? null : (
               <Approve
-                folder={folder}
                 approval={asked}
                 onDone={() => {
                   loaded.reload();
@@ -80,39 +78,6 @@ export function HeldTab({
         )
       }
     </Show>
-  );
-}
-
-function Approve({
-  folder,
-  approval: { held, token },
-  onDone,
-  onClose,
-}: {
-  readonly folder: string;
-  readonly approval: Approval;
-  readonly onDone: () => void;
-  readonly onClose: () => void;
-}): JSX.Element {
-  return (
-    <Confirm
-      title={held === 0 ? "Send the documents again?" : `Delete ${counted(held, "document")}?`}
-      effect={
-        <p>
-          {held === 0
-            ? "The service lost documents of this folder. They are sent again from the files."
-            : "They can no longer be found. Their texts stay in the trash for a while, from which they can be restored."}
-        </p>
-      }
-      number={held}
-      action={held === 0 ? "Send again" : `Approve ${counted(held, "delete")}`}
-      onConfirm={async () => {
-        await askDaemon("approve", { folder, token });
-        toast("Approved.");
-        onDone();
-      }}
-      onClose={onClose}
-    />
   );
 }
 

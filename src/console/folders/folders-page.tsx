@@ -1,16 +1,15 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { LiveStatus, RemovedStatus } from "../../wire/daemon-status.ts";
+import type { Approval, LiveStatus } from "../../wire/daemon-status.ts";
 import { askDaemon } from "../client/daemon.ts";
 import { counted } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";
-import { Confirm } from "../parts/dialog.tsx";
 import { Empty, Notice, Show } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
-import { toast } from "../parts/toast.tsx";
 import { route } from "../view/router.ts";
 import { Icon } from "../parts/icons.tsx";
 import { addressOf } from "../view/address.ts";
+import { Approve } from "./approve.tsx";
 import { AddFolderPage } from "./add-folder-page.tsx";
 import { FolderCards, rateOf } from "./folder-cards.tsx";
 import { FolderPage } from "./folder-page.tsx";
@@ -75,7 +74,7 @@ function Removed({
   readonly status: LiveStatus;
   readonly reload: () => void;
 }): JSX.Element | null {
-  const [asked, setAsked] = useState<RemovedStatus | undefined>();
+  const [asked, setAsked] = useState<Approval | undefined>();
   if (status.removed.length === 0) return null;
   return (
     <section class="stack" aria-labelledby="removed-folders">
@@ -87,7 +86,7 @@ function Removed({
           title={`${counted(removed.resources, "document")} of ${removed.path} ${removed.resources === 1 ? "stays" : "stay"}`}
           action={
             removed.approved ? undefined : (
-              <button type="button" class="button small danger" onClick={() => setAsked(removed)}>
+              <button type="button" class="button small danger" onClick={() => setAsked(removed.approval)}>
                 Delete {counted(removed.resources, "document")}…
               </button>
             )
@@ -101,23 +100,7 @@ function Removed({
         </Notice>
       ))}
       {asked === undefined ? null : (
-        <Confirm
-          title={`Delete ${counted(asked.resources, "document")}?`}
-          effect={
-            <p>
-              The documents of <span class="path">{asked.path}</span> can no longer be found. The files stay
-              where they are.
-            </p>
-          }
-          number={asked.resources}
-          action={`Delete ${counted(asked.resources, "document")}`}
-          onConfirm={async () => {
-            await askDaemon("approve", { folder: asked.path, token: asked.approval.token });
-            toast(`${counted(asked.resources, "document")} of ${asked.path} will be deleted.`);
-            reload();
-          }}
-          onClose={() => setAsked(undefined)}
-        />
+        <Approve approval={asked} onDone={reload} onClose={() => setAsked(undefined)} />
       )}
     </section>
   );
