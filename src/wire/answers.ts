@@ -12,7 +12,7 @@ import {
 import { PassageFields } from "./context.ts";
 import { Location } from "./location.ts";
 import { OwnerEntry } from "./owners.ts";
-import { Explanation, Pending, SearchFallback } from "./search.ts";
+import { Pending, SearchFallback } from "./search.ts";
 
 /**
  * The answers that this service promises for resources and searches: fields that are always present are required, all
@@ -220,9 +220,6 @@ export const FoundResult = z
       after: z.string().optional().describe("End of content that comes from another part of the text."),
       ...PassageFields,
     }),
-    explain: Explanation.optional().describe(
-      "With explain; of the best hit. Absent if the document changed during the search.",
-    ),
   })
   .meta({ id: "SearchResult" });
 export type FoundResult = z.infer<typeof FoundResult>;

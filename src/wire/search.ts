@@ -33,47 +33,9 @@ export const SearchBody = z
       .optional(),
     top_k: WireInteger.pipe(z.int().min(1).max(TOP_K_MAX)).default(TOP_K_DEFAULT),
     ...ContextFields,
-    explain: z
-      .boolean()
-      .optional()
-      .describe("Adds to each result what the search ranked it by (an addition)."),
   })
   .meta({ id: "SearchBody" });
 export type SearchBody = z.infer<typeof SearchBody>;
-
-/** The basis of a chunk's rank. */
-export const Explanation = z
-  .object({
-    matchedWords: z
-      .array(z.string())
-      .describe(
-        "Words of the question, as it has them, that the chunk, its headings, title, path or tags contain. Words that occur in nearly every text are left out, unless there are no others.",
-      ),
-    missingWords: z.array(z.string()).describe("The other words of the question, without those too."),
-    wordShare: z
-      .number()
-      .min(0)
-      .max(1)
-      .describe(
-        "Share of the matched words in the weight of all words of the question; rare words weigh more.",
-      ),
-    bm25Share: z.number().min(0).max(1).describe("BM25 of the chunk, divided by the highest of this search."),
-    cosine: z
-      .number()
-      .min(-1)
-      .max(1)
-      .nullable()
-      .describe("Nearness in meaning of the chunk to the question. Null: the search did not compare them."),
-    rerank: z
-      .object({
-        by: z.enum(["model", "sentences"]).describe("sentences: the cosine of the chunk's nearest sentence."),
-        value: z.number().min(-1).max(1),
-      })
-      .nullable()
-      .describe("How high_accuracy judged the chunk. Null: another tier, or the chunk was not judged."),
-  })
-  .meta({ id: "Explanation" });
-export type Explanation = z.infer<typeof Explanation>;
 
 /** One matching chunk. `score` in [0, 1]; `version` counts how often the resource was chunked, from 1. */
 export const SearchResult = z.object({
@@ -113,8 +75,6 @@ export const SearchResult = z.object({
     /** The requested additions to the hits. */
     ...PassageFields,
   }),
-  /** With `explain` (an addition). */
-  explain: Explanation.optional().catch(undefined),
 });
 export type SearchResult = z.infer<typeof SearchResult>;
 

@@ -3,13 +3,12 @@ import { useState } from "preact/hooks";
 import type { SearchResult } from "../../wire/search.ts";
 import { addressOf } from "../view/address.ts";
 import { Section } from "./section.tsx";
-import { WhyResult } from "./why-result.tsx";
-import { markWords, wordsText } from "./words.ts";
+import { markWords } from "./words.ts";
 
 /** Characters of a chunk that are shown at first. */
 const SHOWN_CHARS = 420;
 
-/** A chunk that a search found, why, and on demand the text around it. */
+/** A chunk that a search found, and on demand the text around it. */
 export function Result({
   result,
   question,
@@ -20,7 +19,7 @@ export function Result({
   readonly rank: number;
 }): JSX.Element {
   const [isWhole, setIsWhole] = useState(false);
-  const { id, score, payload, version, explain } = result;
+  const { id, score, payload, version } = result;
   const { content, title = "", headings = [], resourceId, lines, pages } = payload;
   const isCut = content.length > SHOWN_CHARS;
   return (
@@ -47,7 +46,6 @@ export function Result({
       )}
       <p class="small muted">
         {[
-          explain === undefined ? "" : wordsText(explain),
           lines === undefined ? "" : rangeWords("Line", lines),
           pages === undefined ? "" : rangeWords("Page", pages),
           `Version ${version}.`,
@@ -63,7 +61,6 @@ export function Result({
           {isWhole ? "Show the chunk" : "Show more around it"}
         </button>
       </div>
-      {explain === undefined ? null : <WhyResult explain={explain} />}
     </article>
   );
 }

@@ -160,8 +160,7 @@ function TierResults({
 }): JSX.Element {
   const found = useLoad(JSON.stringify(request), async (signal): Promise<Timed> => {
     const startMs = performance.now();
-    const body = { ...request, explain: true };
-    const answer = await ask<SearchAnswer>(ROUTES.query, { method: "POST", body, signal });
+    const answer = await ask<SearchAnswer>(ROUTES.query, { method: "POST", body: request, signal });
     return { answer, ms: performance.now() - startMs };
   });
   const exact = { ...request, ...(scoreMin > 0 && { score: scoreMin }) };

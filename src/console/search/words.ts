@@ -1,5 +1,3 @@
-import type { Explanation } from "../../wire/search.ts";
-
 /** Words that occur in every text and explain nothing. */
 const COMMON = new Set(
   "a an and are as at be by can do does for from how i in is it of on or that the this to was what when where which who why will with".split(
@@ -46,17 +44,4 @@ function isForm(a: string, b: string): boolean {
   let same = 0;
   while (same < length && a[same] === b[same]) same += 1;
   return same >= Math.max(STEM_CHARS, length - 1);
-}
-
-/** Which words of the question a result has, in a sentence. */
-export function wordsText({
-  matchedWords,
-  missingWords,
-  wordShare,
-}: Pick<Explanation, "matchedWords" | "missingWords" | "wordShare">): string {
-  if (matchedWords.length === 0 && wordShare > 0)
-    return "Has none of the question's exact words, but one that is spelled like them.";
-  if (matchedWords.length === 0) return "Found by meaning: it has none of the question's words.";
-  const lacks = missingWords.length === 0 ? "" : `; lacks ${missingWords.join(", ")}`;
-  return `Has ${matchedWords.join(", ")}${lacks}.`;
 }

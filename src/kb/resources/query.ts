@@ -1,7 +1,6 @@
 import type { ContextFields } from "../../wire/context.ts";
 import type { Pending, SearchBody } from "../../wire/search.ts";
 import { contextOf, withContext, type ContextOutcome } from "../search/context.ts";
-import { explained } from "../search/explain.ts";
 import { search } from "../search/search.ts";
 import type { SearchOutcome } from "../search/search.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
@@ -21,11 +20,7 @@ export async function answerQuery(
     kb.pending(searched),
     during(() => queryResources(kb, accountId, searched, body)),
   ]);
-  const results =
-    body.explain === true
-      ? await explained(kb.index, { scope: searched.scope, query: body.query.toWellFormed() }, outcome)
-      : outcome.results;
-  return { ...outcome, results, pending };
+  return { ...outcome, pending };
 }
 
 /** Searches what was found for a body. */

@@ -1,9 +1,9 @@
 import type { Tier } from "../../wire/primitives.ts";
 import type { FoundResult } from "../../wire/answers.ts";
-import type { Explanation, SearchFallback } from "../../wire/search.ts";
+import type { SearchFallback } from "../../wire/search.ts";
 import type { Embedder } from "../embed/embedder.ts";
 import { queryWords } from "../lexical/word-match.ts";
-import type { QueryWords, WordMatch } from "../lexical/word-match.ts";
+import type { QueryWords } from "../lexical/word-match.ts";
 import type { ChunkRef } from "../store/chunks.ts";
 import type { Index, Evidence, FoundChunk, LexicalHit, Scope, VectorHit } from "../store/search-index.ts";
 import { mixDocuments, type WordRanked } from "./documents.ts";
@@ -41,8 +41,6 @@ export interface SearchOutcome {
   readonly text: string;
   /** The chunks of the results, in the same order. */
   readonly chunks: readonly FoundChunk[];
-  /** The basis of each chunk's rank. */
-  readonly bases: ReadonlyMap<ChunkRef, ScoreBasis>;
   /** Absent if the search did all that its tier promises. */
   readonly fallback?: SearchFallback;
 }
@@ -104,9 +102,9 @@ export async function search(
   }
   const found = new Map(chunks.map((chunk) => [chunk.ref, chunk]));
   const best = wanted
-    .flatMap(({ ref, score, basis }) => {
+    .flatMap(({ ref, score }) => {
       const chunk = found.get(ref);
-      return chunk === undefined ? [] : { chunk, score, basis };
+      return chunk === undefined ? [] : { chunk, score };
     })
     .sort((a, b) => b.score - a.score || (a.chunk.id < b.chunk.id ? -1 : 1))
     .slice(0, topK);
@@ -114,7 +112,6 @@ export async function search(
     results: best.map(({ chunk, score }) => resultOf(chunk, score)),
     text: best.map(({ chunk }) => chunk.text).join("\n\n"),
     chunks: best.map(({ chunk }) => chunk),
-    bases: new Map(best.map(({ chunk, basis }) => [chunk.ref, basis])),
     ...(fallback !== undefined && { fallback }),
   };
 }
@@ -166,12 +163,9 @@ function scoredByJudgement(
   total: number,
 ): Scored[] {
   return hits
-    .flatMap((hit) => {
-      const { ref, score } = hit;
+    .flatMap(({ ref, score }) => {
       const judgement = judgements.get(ref);
-      if (judgement === undefined) return [];
-      const basis = { ...basisOf(hit), rerank: { by: "model", value: judgement } } as const;
-      return [{ ref, score: judgedScore(score, judgement, total), basis }];
+      return judgement === undefined ? [] : { ref, score: judgedScore(score, judgement, total) };
     })
     .sort((a, b) => b.score - a.score);
 }
@@ -202,38 +196,18 @@ async function reranked(
       const sentence = cosines.get(hit.ref);
       if (sentence === undefined || hit.cosine === undefined) return hit;
       const cosine = (1 - SENTENCE_SHARE) * hit.cosine + SENTENCE_SHARE * sentence;
-      return { ...hit, score: scoreOf({ match: hit.match, total, cosine }), sentence };
+      return { ...hit, score: scoreOf({ match: hit.match, total, cosine }) };
     })
     .filter(({ score }) => score > 0);
   const blended = blend(mixDocuments(rescored, documents), cosines, SENTENCE_SHARE, meanJudgement(cosines));
   return mixTexts(blended, chunks, words);
 }
 
-type Candidate = WordRanked &
-  ScoredHit &
-  Pick<ChunkEvidence, "match" | "cosine"> & {
-    /** Cosine of the nearest sentence, at least 0, if it was compared. */
-    readonly sentence?: number;
-  };
+type Candidate = WordRanked & ScoredHit & Pick<ChunkEvidence, "match" | "cosine">;
 
 interface Scored {
   readonly ref: ChunkRef;
   readonly score: number;
-  readonly basis: ScoreBasis;
-}
-
-/** The basis of a chunk's rank. */
-export interface ScoreBasis {
-  readonly match: WordMatch;
-  /** BM25 divided by the best BM25. */
-  readonly bm25Share: number;
-  readonly cosine: number | undefined;
-  readonly rerank: Explanation["rerank"];
-}
-
-function basisOf({ match, words, cosine, sentence }: Candidate): ScoreBasis {
-  const rerank = sentence === undefined ? null : ({ by: "sentences", value: sentence } as const);
-  return { match, bm25Share: words, cosine, rerank };
 }
 
 /** Fuses the evidence and returns the chunks with any, by descending mix. Uses words alone if there are no vectors. */
@@ -258,9 +232,7 @@ const NO_WORDS = { matched: 0, strength: 0 };
 function scored(hits: readonly Candidate[], shiftMax: number): Scored[] {
   const ranking = hits.toSorted((a, b) => b.mix - a.mix || b.score - a.score || a.ref - b.ref);
   const scores = reportedScores(ranking, shiftMax);
-  return ranking
-    .map((hit, at) => ({ ref: hit.ref, score: scores[at] ?? 0, basis: basisOf(hit) }))
-    .sort((a, b) => b.score - a.score);
+  return ranking.map(({ ref }, at) => ({ ref, score: scores[at] ?? 0 })).sort((a, b) => b.score - a.score);
 }
 
 /** Returns the hits that the request asks for, and all that tie with the last of them: ids break the tie later. */

@@ -101,7 +101,6 @@ export const METHODS = {
     foundChunks: read,
     surroundings: scan,
     documentMatches: scan,
-    matchedTerms: scan,
     documents: scan,
     pending: scan,
     sentenceMatches: read,

@@ -38,8 +38,6 @@ export interface Index {
    * chunks of long documents, which have many subjects.
    */
   documentMatches(query: DocumentQuery): Promise<readonly DocumentMatch[]>;
-  /** Returns the query's terms that each chunk is found by. Leaves out chunks that no longer exist. */
-  matchedTerms(query: DocumentQuery): Promise<readonly MatchedTerms[]>;
   /**
    * One page of a scope's documents, without their texts; with the first one, how many there are of each status. A page costs what it
    * shows, unless few documents match. Documents that change meanwhile may be counted as before or after.
@@ -269,12 +267,6 @@ export interface DocumentMatch {
   readonly bm25: number;
   /** Number of chunks of the document, from 1. */
   readonly chunks: number;
-}
-
-export interface MatchedTerms {
-  readonly ref: ChunkRef;
-  /** In the order of the query's terms. */
-  readonly terms: readonly string[];
 }
 
 export interface DocumentsQuery {

@@ -377,11 +377,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
     await signIn(page, running.url, key);
     await open(`/search?owner=${owner_id}&q=burrow+nests`);
     const fastest = page.getByRole("region", { name: "Results of Fastest" });
-    await fastest.getByText("Has burrow, nests").waitFor();
-    await page.getByRole("region", { name: "Results of High accuracy" }).getByText("Has burrow").waitFor();
-    await fastest.getByText("Why this result").click();
-    await fastest.getByText("BM25", { exact: true }).waitFor();
-    expect(await fastest.getByText("1.00").count()).toBe(2); // all words, and the best match
+    await page.getByRole("region", { name: "Results of High accuracy" }).getByText("Puffins nest").waitFor();
     await fastest.getByRole("button", { name: "Show more around it" }).click();
     await fastest.locator(".section", { hasText: "Puffins nest in burrows." }).waitFor();
     expect(await violations(page)).toEqual([]);

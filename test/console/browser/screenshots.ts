@@ -71,7 +71,6 @@ try {
     { name: "add", address: "/add" },
     { name: "document", address: `/documents/${ids[0]}` },
     { name: "search", address: search },
-    { name: "why-result", address: `${search}&why`, prepare: openReasons },
     { name: "ask", address: "/ask", prepare: askAgent },
     { name: "access", address: "/access" },
   ];
@@ -111,14 +110,6 @@ async function previewFolder(page: Page): Promise<void> {
   const found = page.getByRole("heading", { level: 2 });
   await found.waitFor();
   await found.evaluate((element) => element.scrollIntoView({ block: "center" }));
-}
-
-/** Opens the reasons of the first result of every collection. */
-async function openReasons(page: Page): Promise<void> {
-  const tiers = await page.getByRole("region", { name: /^Results of/ }).all();
-  for (const tier of tiers) await tier.getByText("Why this result").first().click();
-  const last = page.locator(".meters").last();
-  await last.evaluate((element) => element.scrollIntoView({ block: "end" }));
 }
 
 /** Asks a question, and waits for the answer with its sources. */

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { asCurl, asMcp } from "../../../src/console/search/copies.ts";
-import { markWords, questionWords, wordsText } from "../../../src/console/search/words.ts";
+import { markWords, questionWords } from "../../../src/console/search/words.ts";
 
 it.each([
   ["who may switch off the heater?", ["may", "switch", "off", "heater"]],
@@ -37,15 +37,3 @@ it("copies a search as a call of the MCP tool", () => {
     arguments: { query: "it's late", source: "o", top_k: 10 },
   });
 });
-
-it.each([
-  [["clean"], ["machine"], 0.5, "Has clean; lacks machine."],
-  [[], ["clean"], 0, "Found by meaning: it has none of the question's words."],
-  [[], ["clean"], 0.2, "Has none of the question's exact words, but one that is spelled like them."],
-])(
-  "says of the words %j, without %j and with the share %d: %s",
-  (matchedWords, missingWords, wordShare, text) => {
-    const explain = { matchedWords, missingWords, wordShare, bm25Share: 1, cosine: null, rerank: null };
-    expect(wordsText(explain)).toBe(text);
-  },
-);

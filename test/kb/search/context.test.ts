@@ -52,7 +52,7 @@ async function fill(texts: readonly string[], chunkSize = 200, chunkOverlap = 40
 /** An outcome of a search that found these chunks, the first one best. */
 function foundIn(chunks: readonly FoundChunk[]): SearchOutcome {
   const results = chunks.map((chunk, at) => resultOf(chunk, 0.9 - at / 1000));
-  return { results, chunks, bases: new Map(), text: chunks.map(({ text }) => text).join("\n\n") };
+  return { results, chunks, text: chunks.map(({ text }) => text).join("\n\n") };
 }
 
 const ask = async ({ scope }: Filled, chunks: readonly FoundChunk[], request: ContextRequest) =>

@@ -38,17 +38,6 @@ export function documentsContract(fixture: StoreFixture): void {
       expect(await matches("", [ref])).toEqual([{ ref, bm25: 0, chunks: 1 }]);
     });
 
-    it("names the words that each chunk is found by, in its text or the title", async () => {
-      const { id } = await create("The heron waits by rivers.", { title: "Fishing birds" });
-      const other = await create("The heron of somebody else.", { ownerId: "bob" });
-      const [row = 0] = await rowsOf(id);
-      const [otherRow = 0] = await rowsOf(other.id);
-      const ask = { query: "herons fishing in rivers and lakes", refs: [row, otherRow, 77] };
-      const found = await fixture.store.index.matchedTerms({ scope: await scope("ann"), ...ask });
-      expect(found).toEqual([{ ref: row, terms: ["heron", "fish", "river"] }]);
-      expect(await fixture.store.index.matchedTerms({ scope: await scope("nobody"), ...ask })).toEqual([]);
-    });
-
     it("leaves out long documents, other owners' documents and deleted ones", async () => {
       const long = await create(rest(9));
       const fitting = await create(rest(8));

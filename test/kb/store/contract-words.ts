@@ -74,18 +74,6 @@ export function wordsContract(fixture: StoreFixture): void {
       expect(await texts("Kündigungsfristen")).toEqual([whole]);
     });
 
-    it("names the words of a query that a text in another language is found by as the query has them", async () => {
-      await create("Die Wohnungen der Mieter werden von der Verwaltung geprüft, und der Plan ist im Flur.");
-      const query = "Wohnung Garten";
-      const [hit] = await find(query);
-      const found = await fixture.store.index.matchedTerms({
-        scope: await scope(),
-        query,
-        refs: [hit?.ref ?? 0],
-      });
-      expect(found.map(({ terms }) => terms)).toEqual([["wohnung"]]);
-    });
-
     it("finds a mistyped word by a word with one difference, only if no chunk of the owner has the word itself", async () => {
       await create("please receive the invoice");
       expect(await texts("recieve")).toEqual(["please receive the invoice"]);

@@ -1,9 +1,9 @@
 import { rowOf, type RowRange } from "../../index/rows.ts";
-import { queryTerms, type WordSnapshot } from "../../index/words/query-terms.ts";
-import { countTerms, matchWords } from "../../index/words/word-counts.ts";
+import type { WordSnapshot } from "../../index/words/query-terms.ts";
+import { matchWords } from "../../index/words/word-counts.ts";
 import { searchWords } from "../../index/words/word-search.ts";
 import type { QueryWords } from "../../lexical/word-match.ts";
-import type { ChunkMatch, LexicalHits, MatchedTerms } from "../search-index.ts";
+import type { ChunkMatch, LexicalHits } from "../search-index.ts";
 import type { SearchTarget } from "./search-target.ts";
 
 /** Finds chunks of a search's rows by the words of a query, best first. */
@@ -39,32 +39,6 @@ export function matchRows(
     const match = matches[at];
     return match === undefined ? [] : { ref, match };
   });
-}
-
-/** Returns those of the words that these chunks are found by. Leaves out rows that no longer exist. */
-export function matchedTerms(
-  snapshot: WordSnapshot,
-  target: SearchTarget,
-  words: QueryWords,
-  rows: readonly number[],
-): MatchedTerms[] {
-  const wanted = rows.filter((row) => row >= target.range.first && row <= target.range.last);
-  const base = rowOf(target.scope, 0);
-  const counted = countTerms(
-    snapshot,
-    queryTerms(snapshot, words),
-    wanted.map((row) => row - base),
-  );
-  return wanted.flatMap((ref, at) => {
-    const chunk = counted[at];
-    return chunk === undefined ? [] : { ref, terms: termsHeld(words, chunk.counts) };
-  });
-}
-
-/** Returns the terms of the words of which a chunk has these counts: those of English, whatever its language. */
-function termsHeld({ terms, otherOf }: QueryWords, counts: readonly number[]): string[] {
-  const held = terms.map((_, at) => otherOf?.[at] ?? at).filter((_, at) => (counts[at] ?? 0) > 0);
-  return [...new Set(held)].flatMap((place) => terms[place] ?? []);
 }
 
 /** The sequences of a search's rows. */

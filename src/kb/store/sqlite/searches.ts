@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import type { WordSnapshot } from "../../index/words/query-terms.ts";
 import { queryWords, type QueryWords } from "../../lexical/word-match.ts";
-import type { DocumentQuery, Evidence, EvidenceQuery, Index, MatchedTerms, Scope } from "../search-index.ts";
-import { matchedTerms, matchRows, searchLexical } from "../search/lexical.ts";
+import type { DocumentQuery, Evidence, EvidenceQuery, Index, Scope } from "../search-index.ts";
+import { matchRows, searchLexical } from "../search/lexical.ts";
 import { inLanguagesOf, replaceUnknown, withCompounds, type NearFound } from "../search/near-words.ts";
 import { noEvidence, type SearchTarget } from "../search/search-target.ts";
 import type { Connection } from "./database/connection.ts";
@@ -30,7 +30,7 @@ export function prepareSearches(
   scopes: ReturnType<typeof prepareScopes>,
   lookups: Pick<Lookups, "foundChunks">,
   sentences: Pick<SentenceReads, "cosines">,
-): Pick<Index, "evidence" | "documentMatches" | "matchedTerms"> {
+): Pick<Index, "evidence" | "documentMatches"> {
   const snapshotOf = prepareWordReads(db);
   const documentWords = prepareDocumentWords(db);
   const vectors = prepareVectors(db);
@@ -87,16 +87,8 @@ export function prepareSearches(
       chunks: lookups.foundChunks(range, query.withChunks ? [...hits, ...onlyNear] : []),
     };
   };
-  const readMatchedTerms = read(({ scope, query, refs }: DocumentQuery): MatchedTerms[] => {
-    const target = scopes.find(scope);
-    if (target === undefined) return [];
-    const snapshot = snapshotOf(target);
-    const words = inLanguagesOf(snapshot, queryWords(query), query);
-    return matchedTerms(snapshot, target, withCompounds(snapshot, words, query), refs);
-  });
 
   return {
-    matchedTerms: async (query) => readMatchedTerms(query),
     evidence: inSlices(noEvidence, evidence),
     documentMatches: inSlices(
       (_query: DocumentQuery) => [],

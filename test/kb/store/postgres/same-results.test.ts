@@ -145,7 +145,6 @@ describe.skipIf(isSkipped())("the stores in SQLite and in PostgreSQL", () => {
           const found = {
             evidence,
             documents: await index.documentMatches({ scope, query, refs }),
-            terms: await index.matchedTerms({ scope, query, refs }),
             around: await index.surroundings({ scope, refs: first, chunksMax: 2, charsMax: 80 }),
             pending: await index.pending({ scope, fingerprint: "m1" }),
             lacking: await lackingChunks(index, "m1", { tiers: ["moderate"] }),

@@ -7,7 +7,7 @@ import {
   type FoundRow,
 } from "../../rows/chunks.ts";
 import { scoreDocuments, type IndexedDocument } from "../../search/document-words.ts";
-import { matchedTerms, matchRows, searchLexical } from "../../search/lexical.ts";
+import { matchRows, searchLexical } from "../../search/lexical.ts";
 import { noEvidence } from "../../search/search-target.ts";
 import type { Evidence, EvidenceQuery, FoundChunk, Index } from "../../search-index.ts";
 import type { Transaction } from "../database/connections.ts";
@@ -20,7 +20,7 @@ import { findTarget, type Target } from "../scopes/target.ts";
 export function searchesOn(
   tx: Transaction,
   caches: IndexCaches,
-): Pick<Index, "evidence" | "documentMatches" | "matchedTerms" | "foundChunks" | "sentenceMatches"> {
+): Pick<Index, "evidence" | "documentMatches" | "foundChunks" | "sentenceMatches"> {
   return {
     async evidence(query) {
       const target = await findTarget(tx, caches.filters, query.scope);
@@ -30,15 +30,8 @@ export function searchesOn(
       const target = await findTarget(tx, caches.filters, scope);
       if (target === undefined) return [];
       const opened = await openWords(tx, caches.words, target);
-      const words = await fetchWords(opened, query, true);
+      const words = await fetchWords(opened, query);
       return scoreDocuments(opened.snapshot, target, words, await documentsOf(tx, target, refs));
-    },
-    async matchedTerms({ scope, query, refs }) {
-      const target = await findTarget(tx, caches.filters, scope);
-      if (target === undefined) return [];
-      const opened = await openWords(tx, caches.words, target);
-      const words = await fetchWords(opened, query, false);
-      return matchedTerms(opened.snapshot, target, words, refs);
     },
     async foundChunks(scope, refs) {
       const target = await findTarget(tx, caches.filters, scope);
@@ -59,7 +52,7 @@ async function collect(
 ): Promise<Evidence> {
   const nearest = query.nearest && (await findNearest(tx, caches.partitions, target, query.nearest));
   const opened = await openWords(tx, caches.words, target);
-  const words = await fetchWords(opened, query.lexical.query, true);
+  const words = await fetchWords(opened, query.lexical.query);
   const found = searchLexical(opened.snapshot, target, words, query.lexical.limit);
   const near = new Set(nearest?.map(({ ref }) => ref));
   const hits = new Set(found.hits.map(({ ref }) => ref));

@@ -60,18 +60,13 @@ export async function openWords(tx: Transaction, caches: WordCaches, target: Tar
 }
 
 /** Reads a query, with its typing errors replaced, and fetches the lists of its words. */
-export async function fetchWords(
-  { snapshot, fetch }: Words,
-  query: string,
-  isCorrected: boolean,
-): Promise<QueryWords> {
+export async function fetchWords({ snapshot, fetch }: Words, query: string): Promise<QueryWords> {
   const english = queryWords(query);
   await fetch([...english.terms, ...LANGUAGES.map(({ mark }) => mark)]);
   const written = inLanguagesOf(snapshot, english, query);
   if (written !== english) await fetch(written.terms);
   await fetch(compoundTerms(snapshot, written, query));
   const words = withCompounds(snapshot, written, query);
-  if (!isCorrected) return words;
   await fetch(unknownTerms(snapshot, words).flatMap(nearTerms));
   const found: NearFound = { near: new Map() };
   for (;;) {
