@@ -4,6 +4,7 @@ import type { IngestStage } from "./ingest/ingest.ts";
 import type { LanguageState } from "./ingest/language-service.ts";
 import type { ModelState } from "./ingest/model.ts";
 import type { RerankerState } from "./search/reranker.ts";
+import type { Chunking } from "./store/chunks.ts";
 import type { Records } from "./store/records.ts";
 import type { Store } from "./store/store.ts";
 import type { ServiceState } from "./http/limits/admission.ts";
@@ -22,6 +23,10 @@ export interface ServiceObserver {
   search(tier: Tier, seconds: number): void;
   /** Called when a stage of ingestion succeeds. */
   stage(stage: MeasuredStage, seconds: number): void;
+  /** Called when a text was stored, with the number of its chunks. */
+  chunks(count: number): void;
+  /** Called when a model at an endpoint has answered, with the tokens that the endpoint counts; 0 if it counts none. */
+  tokens(model: "embedder" | "language_model", kind: "input" | "output", count: number): void;
   /** Called when a question with a webhook ends. */
   question(outcome: QuestionOutcome): void;
 }
@@ -51,12 +56,13 @@ export interface ServiceFigures {
   };
 }
 
-/** Wraps a store to report to `onStored` the duration of each write of a text with its chunks. */
-export function timeWrites(store: Store, onStored: (seconds: number) => void): Store {
-  const timed = async <T>(write: () => Promise<T>): Promise<T> => {
+/** Wraps a store to report each write of a text: its duration, and the number of its chunks. */
+export function measureWrites(store: Store, observer: Pick<ServiceObserver, "stage" | "chunks">): Store {
+  const measured = async <T>(write: () => Promise<T>, { spans }: Chunking): Promise<T> => {
     const startMs = performance.now();
     const written = await write();
-    onStored((performance.now() - startMs) / 1000);
+    observer.stage("store", (performance.now() - startMs) / 1000);
+    observer.chunks(spans.length);
     return written;
   };
   const { records } = store;
@@ -65,11 +71,11 @@ export function timeWrites(store: Store, onStored: (seconds: number) => void): S
     records: {
       ...records,
       createResource: (resource, chunking, sameTransaction) =>
-        timed(() => records.createResource(resource, chunking, sameTransaction)),
+        measured(() => records.createResource(resource, chunking, sameTransaction), chunking),
       updateResource: (change, chunking, sameTransaction) => {
         const write = (): ReturnType<Records["updateResource"]> =>
           records.updateResource(change, chunking, sameTransaction);
-        return chunking === undefined ? write() : timed(write);
+        return chunking === undefined ? write() : measured(write, chunking);
       },
     },
   };

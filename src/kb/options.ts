@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import { UPLOAD_BYTES_MAX } from "../wire/constants.ts";
 import type { ChatOptions } from "./answering.ts";
 import type { ConsoleFile } from "./console/pages.ts";
+import type { OnTokens } from "./embed/embedder.ts";
 import type { ResolveAll } from "./fetch/guarded-dial.ts";
 import type { DaemonHandlers } from "./http/routes/daemon-routes.ts";
 import type { MetricsText } from "./http/routes/monitoring-routes.ts";
@@ -30,12 +31,12 @@ export interface ServiceOptions {
   /** Public address of uploaded files, without a trailing slash. Default: the address on which the service listens. */
   readonly resourcesUrl?: string;
   /** Opens the embedding model when it is first needed. Undefined: searches use words alone. */
-  readonly openEmbedder?: () => Promise<FoundModel>;
+  readonly openEmbedder?: (onTokens?: OnTokens) => Promise<FoundModel>;
   /**
    * Opens an earlier model by its fingerprint. It serves until the vectors of the model of `openEmbedder` are complete. Undefined: the
    * new model serves at once, with the vectors that exist.
    */
-  readonly openEarlierEmbedder?: (fingerprint: string) => Promise<FoundModel>;
+  readonly openEarlierEmbedder?: (fingerprint: string, onTokens?: OnTokens) => Promise<FoundModel>;
   /**
    * The model that answers questions and splits documents with strategy `agentic`. Default: none; the builtin agent answers, and
    * documents are split by meaning.

@@ -36,14 +36,17 @@ function openEmbedding(
   turns: Pick<SharedTurns, "runIfFree">,
 ) {
   const { log, observer, store, openEmbedder, openEarlierEmbedder } = options;
-  const model = openModel(openEmbedder, steadyMs, {
+  const onTokens = (tokens: number): void => observer?.tokens("embedder", "input", tokens);
+  const model = openModel(openEmbedder && (() => openEmbedder(onTokens)), steadyMs, {
     onReady: (fingerprint) => {
       log.info({ fingerprint }, "the embedding model is ready");
       backfill.wake();
     },
     onProblem: (reason, hint) => log.warn({ hint }, reason),
   });
-  const serving = openServing(model, store.index, openEarlierEmbedder, steadyMs);
+  const openEarlier =
+    openEarlierEmbedder && ((fingerprint: string) => openEarlierEmbedder(fingerprint, onTokens));
+  const serving = openServing(model, store.index, openEarlier, steadyMs);
   const backfill = openBackfill({
     index: store.index,
     turns,
@@ -63,7 +66,7 @@ function openEmbedding(
 
 /** Opens the reranker and the language model that are configured, and logs when one fails or works again. */
 function openOtherModels(options: ServiceOptions, steadyMs: () => number) {
-  const { log, languageModel } = options;
+  const { log, observer, languageModel } = options;
   const reranker =
     options.reranker &&
     openReranker({
@@ -76,7 +79,14 @@ function openOtherModels(options: ServiceOptions, steadyMs: () => number) {
     });
   const { timeoutMs } = { ...DEFAULT_CHAT, ...options.chat };
   const endpoint = languageModel && {
-    chat: openOpenAiModel({ ...languageModel, timeoutMs }),
+    chat: openOpenAiModel({
+      ...languageModel,
+      timeoutMs,
+      onUsage: ({ inputTokens, outputTokens }) => {
+        observer?.tokens("language_model", "input", inputTokens);
+        observer?.tokens("language_model", "output", outputTokens);
+      },
+    }),
     model: languageModel.model,
     watch: openModelHealth((name, problem) => {
       if (problem === undefined) log.info({ model: name }, "the language model works again");

@@ -18,7 +18,7 @@ import { openSharedTurns } from "./queue/shared-turns.ts";
 import { generateKey, hashKey, LOCAL_ACCOUNT, registerKey, type KeyGrant } from "./keys/keys.ts";
 import type { KnowledgeBase } from "./resources/knowledge-base.ts";
 import { figuresOf } from "./figures.ts";
-import { timeWrites, type ServiceFigures } from "./observer.ts";
+import { measureWrites, type ServiceFigures } from "./observer.ts";
 import { isDamage } from "./store/damage.ts";
 import { onDamage, onCommit, type Topic } from "./store/methods.ts";
 import type { NoticeListener } from "./store/notices.ts";
@@ -196,16 +196,14 @@ function reportTo(log: Logger, isAway: () => boolean): (message: string) => (err
 
 const QUEUES = ["ingest", "chat", "webhook"] as const;
 
-/** Wakes what waits for the writes of a store, and times them. */
+/** Wakes what waits for the writes of a store, and measures them. */
 function listenToCommits(
   { store, observer }: ServiceOptions,
   { backfill }: ServiceModels,
   wake: (topic: Topic, accountId: string) => void,
 ): Store {
   const listening = onCommit(noticeTexts(store, backfill), wake);
-  return observer === undefined
-    ? listening
-    : timeWrites(listening, (seconds) => observer.stage("store", seconds));
+  return observer === undefined ? listening : measureWrites(listening, observer);
 }
 
 /** Continues what an earlier run left, and admits requests. `isOnly`: no other process works on the store. */

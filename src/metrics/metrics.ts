@@ -66,6 +66,8 @@ export function openMetrics(version: string): Metrics {
       request: (operation, status, seconds) => serviceMeasures().request(operation, status, seconds),
       search: (tier, seconds) => serviceMeasures().search(tier, seconds),
       stage: (stage, seconds) => serviceMeasures().stage(stage, seconds),
+      chunks: (count) => serviceMeasures().chunks(count),
+      tokens: (model, kind, count) => serviceMeasures().tokens(model, kind, count),
       question: (outcome) => serviceMeasures().question(outcome),
     },
     daemon: {

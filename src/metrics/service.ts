@@ -46,6 +46,13 @@ export function measureService(registry: Registry): ServiceMeasures {
     WORK_SECONDS,
     "stage",
   );
+  const chunks = counter("kbsync_service_chunks_total", "Chunks of the texts that were stored.");
+  const tokens = counter(
+    "kbsync_service_model_tokens_total",
+    "Tokens of models at an endpoint, as it counts them: those that it read (input) and wrote (output).",
+    "model",
+    "kind",
+  );
   const questionsEnded = counter(
     "kbsync_service_questions_total",
     "Finished questions with an answer by webhook: answered or failed.",
@@ -61,6 +68,8 @@ export function measureService(registry: Registry): ServiceMeasures {
     },
     search: (tier, seconds) => searchSeconds.observe({ tier }, seconds),
     stage: (stage, seconds) => stageSeconds.observe({ stage }, seconds),
+    chunks: (count) => chunks.inc(count),
+    tokens: (model, kind, count) => tokens.inc({ model, kind }, count),
     question: (outcome) => questionsEnded.inc({ outcome }),
     ...measureState(registry),
   };

@@ -42,7 +42,7 @@ export async function openModelService(key: string): Promise<ModelService> {
       index,
       embedding: [...vector].map((value) => value * 3),
     }));
-    return { data: data.toReversed() };
+    return { data: data.toReversed(), usage: { total_tokens: 10 * input.length } };
   };
   const rerank = (query: string, documents: readonly string[]): unknown => {
     const asked = wordsOf(query);

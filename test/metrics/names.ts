@@ -4,9 +4,11 @@ import { openMetrics } from "../../src/metrics/metrics.ts";
 export const OWN_METRICS: Readonly<Record<string, readonly string[]>> = {
   kbsync_build_info: ["node", "version"],
   kbsync_metrics_failures_total: ["part"],
+  kbsync_service_chunks_total: [],
   kbsync_service_failed_resources: [],
   kbsync_service_ingest_stage_duration_seconds: ["stage"],
   kbsync_service_model_state: ["model", "state"],
+  kbsync_service_model_tokens_total: ["kind", "model"],
   kbsync_service_queue_documents: [],
   kbsync_service_queue_oldest_seconds: [],
   kbsync_service_queue_overdue: [],

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { openMetrics } from "../../src/metrics/metrics.ts";
+import { hashedEmbedder } from "../fakes/hashed-embedder.ts";
+import { openModelEndpoint } from "../fakes/model-endpoint.ts";
+import { ask, openAsking } from "../kb/chat/asking.ts";
 import { openReceiver } from "../kb/webhooks/receiver.ts";
 import { createBody, openRunning, type Running } from "../kb/service/running.ts";
 import { declaredNames, OWN_METRICS, samplesOf, valueOf } from "./names.ts";
@@ -98,6 +101,35 @@ it("the service's metrics count questions answered by webhook, and messages that
   } finally {
     await asked.close();
     await receiver.close();
+  }
+});
+
+it("the service's metrics count chunks, and the tokens of models at endpoints", async () => {
+  expect(valueOf(await read(), "kbsync_service_chunks_total")).toBe(1);
+  const seen = openMetrics("0.0.0-test");
+  const endpoint = await openModelEndpoint();
+  const asked = await openAsking(
+    endpoint,
+    {},
+    {
+      observer: seen.service,
+      openEmbedder: (onTokens) => {
+        onTokens?.(7);
+        return Promise.resolve(hashedEmbedder());
+      },
+    },
+  );
+  try {
+    await ask(asked, { user: "When is high tide?" });
+    await asked.send("POST", "/api/rag/resource", { body: createBody({ collection_details: "moderate" }) });
+    const tokens = async (model: string, kind: string) =>
+      valueOf((await seen.text()).text, "kbsync_service_model_tokens_total", { model, kind });
+    expect(await tokens("language_model", "input")).toBe(100);
+    expect(await tokens("language_model", "output")).toBe(10);
+    await expect.poll(() => tokens("embedder", "input")).toBe(7);
+  } finally {
+    await asked.close();
+    await endpoint.close();
   }
 });
 

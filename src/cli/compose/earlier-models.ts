@@ -28,14 +28,14 @@ export function rememberedEmbedder(file: string, embedding: Config["kb"]["embedd
   const open = embedderOf(embedding, log);
   const recipe: Recipe = Recipe.parse(embedding);
   return {
-    openEmbedder: async () => {
-      const found = await open();
+    openEmbedder: async (onTokens) => {
+      const found = await open(onTokens);
       if ("fingerprint" in found) note(file, found.fingerprint, recipe);
       return found;
     },
-    openEarlierEmbedder: async (fingerprint) => {
+    openEarlierEmbedder: async (fingerprint, onTokens) => {
       // A model without a record is the packaged one.
-      return embedderOf(readRecipes(file)[fingerprint] ?? {}, log)();
+      return embedderOf(readRecipes(file)[fingerprint] ?? {}, log)(onTokens);
     },
   };
 }

@@ -24,9 +24,9 @@ export function embedderOf(
     };
   }
   const apiKey = serviceKey(apiKeyFile, "kb.embedding.apiKeyFile", log);
-  return async () => {
+  return async (onTokens) => {
     const { openRemoteEmbedder } = await import("../../kb/embed/remote.ts");
-    return openRemoteEmbedder({ baseUrl, model, apiKey });
+    return openRemoteEmbedder({ baseUrl, model, apiKey, onTokens });
   };
 }
 

@@ -12,3 +12,6 @@ export interface Embedder {
   embed(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]>;
   close(): Promise<void>;
 }
+
+/** Called with the tokens of an answer, as the endpoint of a remote model counts them. */
+export type OnTokens = (tokens: number) => void;

@@ -4,7 +4,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { openJsonEndpoint } from "../../lib/json-endpoint.ts";
 import { groupIntoBatches } from "./batches.ts";
 import { embedderFingerprint } from "./embedding-text.ts";
-import type { Embedder } from "./embedder.ts";
+import type { Embedder, OnTokens } from "./embedder.ts";
 import { withCooldown } from "./cooldown.ts";
 
 /** The endpoint of an embedding model, and its limits. */
@@ -26,6 +26,7 @@ export interface RemoteEmbedderOptions {
   readonly cooldownMs?: number;
   /** Clock of the cooldown. Default a monotonic one. */
   readonly nowMs?: () => number;
+  readonly onTokens?: OnTokens | undefined;
 }
 
 /** An embedder behind `POST {baseUrl}/embeddings`, the API of OpenAI, vLLM, TEI, Ollama and others. */
@@ -115,7 +116,9 @@ export async function openRemoteEmbedder(options: RemoteEmbedderOptions): Promis
     const answer = await through.post(body, both).catch((error: unknown) => {
       throw failureOf(error, url);
     });
-    return vectorsOf(answer, texts.length, dimensions ?? options.dimensions, url);
+    const { vectors, tokens } = readAnswer(answer, texts.length, dimensions ?? options.dimensions, url);
+    options.onTokens?.(tokens);
+    return vectors;
   };
 
   const embedVia =
@@ -167,13 +170,13 @@ function fingerprintOf(url: string, model: string, dimensions: number): string {
   return embedderFingerprint(`${model.replaceAll(/\s+/g, "-")}/${address}/${dimensions}`);
 }
 
-/** Returns the vectors of a response in the order of the texts, scaled to unit length. */
-function vectorsOf(
+/** Returns the vectors of a response in the order of the texts, scaled to unit length, and its tokens. */
+function readAnswer(
   answer: unknown,
   count: number,
   dimensions: number | undefined,
   url: string,
-): Float32Array[] {
+): { readonly vectors: Float32Array[]; readonly tokens: number } {
   const unusable = (why: string): KbsyncError =>
     new KbsyncError(`the answer of ${url} cannot be used: ${why}`, {
       code: "embedding_answer",
@@ -195,7 +198,7 @@ function vectorsOf(
     vectors[index] = Float32Array.from(embedding, (value) => value / length);
   }
   // Each index occurred once, so no vector is missing.
-  return vectors.flatMap((vector) => vector ?? []);
+  return { vectors: vectors.flatMap((vector) => vector ?? []), tokens: data.usage?.total_tokens ?? 0 };
 }
 
 function failureOf(error: unknown, url: string): unknown {

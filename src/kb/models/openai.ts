@@ -14,6 +14,7 @@ import {
   type Chunk,
   type Completion,
 } from "./openai-answer.ts";
+import type { ModelUsage } from "./price.ts";
 import { withRetries, type RetryLimits } from "./retry.ts";
 
 /** An endpoint and its limits. */
@@ -26,6 +27,8 @@ export interface OpenAiOptions {
   readonly timeoutMs: number;
   /** Attempts if the endpoint is busy or disconnects before it answers anything. Default 3. */
   readonly attempts?: number;
+  /** Called with the tokens of each answer, also of one that cannot be used. */
+  readonly onUsage?: (usage: ModelUsage) => void;
 }
 
 const ATTEMPTS = 3;
@@ -56,6 +59,7 @@ export function openOpenAiModel(options: OpenAiOptions): ChatModel {
         onText === undefined
           ? await complete(endpoint, request, tries)
           : await stream(endpoint, request, tries, onText, failureOf);
+      options.onUsage?.(given.usage);
       // An empty answer is a failure, unless a content filter removed the text.
       if (given.text !== "" || given.finish === "content_filter") return given;
       if (given.finish === "error") throw new Error(given.problem);

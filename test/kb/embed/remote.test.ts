@@ -51,6 +51,17 @@ describe("openRemoteEmbedder", () => {
     expect(json).not.toHaveProperty("dimensions");
   });
 
+  it("the remote embedder reports the tokens that the service counts, and 0 where it counts none", async () => {
+    const counts: number[] = [];
+    const embedder = await open({ onTokens: (tokens) => counts.push(tokens) });
+    await embedder.queries.embed(["the cat", "a dog barks"]);
+    service.misbehave = () => ({
+      body: { data: [{ index: 0, embedding: Array(embedder.dimensions).fill(1) }] },
+    });
+    await embedder.embed(["the cat"]);
+    expect(counts).toEqual([10, 20, 0]);
+  });
+
   it("the remote embedder sends many texts in bounded batches", async () => {
     const embedder = await open();
     service.requests.length = 0;
