@@ -7,7 +7,9 @@ import { fileURLToPath } from "node:url";
 const PARTS = new Set([
   "all.ts",
   "baselines.ts",
+  "chunk-shape.ts",
   "chunking-data.ts",
+  "chunking-quality.ts",
   "corpus.ts",
   "daemon.ts",
   "docs-sample.ts",
@@ -20,6 +22,8 @@ const PARTS = new Set([
   "plain-service.ts",
   "ranking-quality.ts",
   "report.ts",
+  "sample.ts",
+  "separators.ts",
   "significance.ts",
   "tree.ts",
   "vector-cache.ts",

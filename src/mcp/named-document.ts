@@ -54,7 +54,7 @@ function documentOf(named: string, files: KnownFiles): string {
 }
 
 /** Whether a text may be a document's id: no service uses slashes or dots in ids. The service decides whether the document exists. */
-export function mayBeId(named: string): boolean {
+function mayBeId(named: string): boolean {
   return /^[A-Za-z0-9_-]{8,100}$/.test(named);
 }
 

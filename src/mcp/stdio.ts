@@ -22,6 +22,6 @@ export async function serveMcpStdio(parts: McpParts, signal: AbortSignal): Promi
 }
 
 /** Serves one client over a transport. */
-export function serveConnection(parts: McpParts, transport: Transport): { close(): Promise<void> } {
+function serveConnection(parts: McpParts, transport: Transport): { close(): Promise<void> } {
   return serveStdio(() => makeMcpServer(parts), { onerror: parts.onDefect, transport });
 }

@@ -3,11 +3,11 @@ import { answerOf } from "./answers.ts";
 import { Id, Time, WireInteger } from "./primitives.ts";
 
 /** Longest name of a key in characters. */
-export const KEY_NAME_CHARS_MAX = 200;
+const KEY_NAME_CHARS_MAX = 200;
 /** How long the old key works after a rotation by default: a day to distribute the new one. */
 export const OVERLAP_SECONDS_DEFAULT = 24 * 60 * 60;
 /** Longest overlap of a rotation; use two keys for more. */
-export const OVERLAP_SECONDS_MAX = 30 * 24 * 60 * 60;
+const OVERLAP_SECONDS_MAX = 30 * 24 * 60 * 60;
 
 /** Permissions of a key; `admin` includes all. */
 export const Scope = z.enum(["read", "write", "chat", "admin"]).meta({ id: "Scope" });
@@ -65,7 +65,7 @@ export const NewKeyAnswer = answerOf(
 ).meta({ id: "NewKeyAnswer" });
 export type NewKeyAnswer = z.infer<typeof NewKeyAnswer>;
 
-/** Answer of change and revoke. */
+/** Answer of revoke. */
 export const KeyAnswer = answerOf(KeyRecordAnswer).meta({ id: "KeyAnswer" });
 export type KeyAnswer = z.infer<typeof KeyAnswer>;
 

@@ -17,7 +17,7 @@ const chunkSize = WireInteger.pipe(z.int().min(CHUNK_CHARS_MIN).max(CHUNK_CHARS_
 const chunkOverlap = WireInteger.pipe(z.int().min(0));
 
 /** Chunking settings of a new resource. Every field is optional. */
-export const SettingsBody = z
+const SettingsBody = z
   .object({
     strategy: Strategy.default("recursive"),
     chunkSize: chunkSize.default(CHUNK_CHARS_DEFAULT),

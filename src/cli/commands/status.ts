@@ -175,7 +175,7 @@ function tokenLine(token: string): string {
  * How many files agree. For a halted source, only the number before the halt is known; a source whose comparison has not
  * finished may have more files.
  */
-export function agreementWords({ halted, compared, files, inAgreement }: SourceStatus): string {
+function agreementWords({ halted, compared, files, inAgreement }: SourceStatus): string {
   if (halted)
     return `${counted(files, "file")}, ${thousands(inAgreement)} of them in agreement before it was halted`;
   return compared

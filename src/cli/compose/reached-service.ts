@@ -62,18 +62,17 @@ export async function runningService(
 
 /**
  * Finds the configured service. Starts an embedded one in this process unless it runs: on a free port, because the configured one
- * may be in use and nobody else needs to reach a service that lives for one command. `port`: the one that a person asked for.
+ * may be in use and nobody else needs to reach a service that lives for one command.
  */
 export async function reachService(
   config: Config,
   state: StateFolder,
   env: NodeJS.ProcessEnv,
   log: Logger,
-  port = 0,
 ): Promise<ReachedService> {
   const found = await findService(config, state, env);
   if (found !== undefined) return found;
-  const service = "apiUrl" in config.service ? config.service : { ...config.service, port };
+  const service = "apiUrl" in config.service ? config.service : { ...config.service, port: 0 };
   return startEmbeddedService({ ...config, service }, state, log);
 }
 

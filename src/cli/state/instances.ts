@@ -92,7 +92,7 @@ export function matchingInstances(
 }
 
 /** The folder with an entry per instance; undefined: this environment has none. */
-export function registryOf(env: Env): string | undefined {
+function registryOf(env: Env): string | undefined {
   const { XDG_RUNTIME_DIR: runtime, XDG_STATE_HOME: state, HOME: home, STATE_DIRECTORY: unit } = env;
   if (isAbsolute(runtime)) return join(runtime, "kbsync");
   if ((unit ?? "") !== "") return undefined;

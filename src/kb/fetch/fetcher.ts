@@ -10,7 +10,7 @@ import { readLink } from "./link.ts";
 import { addressRules } from "../../lib/public-address.ts";
 
 /** Redirects followed; more is a loop or a crawler trap. */
-export const REDIRECTS_MAX = 5;
+const REDIRECTS_MAX = 5;
 /** Timeout of a fetch, with name resolution, all redirects and the whole body. */
 const FETCH_TIMEOUT_MS = 30_000;
 /** Largest body, as large as the largest upload. */

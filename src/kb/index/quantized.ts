@@ -19,7 +19,7 @@ export function dimensionsOf(bytes: Buffer): number {
 }
 
 /** Returns the number of dimensions of a vector that is stored in so many bytes. */
-export function dimensionsIn(storedBytes: number): number {
+function dimensionsIn(storedBytes: number): number {
   return storedBytes - 4;
 }
 

@@ -45,6 +45,6 @@ export function bestSentence(vector: Float32Array, packed: Buffer): number | und
 }
 
 /** Returns the bytes of one packed vector. */
-export function packedBytes(dimensions: number): number {
+function packedBytes(dimensions: number): number {
   return SCALE_BYTES + Math.ceil(dimensions / 2);
 }

@@ -153,7 +153,7 @@ async function putNew(
 }
 
 /** Returns the first characters of a key, by which people recognise it; empty for a foreign one. */
-export function keyHint(key: string): string {
+function keyHint(key: string): string {
   return key.startsWith(KEY_PREFIX) ? key.slice(0, HINT_CHARS) : "";
 }
 

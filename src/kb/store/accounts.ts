@@ -62,8 +62,6 @@ export interface SessionRecord {
 
 /** The fields of a key that can change; a missing field stays as it is. */
 export interface KeyChange extends ResourceKey {
-  readonly name?: string;
-  readonly scopes?: KeyRecord["scopes"];
   readonly expiresAt?: string | null;
   /** Cannot be cleared once set. */
   readonly revokedAt?: string;

@@ -16,7 +16,7 @@ export interface FileCheckOptions {
 export const NAMED_MAX = 20;
 
 /** The remedy for a file that is lost. */
-export const SEND_AGAIN =
+const SEND_AGAIN =
   "The documents made from it stay searchable, but the file itself cannot be downloaded. Upload it again, or restore a " +
   "backup that contains it.";
 

@@ -14,14 +14,12 @@ const URGENT_FIRST_MS = 3;
  */
 export interface Urgent extends TurnSlice {
   during<T>(this: void, work: () => Promise<T>): Promise<T>;
-  isRunning(this: void): boolean;
 }
 
 export function openUrgent(): Urgent {
   let running = 0;
-  const isRunning = (): boolean => running > 0;
   return {
-    ...openTurnSlice({ sliceMs: SLICE_MS, isUrgent: isRunning, urgentMsMax: URGENT_FIRST_MS }),
+    ...openTurnSlice({ sliceMs: SLICE_MS, isUrgent: () => running > 0, urgentMsMax: URGENT_FIRST_MS }),
     during: async (work) => {
       running += 1;
       try {
@@ -30,6 +28,5 @@ export function openUrgent(): Urgent {
         running -= 1;
       }
     },
-    isRunning,
   };
 }

@@ -135,6 +135,6 @@ export function readIdempotencyKey(header: string | string[] | undefined): strin
 }
 
 /** Reports whether a text is a valid idempotency key. */
-export function isIdempotencyKey(text: string): boolean {
+function isIdempotencyKey(text: string): boolean {
   return text.length <= KEY_CHARS_MAX && /^[\x21-\x7e]+$/.test(text);
 }

@@ -32,8 +32,6 @@ export function keyOf(row: KeyRow): KeyRecord {
 export function changedKey(before: KeyRecord, change: KeyChange): KeyRecord {
   return {
     ...before,
-    name: change.name ?? before.name,
-    scopes: change.scopes ?? before.scopes,
     expiresAt: change.expiresAt === undefined ? before.expiresAt : change.expiresAt,
     revokedAt: before.revokedAt ?? change.revokedAt ?? null,
   };

@@ -3,21 +3,6 @@ import Fastify from "fastify";
 import { openResponseMemory } from "../../../../src/kb/http/limits/response-memory.ts";
 import type { HttpParts } from "../../../../src/kb/http/operation/operation.ts";
 import { addSearchRoutes } from "../../../../src/kb/http/routes/search-routes.ts";
-import { openUrgent } from "../../../../src/kb/http/limits/urgent.ts";
-
-it("reports urgent work as running until the last one ends or fails", async () => {
-  const urgent = openUrgent();
-  const first = Promise.withResolvers<string>();
-  const second = Promise.withResolvers<string>();
-  const works = [urgent.during(() => first.promise), urgent.during(() => second.promise)];
-  expect(urgent.isRunning()).toBe(true);
-  first.reject(new Error("broken"));
-  await expect(works[0]).rejects.toThrow("broken");
-  expect(urgent.isRunning()).toBe(true);
-  second.resolve("done");
-  expect(await works[1]).toBe("done");
-  expect(urgent.isRunning()).toBe(false);
-});
 
 it("counts a search as urgent work", async () => {
   const seen: string[] = [];
@@ -31,7 +16,6 @@ it("counts a search as urgent work", async () => {
         seen.push("during");
         return { text: "", results: [] };
       },
-      isRunning: () => false,
     },
     kb: {
       records: { tierOf: async () => "fastest" },

@@ -51,7 +51,7 @@ function columnsOf(key: KeyRecord): Parameters {
   return { ...key, scopes: JSON.stringify(key.scopes) };
 }
 
-/** Family of the advisory lock; the queue and spending have others. */
+/** Family of the advisory lock; `queue.ts` and `words/merges.ts` have the others. */
 const SESSION_LOCK = 4;
 const SESSION = 'sha256, key_sha256 AS "keySha256", kind, expires_ms AS "expiresMs"';
 

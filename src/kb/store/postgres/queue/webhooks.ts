@@ -97,7 +97,7 @@ function endpointsOn(
 }
 
 /** Makes transactions that count what an account has take turns. */
-export async function lockAccount(tx: Transaction, accountId: string): Promise<void> {
+async function lockAccount(tx: Transaction, accountId: string): Promise<void> {
   await tx.run("SELECT 1 FROM account WHERE id = @accountId FOR NO KEY UPDATE", { accountId });
 }
 

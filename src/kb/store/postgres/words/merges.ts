@@ -22,7 +22,7 @@ import {
 } from "./word-parts.ts";
 import { fetchPages } from "./word-reads.ts";
 
-/** Family of the advisory locks of merges; the second key is the scope. `queue.ts` and `usage.ts` have the others; 3 with the key 0 is one of them. */
+/** Family of the advisory locks of merges; the second key is the scope. `queue.ts` and `accounts/keys.ts` have the others. */
 const MERGE = 3;
 /** Pages that one statement writes. */
 const PAGES_AT_ONCE = 256;
