@@ -4,8 +4,8 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { askDaemon, type AskOptions } from "../../sync/control/client.ts";
 import {
   CHANGES,
-  LEDGER_OPERATIONS,
   type LedgerOperation,
+  ledgerOperations,
   type LedgerOperations,
   openCommands,
 } from "../../sync/operator/commands.ts";
@@ -59,9 +59,11 @@ export function openOperator(context: Context, options: CommonOptions): Operator
     return [...config.sources, ...loadConfig(configRequest(context, options, others)).sources];
   };
   const actAlone: Operator["actAlone"] = async (name, request) => {
-    const operation: LedgerOperations[typeof name] = LEDGER_OPERATIONS[name];
-    const run = (ledger: OperatorLedger): Promise<AnswerOf<typeof name>> =>
-      operation(openCommands(ledger, { stateDir, sources }), request, context.signal);
+    const run = (ledger: OperatorLedger): Promise<AnswerOf<typeof name>> => {
+      const commands = openCommands(ledger, { stateDir, sources });
+      const operation: LedgerOperations[typeof name] = ledgerOperations(commands)[name];
+      return operation(request, context);
+    };
     return CHANGES.has(name) ? changeLedger(stateDir, run) : readLedger(stateDir, run);
   };
   return {

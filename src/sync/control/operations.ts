@@ -16,7 +16,7 @@ import {
   type RequestOf,
 } from "../../wire/daemon.ts";
 import type { Daemon } from "../daemon.ts";
-import { LEDGER_OPERATIONS, type LedgerOperation } from "../operator/commands.ts";
+import { ledgerOperations } from "../operator/commands.ts";
 
 /** The context of a request to an operation. */
 export interface OperationContext<Line> {
@@ -61,18 +61,17 @@ export interface FolderChanges {
 
 /** Opens the operations of a daemon. */
 export function operationsOf(daemon: Daemon, facts: DaemonFacts, program: DaemonProgram): DaemonOperations {
+  const shared = ledgerOperations(daemon);
   return {
     status: async () => ({ pid: process.pid, ...facts, ...daemon.status() }),
-    ...ledgerOperationsOf(daemon),
-    why: async (request, { signal }) => {
+    ...shared,
+    why: async (request, context) => {
       const activity = daemon.about(request.path);
-      const found = await LEDGER_OPERATIONS.why(daemon, request, signal);
+      const found = await shared.why(request, context);
       return { ...found, daemon: { ...activity, service: daemon.status().service } };
     },
-    log: async (query, operation) =>
-      query.follow === "true"
-        ? follow(daemon, query, operation)
-        : LEDGER_OPERATIONS.log(daemon, query, operation.signal),
+    log: async (query, context) =>
+      query.follow === "true" ? follow(daemon, query, context) : shared.log(query, context),
     wait: async (request, operation) => wait(daemon, request, operation),
     erase: async (request, { signal }) => daemon.erase(request, signal),
     reload: async () => program.reload(),
@@ -87,19 +86,6 @@ export function operationsOf(daemon: Daemon, facts: DaemonFacts, program: Daemon
     verify: async ({ folder, repair }, { signal }) =>
       daemon.audit({ folder, repair, byPerson: repair, signal }),
   };
-}
-
-/** The operations that a daemon shares with its ledger. */
-function ledgerOperationsOf(daemon: Daemon): Pick<DaemonOperations, LedgerOperation> {
-  const entries = Object.entries(LEDGER_OPERATIONS).map(([name, operation]) => {
-    // The table pairs each operation with its request.
-    const run = operation as (commands: Daemon, request: unknown, signal: AbortSignal) => Promise<unknown>;
-    return [
-      name,
-      async (request: unknown, { signal }: { signal: AbortSignal }) => run(daemon, request, signal),
-    ];
-  });
-  return Object.fromEntries(entries) as Pick<DaemonOperations, LedgerOperation>;
 }
 
 /** Activities that are buffered for a client that has not read the earlier ones yet. */

@@ -218,25 +218,28 @@ export type LedgerOperation = "pause" | "retry" | "approve" | "log" | "files" | 
 /** The operations that change the ledger. The others only read it, which another process may do as well. */
 export const CHANGES: ReadonlySet<LedgerOperation> = new Set(["pause", "retry", "approve"]);
 
+/** Each operation with its request and its answer. */
 export type LedgerOperations = {
   readonly [N in LedgerOperation]: (
-    commands: Commands,
     request: RequestOf<N>,
-    signal: AbortSignal,
+    context: { readonly signal: AbortSignal },
   ) => Promise<AnswerOf<N>>;
 };
 
-export const LEDGER_OPERATIONS: LedgerOperations = {
-  log: async (commands, query) => ({ activities: commands.recent(query) }),
-  files: async (commands, { state, path, limit }) =>
-    state === "deleted"
-      ? { files: [], deleted: commands.trash(path).slice(0, limit) }
-      : { files: commands.files({ state, path, limit }), deleted: [] },
-  why: async (commands, { path }, signal) => ({ ...(await commands.why(path, signal)), daemon: null }),
-  undelete: async (commands, { path, atMs }) => ({ files: await commands.undelete(path, atMs) }),
-  pause: async (commands, { folder, paused }) => ({
-    sources: await (paused ? commands.pause(folder) : commands.resume(folder)),
-  }),
-  retry: async (commands, { path }) => ({ sources: await commands.retry(path) }),
-  approve: async (commands, { folder, token }) => ({ approved: await commands.approve(folder, token) }),
-};
+/** The operations by the commands on a ledger. */
+export function ledgerOperations(commands: Commands): LedgerOperations {
+  return {
+    log: async (query) => ({ activities: commands.recent(query) }),
+    files: async ({ state, path, limit }) =>
+      state === "deleted"
+        ? { files: [], deleted: commands.trash(path).slice(0, limit) }
+        : { files: commands.files({ state, path, limit }), deleted: [] },
+    why: async ({ path }, { signal }) => ({ ...(await commands.why(path, signal)), daemon: null }),
+    undelete: async ({ path, atMs }) => ({ files: await commands.undelete(path, atMs) }),
+    pause: async ({ folder, paused }) => ({
+      sources: await (paused ? commands.pause(folder) : commands.resume(folder)),
+    }),
+    retry: async ({ path }) => ({ sources: await commands.retry(path) }),
+    approve: async ({ folder, token }) => ({ approved: await commands.approve(folder, token) }),
+  };
+}

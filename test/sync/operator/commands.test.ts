@@ -8,8 +8,8 @@ import { operationsOf } from "../../../src/sync/control/operations.ts";
 import { type Control, openControl } from "../../../src/sync/control/server.ts";
 import type { DaemonOptions, World as SourceWorld } from "../../../src/sync/daemon.ts";
 import {
-  LEDGER_OPERATIONS,
   type LedgerOperation,
+  ledgerOperations,
   type LedgerOperations,
   openCommands,
 } from "../../../src/sync/operator/commands.ts";
@@ -69,14 +69,11 @@ async function ask<N extends LedgerOperation>(
   request: RequestOf<N>,
 ): Promise<AnswerOf<N> | undefined> {
   if (way === "live") return askDaemon(sockets, name, request, { signal: never });
-  const operation: LedgerOperations[N] = LEDGER_OPERATIONS[name];
-  return readLedger(world.stateDir, async (ledger) =>
-    operation(
-      openCommands(ledger, { stateDir: world.stateDir, sources: () => [world.source()] }),
-      request,
-      never,
-    ),
-  );
+  return readLedger(world.stateDir, async (ledger) => {
+    const options = { stateDir: world.stateDir, sources: () => [world.source()] };
+    const operation: LedgerOperations[N] = ledgerOperations(openCommands(ledger, options))[name];
+    return operation(request, { signal: never });
+  });
 }
 
 /** The answers of a daemon to these requests, which must be those of its ledger after it has stopped. */
