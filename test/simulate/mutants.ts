@@ -561,7 +561,7 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["starved-source"],
     patches: [
       patch(
-        "queue/queue.ts",
+        "queue/lines.ts",
         "const { owner, kind } = lineOf(job);",
         'const { owner, kind } = { ...lineOf(job), owner: "all", kind: "text" };',
       ),

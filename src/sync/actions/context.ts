@@ -6,7 +6,7 @@ import type { CreateIntent } from "../ledger/intents/creates.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { YieldSlot } from "../queue/lines.ts";
+import type { YieldSlot } from "../queue/sending.ts";
 import type { ContentKind } from "../remote/request-limit.ts";
 import type { Pacer } from "../remote/pacer.ts";
 import type { Remote } from "../remote/remote.ts";

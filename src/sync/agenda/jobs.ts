@@ -123,6 +123,10 @@ export function openJobs(): Jobs & {
     return job?.hasEnded === false ? job : undefined;
   };
   const hasJob = (path: RelativePath): boolean => jobOf(path) !== undefined;
+  const change = (path: RelativePath, facts: Partial<Job>): void => {
+    const job = jobOf(path);
+    if (job !== undefined) Object.assign(job, facts);
+  };
   const remove = (path: RelativePath): Job | undefined => {
     const job = jobOf(path);
     if (job === undefined) return undefined;
@@ -149,10 +153,7 @@ export function openJobs(): Jobs & {
     send: (path) => {
       if (hasJob(path)) sending.add(path);
     },
-    outdate: (path) => {
-      const job = jobOf(path);
-      if (job !== undefined) job.isOutdated = true;
-    },
+    outdate: (path) => change(path, { isOutdated: true }),
     isOutdated: (path) => jobOf(path)?.isOutdated === true,
     uncount: (path) => {
       const job = jobOf(path);
@@ -161,20 +162,9 @@ export function openJobs(): Jobs & {
       sizes.agreed -= 1;
       sizes.trouble += 1;
     },
-    rereadAt: (path, atMs) => {
-      const job = jobOf(path);
-      if (job !== undefined) job.rereadMs = atMs;
-    },
-    reported: (path, outcome) => {
-      const job = jobOf(path);
-      if (job === undefined) return;
-      job.isParked = outcome === "parked";
-      job.isSent = true;
-    },
-    sent: (path) => {
-      const job = jobOf(path);
-      if (job !== undefined) job.isSent = true;
-    },
+    rereadAt: (path, atMs) => change(path, { rereadMs: atMs }),
+    reported: (path, outcome) => change(path, { isParked: outcome === "parked", isSent: true }),
+    sent: (path) => change(path, { isSent: true }),
     end: (entry) => {
       const job = remove(entry.path);
       if (job === undefined) return undefined;

@@ -25,8 +25,8 @@ export function rankOf(kind: JobKind, isRecent: boolean): Rank {
 export const RECENT_MAX = 100;
 
 /**
- * The backlog has a turn after so many recent changes in a row, and so has each of its ranks after so many jobs of
- * earlier ones: nothing starves. More than can wait as recent, so that none of those stands behind the backlog.
+ * Each rank waits for at most so many jobs, times its number: nothing starves. More than can be recent and prepared, so
+ * that no recent change stands behind the backlog.
  */
 export const TURNS = 4 * RECENT_MAX;
 
@@ -39,39 +39,33 @@ export interface Contender {
   readonly seq: number;
 }
 
+/** When those have their turn that were passed over, as numbers of served jobs. */
+export interface Turns {
+  readonly byRank: ReadonlyMap<Rank, number>;
+  /** The same when a job of the backlog was served last. It never has a turn before recent changes because of others. */
+  readonly backlog: number;
+}
+
+export const FIRST_TURNS: Turns = { byRank: new Map(), backlog: 0 };
+
 /**
- * By rank, how many jobs of earlier ranks of the backlog have gone in a row while it waited. The first is the number of
- * recent changes that have gone in a row while backlog waited.
+ * Returns the line that goes next, after `served` jobs, its turn in comparison with others, and the turns from then on;
+ * undefined: there is none.
  */
-export type PassedOver = readonly [number, number, number, number];
-
-export const NONE_PASSED_OVER: PassedOver = [0, 0, 0, 0];
-
-/** Returns the line that goes next, and who was passed over from then on; undefined: there is none. */
 export function chooseNext<C extends Contender>(
   contenders: readonly C[],
-  passedOver: PassedOver,
-): { readonly next: C; readonly passedOver: PassedOver } | undefined {
-  const backlog = contenders.filter(({ rank }) => rank !== RECENT);
-  const isTurnOfBacklog = backlog.length > 0 && passedOver[RECENT] >= TURNS;
-  const recent = isTurnOfBacklog ? [] : contenders.filter(({ rank }) => rank === RECENT);
-  const isOverdue = ({ rank }: C): boolean => rank !== RECENT && passedOver[rank] >= TURNS;
-  const isBefore = (a: C, b: C): boolean => {
-    if (a.rank === b.rank) return a.load === b.load ? a.seq < b.seq : a.load < b.load;
-    return isOverdue(a) === isOverdue(b) ? a.rank < b.rank : isOverdue(a);
-  };
-  let next: C | undefined;
-  for (const each of recent.length > 0 ? recent : backlog)
-    if (next === undefined || isBefore(each, next)) next = each;
+  turns: Turns,
+  served: number,
+): { readonly next: C; readonly turn: number; readonly turns: Turns } | undefined {
+  const dueOf = ({ rank }: Contender): number => turns.byRank.get(rank) ?? served + TURNS * rank;
+  const turnOf = (each: Contender): number =>
+    each.rank === RECENT ? served : Math.max(dueOf(each), turns.backlog + TURNS);
+  const [next] = contenders.toSorted(
+    (a, b) => turnOf(a) - turnOf(b) || dueOf(a) - dueOf(b) || a.load - b.load || a.seq - b.seq,
+  );
   if (next === undefined) return undefined;
-  const counts: [number, number, number, number] = [...passedOver];
-  const { rank } = next;
-  if (rank === RECENT) {
-    if (backlog.length > 0) counts[RECENT] += 1;
-  } else {
-    counts[RECENT] = 0;
-    counts[rank] = 0;
-    for (const later of new Set(backlog.map((each) => each.rank))) if (later > rank) counts[later] += 1;
-  }
-  return { next, passedOver: counts };
+  const others = contenders.filter(({ rank }) => rank !== next.rank && rank !== RECENT);
+  const byRank = new Map(others.map((each) => [each.rank, dueOf(each)]));
+  const backlog = next.rank === RECENT ? turns.backlog : served;
+  return { next, turn: turnOf(next), turns: { byRank, backlog } };
 }

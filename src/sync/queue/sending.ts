@@ -1,56 +1,68 @@
 import PQueue from "p-queue";
 import { windowAfter } from "../plan/window.ts";
-import { hold, type Line, type Send, type Shared, type WorkQueueOptions } from "./lines.ts";
-import { chooseNext, NONE_PASSED_OVER, RECENT } from "./order.ts";
+import type { Line, Lines, Share } from "./lines.ts";
+import { RECENT } from "./order.ts";
+
+/**
+ * Runs a wait that needs no slot, so that others are sent meanwhile. `wait` receives a function that returns how many
+ * waits there are now for each slot of the width, at least 1.
+ */
+export type YieldSlot = <T>(wait: (waitsPerSlot: () => number) => Promise<T>) => Promise<T>;
+
+/** A prepared job that may be sent. */
+export interface Send<Job> {
+  readonly job: Job;
+  /** Bytes it occupies in memory until it is done. */
+  readonly bytes: number;
+  /** `isRecent`: it was pushed as recent, and has not become backlog. */
+  run(yieldSlot: YieldSlot, isRecent: boolean): Promise<void>;
+  /** Called instead of `run` if the job was withdrawn, or the queue was stopped before. */
+  drop(): void;
+}
 
 /** Slots that the backlog leaves to recent changes, which do not wait for slow answers; at most a quarter of the width. */
 const RECENT_SLOTS = 2;
-/**
- * Jobs of a line that may wait without a slot. When so many do, the line's next ones wait for them: more would only
- * wait at the service, before what others send. When waits end, there are more jobs than the width until as many others
- * have ended. The number of connections stays the same.
- */
-const YIELDED_MAX = 200;
-
-/** Sends what is ready. */
-interface Sending {
-  /** Sends as much as the width allows. */
-  begin(this: void): void;
-  /** Called when the width has changed. */
-  setConcurrency(this: void): void;
-  /** Resolves when nothing is in flight. */
-  idle(this: void): Promise<void>;
+/** The tasks of p-queue: prepared jobs that wait for a slot or are in flight. */
+interface Sending<Job> {
+  /** Adds a prepared job. A smaller turn goes first. */
+  add(line: Line<Job>, send: Send<Job>, turn: number): void;
+  /** Returns the number of jobs that wait for a slot. */
+  ready(share: Share): number;
+  /** Drops those that wait for a slot and for which `test` is true, and returns them. */
+  withdraw(this: void, test: (job: Job) => boolean): readonly Job[];
+  setWidth(this: void, width: number): void;
+  /** Starts nothing more. When no more is added, drops what waits for a slot, and resolves when nothing is in flight. */
+  stop(added: Promise<unknown>): Promise<void>;
 }
 
-/** Opens the tasks of a queue. `onEnd` is called at the end of each, and when one needs no slot any more. */
-export function openSending<Job>(
-  { onError, reserve = 0, elapsedMs = () => performance.now() }: WorkQueueOptions<Job>,
-  shared: Shared<Job>,
-  onEnd: () => void,
-): Sending {
-  const slots = new PQueue({ concurrency: shared.width + reserve });
-  let passedOver = NONE_PASSED_OVER;
-  /** Jobs in flight, and jobs that wait without a slot. */
-  let running = 0;
-  let waiting = 0;
+interface Ready<Job> {
+  readonly line: Line<Job>;
+  readonly send: Send<Job>;
+}
 
-  const slotsFor = ({ rank, kind }: Line<Job>): number => {
-    const { width } = shared;
-    if (kind === "delete") return width + reserve;
-    return rank === RECENT ? width : width - Math.min(RECENT_SLOTS, Math.floor(width / 4));
+/** Opens a queue without tasks. `onEnd` is called when jobs end, and when one needs no slot any more. */
+export function openSending<Job>(
+  options: {
+    readonly width: number;
+    readonly reserve?: number;
+    readonly onError: (error: unknown) => void;
+    readonly elapsedMs?: () => number;
+  },
+  lines: Pick<Lines<Job>, "hold">,
+  onEnd: () => void,
+): Sending<Job> {
+  const { onError, elapsedMs = () => performance.now() } = options;
+  const tasks = new PQueue();
+  const slots = openSlots(tasks, options);
+  const ready: Readonly<Record<Share, Set<Ready<Job>>>> = {
+    backlog: new Set(),
+    recent: new Set(),
+    delete: new Set(),
   };
-  const maySend = (line: Line<Job>): boolean =>
-    line.ready.length > 0 &&
-    line.waiting < YIELDED_MAX &&
-    line.running < line.window.size &&
-    running < slotsFor(line);
-  const countRunning = (line: Line<Job>, more: number): void => {
-    line.running += more;
-    line.load.running += more;
-    running += more;
-  };
-  const setConcurrency = (): void => {
-    slots.concurrency = shared.width + reserve + waiting;
+
+  const release = ({ line, send }: Ready<Job>): void => {
+    lines.hold(line, -1, -send.bytes);
+    slots.count(line.share, -1);
     onEnd();
   };
   const yieldSlot = async <T>(
@@ -58,19 +70,19 @@ export function openSending<Job>(
     wait: (waitsPerSlot: () => number) => Promise<T>,
   ): Promise<T> => {
     const count = (more: number): void => {
-      countRunning(line, -more);
       line.waiting += more;
-      waiting += more;
-      setConcurrency();
+      lines.hold(line, -more, 0);
+      slots.count(line.share, -more, more);
+      onEnd();
     };
     count(1);
     try {
-      return await wait(() => Math.max(1, waiting / shared.width));
+      return await wait(slots.waitsPerSlot);
     } finally {
       count(-1);
     }
   };
-  const run = async (line: Line<Job>, send: Send<Job>): Promise<void> => {
+  const run = async ({ line, send }: Ready<Job>): Promise<void> => {
     const leftMs = elapsedMs();
     // The service accepted it and processes it in its own time, so its duration says nothing about a request.
     let hasYielded = false;
@@ -82,37 +94,77 @@ export function openSending<Job>(
     } catch (error) {
       onError(error);
     }
-    if (!hasYielded) line.window = windowAfter(line.window, leftMs, elapsedMs(), shared.width);
-    countRunning(line, -1);
-    hold(shared, line, -send.bytes);
-    onEnd();
+    if (!hasYielded) line.window = windowAfter(line.window, leftMs, elapsedMs(), slots.width());
+    release({ line, send });
   };
-  const take = (): { readonly line: Line<Job>; readonly send: Send<Job> } | undefined => {
-    if (shared.isStopped) return undefined;
-    const contenders = shared.lines.filter(maySend).map((line) => ({
-      line,
-      rank: line.rank,
-      load: line.load.running,
-      seq: line.ready[0]?.seq ?? Infinity,
-    }));
-    const chosen = chooseNext(contenders, passedOver);
-    const ready = chosen?.next.line.ready.shift();
-    if (chosen === undefined || ready === undefined) return undefined;
-    ({ passedOver } = chosen);
-    const { line } = chosen.next;
-    line.load.ahead -= 1;
-    return { line, send: ready.send };
+  const withdraw = (test: (job: Job) => boolean): readonly Job[] => {
+    const dropped = Object.values(ready).flatMap((each) => [...each].filter(({ send }) => test(send.job)));
+    // Their tasks find nothing to do.
+    for (const each of dropped) ready[each.line.share].delete(each);
+    for (const each of dropped) {
+      release(each);
+      each.send.drop();
+    }
+    return dropped.map(({ send }) => send.job);
   };
 
   return {
-    begin: () => {
-      for (let next = take(); next !== undefined; next = take()) {
-        const { line, send } = next;
-        countRunning(line, 1);
-        slots.add(() => run(line, send)).catch(onError);
-      }
+    add: (line, send, turn) => {
+      const added = { line, send };
+      ready[line.share].add(added);
+      lines.hold(line, 1, send.bytes);
+      const start = async (): Promise<void> => {
+        if (ready[line.share].delete(added)) await run(added);
+      };
+      tasks.add(start, { priority: line.share === "delete" ? Infinity : -turn }).catch(onError);
+      // Not before: the backlog would take the slot.
+      slots.count(line.share, 1);
     },
-    setConcurrency,
-    idle: () => slots.onIdle(),
+    ready: (share) => ready[share].size,
+    withdraw,
+    setWidth: slots.setWidth,
+    stop: async (added) => {
+      tasks.pause();
+      await added;
+      withdraw(() => true);
+      tasks.start();
+      await tasks.onIdle();
+    },
+  };
+}
+
+/** Keeps the concurrency of p-queue: the width, and one more for each job that waits without a slot. */
+function openSlots(
+  tasks: PQueue,
+  { width: first, reserve = 0 }: { readonly width: number; readonly reserve?: number },
+): {
+  width(): number;
+  setWidth(this: void, width: number): void;
+  /** Counts jobs that need a slot, and those that wait without one. */
+  count(share: Share, needing: number, waiting?: number): void;
+  waitsPerSlot(this: void): number;
+} {
+  let width = first;
+  let waiting = 0;
+  const needing = { backlog: 0, recent: 0, delete: 0 };
+  /** A slot of recent changes or of deletes exists only while one of them needs it, and then has its priority. */
+  const resize = (): void => {
+    const spare = Math.min(RECENT_SLOTS, Math.floor(width / 4));
+    const apart = Math.min(spare, needing.recent) + Math.min(reserve, needing.delete);
+    tasks.concurrency = width - spare + apart + waiting;
+  };
+  resize();
+  return {
+    width: () => width,
+    setWidth: (next) => {
+      width = next;
+      resize();
+    },
+    count: (share, more, moreWaiting = 0) => {
+      needing[share] += more;
+      waiting += moreWaiting;
+      resize();
+    },
+    waitsPerSlot: () => Math.max(1, waiting / width),
   };
 }

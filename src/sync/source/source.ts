@@ -6,7 +6,7 @@ import { isBelow } from "../disk/source-path.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { Passes } from "../pass/pass.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
-import type { Send } from "../queue/lines.ts";
+import type { Send } from "../queue/sending.ts";
 import type { WorkQueue } from "../queue/queue.ts";
 import type { LossGuard } from "../reconcile-service/loss.ts";
 import type { Rules } from "../rules/rules.ts";

@@ -5,7 +5,7 @@ import type { Activity } from "../ledger/activity.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { kindOfName } from "../document/kinds.ts";
 import { openQueue, type WorkQueue } from "../queue/queue.ts";
-import type { YieldSlot, Send } from "../queue/lines.ts";
+import type { Send, YieldSlot } from "../queue/sending.ts";
 import type { JobKind } from "../queue/order.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { Job } from "./source.ts";

@@ -3,8 +3,7 @@ import { expect, it } from "vitest";
 import {
   chooseNext,
   type Contender,
-  NONE_PASSED_OVER,
-  type PassedOver,
+  FIRST_TURNS,
   RECENT,
   RECENT_MAX,
   type Rank,
@@ -14,32 +13,30 @@ import {
 
 const line = (rank: Rank, seq: number, load = 0): Contender => ({ rank, seq, load });
 
-it.each<[string, readonly Contender[], number, PassedOver?]>([
+it.each<[string, readonly Contender[], number, (readonly [Rank, number][])?]>([
   ["a recent change goes before the backlog", [line(1, 1), line(0, 2)], 2],
   ["a text of the backlog goes before an upload", [line(2, 1), line(1, 2)], 2],
   ["a delete of the backlog goes last", [line(3, 1), line(2, 2)], 2],
   ["the oldest recent change goes first", [line(0, 2), line(0, 1)], 1],
   ["the owner with the fewest jobs under way goes first", [line(0, 1, 3), line(0, 2, 2)], 2],
+  ["the backlog has its turn after many recent changes in a row", [line(0, 1), line(1, 2)], 2, [[1, 999]]],
+  ["the backlog has no turn before that", [line(0, 1), line(1, 2)], 1, [[1, 1001]]],
+  ["an upload has its turn after many texts in a row", [line(1, 1), line(2, 2)], 2, [[2, 1399]]],
   [
-    "the backlog has its turn after many recent changes in a row",
-    [line(0, 1), line(1, 2)],
+    "of two ranks that have a turn, the one whose came first goes",
+    [line(1, 1), line(2, 2)],
     2,
-    [TURNS, 0, 0, 0],
+    [
+      [1, 500],
+      [2, 499],
+    ],
   ],
-  [
-    "the backlog has no turn before that, however long one of its ranks waits",
-    [line(0, 1), line(1, 2)],
-    1,
-    [TURNS - 1, TURNS, 0, 0],
-  ],
-  ["an upload has its turn after many texts in a row", [line(1, 1), line(2, 2)], 2, [0, 0, TURNS, 0]],
-  ["of two ranks that have a turn, the first goes", [line(1, 1), line(2, 2)], 1, [0, TURNS, TURNS, 0]],
-])("%s", (_name, contenders, seq, passedOver = NONE_PASSED_OVER) => {
-  expect(chooseNext(contenders, passedOver)?.next.seq).toBe(seq);
+])("%s", (_name, contenders, seq, turns = []) => {
+  expect(chooseNext(contenders, { byRank: new Map(turns), backlog: 0 }, 1000)?.next.seq).toBe(seq);
 });
 
 it("nothing goes if nothing may", () => {
-  expect(chooseNext([], NONE_PASSED_OVER)).toBeUndefined();
+  expect(chooseNext([], FIRST_TURNS, 0)).toBeUndefined();
 });
 
 /** What arrives before each of so many choices: jobs of these ranks. */
@@ -56,15 +53,15 @@ function run(steps: readonly { readonly ranks: readonly Rank[]; readonly times: 
   const lines: Contender[][] = [[], [], [], []];
   const went: Contender[] = [];
   const recentWaiting: number[] = [];
-  let passedOver = NONE_PASSED_OVER;
+  let turns = FIRST_TURNS;
   let seq = 0;
   const choose = (): boolean => {
     const heads = lines.flatMap(([head]) => head ?? []);
-    const chosen = chooseNext(heads, passedOver);
+    const chosen = chooseNext(heads, turns, went.length);
     if (chosen === undefined) return false;
     recentWaiting.push(lines[RECENT]?.length ?? 0);
     lines[chosen.next.rank]?.shift();
-    ({ passedOver } = chosen);
+    ({ turns } = chosen);
     went.push(chosen.next);
     return true;
   };
@@ -107,11 +104,11 @@ it("a recent change is never behind the backlog unless more arrive in a row than
 });
 
 it.each<Rank>([1, 2, 3])("a job of rank %i goes although recent changes and texts never end", (rank) => {
-  let passedOver = NONE_PASSED_OVER;
+  let turns = FIRST_TURNS;
   for (let turn = 0; turn <= TURNS * (TURNS + 2); turn += 1) {
-    const chosen = chooseNext([line(0, turn + 10), line(1, turn + 10), line(rank, 1)], passedOver);
+    const chosen = chooseNext([line(0, turn + 10), line(1, turn + 10), line(rank, 1)], turns, turn);
     if (chosen?.next.seq === 1) return;
-    passedOver = chosen?.passedOver ?? passedOver;
+    turns = chosen?.turns ?? turns;
   }
   expect.fail("it was never its turn");
 });

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { openQueue, type WorkQueue } from "../../../src/sync/queue/queue.ts";
-import type { Send } from "../../../src/sync/queue/lines.ts";
-import { type JobKind, RECENT_MAX } from "../../../src/sync/queue/order.ts";
+import type { Send } from "../../../src/sync/queue/sending.ts";
+import { type JobKind, RECENT_MAX, TURNS } from "../../../src/sync/queue/order.ts";
 import { until } from "../daemon/harness.ts";
 
 interface Stage {
@@ -150,6 +150,41 @@ it("runs a recent change next, in slots that the backlog leaves to it, and befor
   world.release(1);
   await until(() => world.underWay.has(3 * OWNER));
   expect(world.started.at(-1)).toBe(3 * OWNER);
+  const stopping = world.queue.stop();
+  world.release(Infinity);
+  await stopping;
+});
+
+it.each([1, 2, 3])(
+  "runs a recent change after one request of the backlog with a width of %i",
+  async (width) => {
+    const world = stage(width);
+    world.queue.push(range(1000));
+    await until(() => world.underWay.size === width);
+    const batches = world.batches.length;
+    world.queue.push([OWNER], { recent: true });
+    await until(() => world.batches.length > batches);
+    await new Promise(setImmediate);
+    world.release(1);
+    await until(() => world.started.length === width + 1);
+    expect(world.started.at(-1)).toBe(OWNER);
+    const stopping = world.queue.stop();
+    world.release(Infinity);
+    await stopping;
+  },
+);
+
+it("starts the backlog although recent changes never end", async () => {
+  const world = stage(1);
+  world.queue.push([0]);
+  await until(() => world.underWay.has(0));
+  world.queue.push([1, 2, 3]);
+  for (let next = OWNER; !world.started.includes(3); next += 2) {
+    world.queue.push([next, next + 1], { recent: true });
+    const { length } = world.started;
+    expect(length).toBeLessThan(4 * TURNS);
+    await runUntilBegun(world, length + 1);
+  }
   const stopping = world.queue.stop();
   world.release(Infinity);
   await stopping;
@@ -356,7 +391,7 @@ it("runs deletes before other owners' files have ended", async () => {
   world.queue.push(range(10_000));
   world.queue.push([OWNER]);
   await until(() => {
-    world.release(1);
+    world.release(Infinity);
     return world.started.includes(OWNER);
   });
   expect(world.started.length).toBeLessThan(1000);
