@@ -25,7 +25,8 @@ export function updateResource(
 
 /**
  * Operation 4 as a background job. Checks what it can without reading the document, then queues the change. Readers see the
- * old version until the job completes, and keep it if the job fails. Throws `queue_full`.
+ * old version until the job completes, and keep it if the job fails. Of a PDF whose pages are recognised, they see the other pages of the
+ * new version earlier (`partText`), and keep these. Throws `queue_full`.
  */
 export async function queueUpdate(
   kb: KnowledgeBase,

@@ -7,8 +7,9 @@ import type { Resource, ResourceChange, ResourceKey } from "../store/resources.t
 import type { JobBody } from "../store/rows/job-body.ts";
 import { refuseUnexpected, type RequestContext } from "./request-context.ts";
 import { fileTokenOf } from "./file-token.ts";
-import type { ReadText } from "../ingest/ingest.ts";
+import type { PartlyRead } from "../ingest/extract/extract.ts";
 import { requesterOf, nowIso, type KnowledgeBase } from "./knowledge-base.ts";
+import { partText } from "./part.ts";
 import { invalidField, noResource, Refusal, shown } from "./refusal.ts";
 import { changedSource, contentSource, refuseAddress, refuseLocations, textChange } from "./source.ts";
 import type { Source } from "./source.ts";
@@ -21,7 +22,7 @@ const TRIES_MAX = 5;
 
 /**
  * Changes a resource; the caller holds its turn. Resolves when the new state is searchable and durable; readers see the old version
- * until then. A change of only title and description keeps the chunks. Content, url and settings always chunk again, even if they
+ * until then, or of a queued PDF a part of the new one (`partText`). A change of only title and description keeps the chunks. Content, url and settings always chunk again, even if they
  * are equal, so that `version` counts the caller's requests.
  */
 export function applyUpdate(
@@ -94,10 +95,12 @@ async function tryUpdate(
     base = after;
     return after;
   };
-  const onPart = async ({ text: content, warning, ...part }: ReadText): Promise<void> => {
-    // An attempt that a crash ended wrote it.
-    if (content === before.content && warning === before.warning) return;
-    await write({ origin: before.origin, url: body.url ?? null, content, warning, ...part }, true);
+  const onPart = async (read: PartlyRead): Promise<void> => {
+    const part = await partText(kb, before, read, context.completesCreate === true);
+    // An earlier attempt wrote the same part.
+    if (part === undefined || (part.text === before.content && part.warning === before.warning)) return;
+    const { text: content, ...about } = part;
+    await write({ origin: before.origin, url: body.url ?? null, content, ...about }, true);
   };
   const source = await newSource(sameTransaction.job === undefined ? kb : { ...kb, onPart }, before, body);
   return write(source, false);

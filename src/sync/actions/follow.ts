@@ -8,7 +8,7 @@ import type { ActionContext } from "./context.ts";
 /** How the service's processing of an accepted resource ended. */
 export type Followed =
   | { readonly kind: "done"; readonly value: Pick<Taken, "warning" | "record"> }
-  /** It cannot be processed. The previous content stays unchanged. */
+  /** It cannot be processed. The service keeps the previous content; of a PDF it may have the pages that it could read. */
   | { readonly kind: "refused"; readonly code: string; readonly message: string }
   /** The resource was deleted meanwhile. */
   | { readonly kind: "gone" }

@@ -135,3 +135,81 @@ it("another file is read from its first page", async () => {
   await running.send("PUT", `/api/rag/resource/${id}`, { body, headers: ASYNC });
   await vi.waitFor(() => expect(readers.asked).toEqual([2, 3, 4, 2, 3, 4, 5]), WAIT);
 });
+
+const RECOGNISED = "recognised2\n\nrecognised3\n\nrecognised4\n\nrecognised5";
+const isWhole = (id: string, content: string): Promise<void> =>
+  vi.waitFor(async () => {
+    const { metadata, ...document } = await read(id);
+    expect(metadata).toEqual({ status: "chunked", pages: readers.pages.length });
+    expect(document.content).toBe(content);
+  }, WAIT);
+/** Replaces the file of a document by one with these typed pages. */
+const replace = async (id: string, pages: readonly string[]): Promise<void> => {
+  readers.pages = [...pages];
+  const body = { url: await upload(`%PDF-1.7 ${pages.join()}`) };
+  await running.send("PUT", `/api/rag/resource/${id}`, { body, headers: ASYNC });
+};
+
+it("an edit of a typed page is found while the others are read again, and these keep their text", async () => {
+  const id = await create();
+  await isWhole(id, `Typed heron.\n\n${RECOGNISED}`);
+  readers.ends.set(3, "stay");
+  await replace(id, ["Typed otter.", "", "", "", ""]);
+  const part = { content: `Typed otter.\n\n${RECOGNISED}` };
+  const warning = "Pages 2–5 have the text of the version before, and are still being read.";
+  await vi.waitFor(
+    async () => expect(await read(id)).toMatchObject({ ...part, metadata: { status: "chunked", warning } }),
+    WAIT,
+  );
+  const body = { query: "recognised4", doc_id: id, top_k: 1 };
+  const { json } = await running.send("POST", "/rag/query", { body });
+  expect(json.results[0].payload.locations).toContainEqual({ pages: { first: 1, last: 5 } });
+  readers.ends.clear();
+  await running.send("PUT", `/api/rag/resource/${id}`, { body: { title: "Otters" }, headers: ASYNC });
+  await isWhole(id, part.content);
+});
+
+it("a document whose new version cannot be read keeps the text of the pages that were recognised before", async () => {
+  const id = await create();
+  await isWhole(id, `Typed heron.\n\n${RECOGNISED}`);
+  readers.ends.set(3, "unable");
+  await replace(id, ["Typed otter.", "", "", "", ""]);
+  await vi.waitFor(async () => {
+    await skipWaits();
+    expect(await read(id)).toMatchObject({
+      content: `Typed otter.\n\n${RECOGNISED}`,
+      metadata: {
+        status: "error",
+        error: "extraction_failed",
+        warning: "Pages 3–5 have the text of the version before, and are not read.",
+      },
+    });
+  }, WAIT);
+});
+
+it("a new version with another number of pages leaves the text before searchable until it is whole", async () => {
+  const id = await create();
+  const before = `Typed heron.\n\n${RECOGNISED}`;
+  await isWhole(id, before);
+  const { length } = readers.asked;
+  readers.ends.set(3, "stay");
+  await replace(id, ["Typed otter.", "Typed page.", "", "", "", ""]);
+  await isAsked(...readers.asked.slice(0, length), 3);
+  expect(await read(id)).toMatchObject({ content: before, metadata: { status: "queued" } });
+  readers.ends.clear();
+  await running.send("PUT", `/api/rag/resource/${id}`, { body: { title: "Otters" }, headers: ASYNC });
+  await isWhole(
+    id,
+    "Typed otter.\n\nTyped page.\n\nrecognised3\n\nrecognised4\n\nrecognised5\n\nrecognised6",
+  );
+});
+
+it("a first version that is replaced while it is read is found by the typed pages of the newer one", async () => {
+  readers.ends.set(3, "stay");
+  const id = await create();
+  await isAsked(2, 3);
+  await replace(id, ["Typed otter.", "Typed page.", "", ""]);
+  const content = "Typed otter.\n\nTyped page.";
+  const metadata = { status: "chunked", warning: "Pages 3–4 are still being read." };
+  await vi.waitFor(async () => expect(await read(id)).toMatchObject({ content, metadata }), WAIT);
+});

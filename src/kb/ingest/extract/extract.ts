@@ -20,7 +20,7 @@ import { openPdfPool, type PdfPool } from "./pdf-pool.ts";
 import { openStructuredReader } from "./structured-reader.ts";
 import { readHead, readTextFile, textTooLarge } from "./text-file.ts";
 import type { TextForm } from "./text-form.ts";
-import { readingWords, scrapsWords, unreadWords } from "./unread-words.ts";
+import { scrapsWords, unreadWords } from "./unread-words.ts";
 
 /** A file on disk with its detected media type. */
 export interface ExtractableFile {
@@ -44,7 +44,16 @@ export interface Requester {
   /** Returns the memory of a file's pages, by its SHA-256, which another try of the document has too. Default: nothing is kept. */
   readonly memoryOf?: ((sha256: string) => PageMemory) | undefined;
   /** Takes the text of a PDF's other pages while those without a text layer are still being read. Default: nothing does. */
-  readonly onPart?: ((part: Extraction) => Promise<void>) | undefined;
+  readonly onPart?: ((part: PartlyRead) => Promise<void>) | undefined;
+}
+
+/** A PDF of which some pages are still being read. */
+export interface PartlyRead {
+  readonly fileMetadata: UserMetadata;
+  /** The text of each page; empty for those being read. */
+  readonly texts: readonly string[];
+  /** Numbers of the pages being read. */
+  readonly reading: readonly number[];
 }
 
 /**
@@ -204,9 +213,8 @@ async function extractPdf(
       texts,
       known.flatMap((end) => ("read" in end ? [end.read] : [])),
     );
-    const part = bounded(joinPages(texts), charsMax, path);
-    if (part.text !== "" && reading.length > 0)
-      await onPart?.({ ...part, fileMetadata, warning: readingWords(reading) });
+    if (reading.length > 0 && texts.some((text) => text !== ""))
+      await onPart?.({ texts: [...texts], reading, fileMetadata });
     const read = await whileWaiting(() => ocr.readPages(path, pictures, { ...ask, memory }), heldChars);
     unread = read.unread;
     scraps = scrapPages(read.pages);
@@ -281,7 +289,7 @@ async function extractPage(
 }
 
 /** Joins the texts of all pages, of which some may be empty. */
-function joinPages(texts: readonly string[]): LocatedText {
+export function joinPages(texts: readonly string[]): LocatedText {
   return joinLocated(texts.map((text, at) => locatedAt(text, { page: at + 1 })));
 }
 

@@ -36,9 +36,11 @@ export function scrapsWords(pages: readonly number[]): string | undefined {
   return `${pagesWords(pages)} ${were} left out: what was recognised there is no text, perhaps a drawing, or a script of none of kb.ocr.languages.`;
 }
 
-/** Describes the pages that are still being read. */
-export function readingWords(pages: readonly number[]): string {
-  return `${pagesWords(pages)} ${pages.length === 1 ? "is" : "are"} ${STILL_READ}`;
+/** Describes the pages that are still being read. `hasStored`: meanwhile they have the text of the version before. */
+export function readingWords(pages: readonly number[], hasStored: boolean): string {
+  const [have, are] = pages.length === 1 ? ["has", "is"] : ["have", "are"];
+  const meanwhile = hasStored ? `${have} the text of the version before, and ` : "";
+  return `${pagesWords(pages)} ${meanwhile}${are} ${STILL_READ}`;
 }
 
 function pagesWords(pages: readonly number[]): string {
