@@ -1,7 +1,7 @@
 import type { Check } from "./check.ts";
 import { diskCheck, nodeCheck } from "./machine.ts";
 import { modelCheck } from "./model.ts";
-import { clockCheck, keyCheck, serviceCheck } from "./service.ts";
+import { keyCheck, serviceCheck } from "./service.ts";
 import { sourcesCheck } from "./sources.ts";
 import { accessCheck, ledgerCheck, storeCheck, uploadsCheck } from "./state.ts";
 import { watchesCheck } from "./watches.ts";
@@ -20,6 +20,5 @@ export const CHECKS: readonly Check[] = [
   uploadsCheck,
   serviceCheck,
   keyCheck,
-  clockCheck,
   modelCheck,
 ];

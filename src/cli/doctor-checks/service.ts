@@ -12,19 +12,8 @@ import type { Check, Checked, DoctorGround } from "./check.ts";
 const ANSWER_MS = 10_000;
 /** Id without a document: a search for it reads nothing, and shows whether the key is valid. */
 const NO_DOCUMENT = "0".repeat(24);
-/** Clock error beyond which certificates and signatures may fail. */
-const CLOCK_OFF_SECONDS = 60;
 /** Permissions of others in a file's mode. */
 const OTHERS = 0o077;
-
-/** Answer to the probe. */
-interface Asked {
-  readonly status: number;
-  /** The service's Unix time in milliseconds; undefined if unknown. */
-  readonly dateMs: number | undefined;
-  /** This machine's time in the middle of the exchange. */
-  readonly nowMs: number;
-}
 
 /** Checks that the configured service answers. An embedded one need not run. */
 export const serviceCheck: Check = {
@@ -78,54 +67,21 @@ export const keyCheck: Check = {
         findings.length > 0 || (file !== undefined && statSync(file, { throwIfNoEntry: false }));
       return { seen: isThere ? "not tried: the service does not run" : "none yet", findings };
     }
-    const asked = await ask(reached.apiUrl, reached.pauthkey, ground.signal).catch(() => undefined);
+    const status = await ask(reached.apiUrl, reached.pauthkey, ground.signal).catch(() => undefined);
     ground.signal.throwIfAborted();
-    if (asked === undefined) return { seen: "not tried: the service does not answer", findings };
-    if (asked.status !== 401 && asked.status !== 403) return { seen: "accepted by the service", findings };
+    if (status === undefined) return { seen: "not tried: the service does not answer", findings };
+    if (status !== 401 && status !== 403) return { seen: "accepted by the service", findings };
     const finding: Finding = {
       check: "key-refused",
       level: "failure",
       subject: reached.apiUrl,
-      message: `the service refuses the key (HTTP ${asked.status})`,
+      message: `the service refuses the key (HTTP ${status})`,
       remedy:
         "Get a key that is valid there and put it alone into service.pauthkeyFile or KBSYNC_PAUTHKEY; an embedded service makes a new one at its next start.",
     };
     return { seen: "refused", findings: [...findings, finding] };
   },
 };
-
-/** Compares this machine's clock with the service's. */
-export const clockCheck: Check = {
-  name: "clock",
-  run: async (ground) => {
-    const reached = await reach(ground);
-    if (reached === undefined || reached instanceof KbsyncError)
-      return { seen: "not compared: there is no service to ask", findings: [] };
-    const asked = await ask(reached.apiUrl, undefined, ground.signal).catch(() => undefined);
-    ground.signal.throwIfAborted();
-    if (asked?.dateMs === undefined)
-      return { seen: "not compared: the service does not send its time", findings: [] };
-    return judgeClock(asked.nowMs - asked.dateMs, reached.apiUrl);
-  },
-};
-
-/** Findings for a clock that is `aheadMs` ahead of the service's. */
-export function judgeClock(aheadMs: number, subject: string): Checked {
-  const seconds = Math.round(Math.abs(aheadMs) / 1000);
-  // HTTP sends whole seconds: less than two are no difference.
-  if (Math.abs(aheadMs) < 2000) return { seen: "agrees with the service's", findings: [] };
-  const seen = `${seconds} s ${aheadMs > 0 ? "ahead of" : "behind"} the service's`;
-  if (seconds <= CLOCK_OFF_SECONDS) return { seen, findings: [] };
-  const finding: Finding = {
-    check: "clock-off",
-    level: "warning",
-    subject,
-    message: `this machine's clock is ${seen}; kbsync allows for it, but certificates and signatures may be refused`,
-    remedy:
-      "Turn on time synchronisation: timedatectl set-ntp true. If this clock is right, the service's is not.",
-  };
-  return { seen, findings: [finding] };
-}
 
 function keyFailure(error: KbsyncError): Checked {
   const finding: Finding = {
@@ -162,9 +118,9 @@ async function reach({ config, state, env }: DoctorGround) {
   }
 }
 
-async function ask(apiUrl: string, key: string | undefined, signal: AbortSignal): Promise<Asked> {
-  const startMs = Date.now();
-  const { statusCode, headers, body } = await request(`${apiUrl}${ROUTES.query}`, {
+/** Returns the status of the answer. */
+async function ask(apiUrl: string, key: string | undefined, signal: AbortSignal): Promise<number> {
+  const { statusCode, body } = await request(`${apiUrl}${ROUTES.query}`, {
     method: "POST",
     headers: { "content-type": "application/json", ...(key !== undefined && { [KEY_HEADER]: key }) },
     body: JSON.stringify({ query: "kbsync doctor", doc_id: NO_DOCUMENT, top_k: 1 }),
@@ -172,9 +128,7 @@ async function ask(apiUrl: string, key: string | undefined, signal: AbortSignal)
     dispatcher: openAgent(),
   });
   await body.dump();
-  const nowMs = (startMs + Date.now()) / 2;
-  const date = Date.parse(String(headers["date"] ?? ""));
-  return { status: statusCode, dateMs: Number.isNaN(date) ? undefined : date, nowMs };
+  return statusCode;
 }
 
 function reasonOf(error: unknown): string {

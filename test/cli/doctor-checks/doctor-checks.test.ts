@@ -7,7 +7,6 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CHECKS } from "../../../src/cli/doctor-checks/doctor-checks.ts";
 import type { Checked } from "../../../src/cli/doctor-checks/check.ts";
 import { judgeRoom, sizeWords } from "../../../src/cli/doctor-checks/machine.ts";
-import { judgeClock } from "../../../src/cli/doctor-checks/service.ts";
 import { judgeWatches, readInotify } from "../../../src/cli/doctor-checks/watches.ts";
 import { stateFolder } from "../../../src/cli/state/state-folder.ts";
 import { loadConfig } from "../../../src/config/load.ts";
@@ -164,7 +163,7 @@ it("says what the check for secrets does not see, where it is on", async () => {
 });
 
 describe("a hosted service", () => {
-  it("a hosted service is reached, takes the key, and has the same time", async () => {
+  it("a hosted service is reached, and takes the key", async () => {
     const keys: unknown[] = [];
     const url = await serve((request, answer) => {
       keys.push(request.headers["pauthkey"]);
@@ -173,9 +172,8 @@ describe("a hosted service", () => {
     const env = { KBSYNC_PAUTHKEY: "kb_one" };
     expect(await check("service", hosted(url), env)).toEqual({ seen: url, findings: [] });
     expect((await check("key", hosted(url), env)).seen).toBe("accepted by the service");
-    expect((await check("clock", hosted(url), env)).seen).toBe("agrees with the service's");
     // Whether somebody is there is asked without the key.
-    expect(keys).toEqual([undefined, "kb_one", undefined]);
+    expect(keys).toEqual([undefined, "kb_one"]);
   });
 
   it("refuses the key", async () => {
@@ -209,25 +207,6 @@ describe("a hosted service", () => {
     chmodSync(file, 0o600);
     expect(levels(await check("key", config))).toEqual([]);
   });
-
-  it("a hosted service whose clock differs is reported", async () => {
-    const url = await serve((_request, answer) => {
-      answer.sendDate = false;
-      answer.writeHead(404, { date: new Date(Date.now() - 3_600_000).toUTCString() }).end();
-    });
-    const checked = await check("clock", hosted(url), { KBSYNC_PAUTHKEY: "kb_one" });
-    expect(levels(checked)).toEqual(["warning clock-off"]);
-    expect(checked.seen).toMatch(/^(3600|3601) s ahead of the service's$/);
-  });
-});
-
-it.each([
-  [1500, "agrees with the service's", 0],
-  [-30_000, "30 s behind the service's", 0],
-  [61_000, "61 s ahead of the service's", 1],
-])("a clock that is %d ms ahead", (aheadMs, seen, findings) => {
-  const checked = judgeClock(aheadMs, "https://service.example");
-  expect([checked.seen, checked.findings.length]).toEqual([seen, findings]);
 });
 
 describe("the model", () => {
@@ -247,5 +226,4 @@ describe("the model", () => {
 it("an embedded service need not run, nor have a key yet", async () => {
   expect(await check("service", {})).toEqual({ seen: "embedded, not running", findings: [] });
   expect(await check("key", {})).toEqual({ seen: "none yet", findings: [] });
-  expect((await check("clock", {})).seen).toContain("not compared");
 });

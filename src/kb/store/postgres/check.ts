@@ -7,18 +7,6 @@ import { queueOn } from "./queue/queue.ts";
 import { overdueFindings } from "../rules.ts";
 import { HNSW_INDEXES } from "./vectors/hnsw.ts";
 
-/** Age in seconds of a transaction that keeps PostgreSQL from removing what was deleted. Those of kbsync end within a minute. */
-const LONG_SECONDS = 600;
-/** Share of dead rows in a table, and their least number, beyond which vacuum does not keep up. */
-const DEAD_SHARE = 0.3;
-const DEAD_MIN = 100_000;
-/** Bytes of the log that a slot retains without a reader. */
-const RETAINED_BYTES = 5e9;
-/** Transactions since the last freeze, of two billion at most. PostgreSQL begins to freeze at 200 million. */
-const UNFROZEN = 1e9;
-/** Share of the connections that are in use. */
-const CONNECTIONS_SHARE = 0.9;
-
 /** The contents of a database and the problems of its server. */
 export interface DatabaseReport {
   /** The database without user and password. */
@@ -35,8 +23,8 @@ export interface DatabaseReport {
 }
 
 /**
- * Checks a database with the statistics of its server; changes nothing. Throws as `openPostgresStore` if it cannot be used at all.
- * A user without the role `pg_monitor` sees only its own long transactions.
+ * Checks a database and what could lose its data; changes nothing. Throws as `openPostgresStore` if it cannot be used at all. The
+ * load of the server is a matter of its own monitoring.
  */
 export async function checkPostgres(url: string): Promise<DatabaseReport> {
   const database = openDatabase(url);
@@ -100,25 +88,13 @@ interface Facts {
   readonly fsync: string;
   readonly fullPageWrites: string;
   readonly synchronousCommit: string;
-  readonly autovacuum: string;
-  readonly longSeconds: number | null;
-  readonly preparedSeconds: number | null;
-  readonly unfrozen: number;
-  readonly connections: number;
-  readonly connectionsMax: number;
   readonly isEncrypted: boolean | null;
   readonly isElsewhere: boolean;
-  readonly slot: string | null;
-  readonly deadTable: string | null;
   readonly partialIndex: string | null;
 }
 
 async function readFacts(tx: Transaction): Promise<Facts> {
-  const facts = await tx.get<Facts>(FACTS, {
-    deadShare: DEAD_SHARE,
-    deadMin: DEAD_MIN,
-    retainedBytes: RETAINED_BYTES,
-  });
+  const facts = await tx.get<Facts>(FACTS);
   if (facts === undefined) throw new Error("unreachable: the statement returns one row");
   return facts;
 }
@@ -134,22 +110,8 @@ const FACTS = `SELECT
   current_setting('fsync') AS fsync,
   current_setting('full_page_writes') AS "fullPageWrites",
   current_setting('synchronous_commit') AS "synchronousCommit",
-  current_setting('autovacuum') AS autovacuum,
-  (SELECT extract(epoch FROM now() - min(xact_start))::float8 FROM pg_stat_activity
-    WHERE datname = current_database() AND backend_type = 'client backend') AS "longSeconds",
-  (SELECT extract(epoch FROM now() - min(prepared))::float8 FROM pg_prepared_xacts WHERE database = current_database())
-    AS "preparedSeconds",
-  (SELECT age(datfrozenxid) FROM pg_database WHERE datname = current_database()) AS unfrozen,
-  (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
-  current_setting('max_connections')::int AS "connectionsMax",
   (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS "isEncrypted",
   coalesce(NOT inet_server_addr() <<= '127.0.0.0/8' AND inet_server_addr() <> '::1', false) AS "isElsewhere",
-  (SELECT slot_name FROM pg_replication_slots
-    WHERE NOT active AND NOT pg_is_in_recovery() AND pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn) > @retainedBytes::bigint
-    ORDER BY restart_lsn LIMIT 1) AS slot,
-  (SELECT relname FROM pg_stat_user_tables WHERE schemaname = current_schema()
-    AND n_dead_tup > greatest(@deadMin::bigint, @deadShare::float8 * n_live_tup)
-    ORDER BY n_dead_tup DESC LIMIT 1) AS "deadTable",
   (SELECT name FROM (${HNSW_INDEXES}) AS hnsw WHERE NOT "isValid" AND NOT "isInProgress" LIMIT 1) AS "partialIndex"`;
 
 /** A problem of a server, the facts that show it, and what a person can do. */
@@ -192,52 +154,12 @@ const RULES: readonly Rule[] = [
     remedy: "Set one up, or run pg_dump regularly and ignore this; docs/SCALE.md says more.",
   },
   {
-    check: "slot",
-    level: "warning",
-    applies: ({ slot }) => slot !== null,
-    message: ({ slot }) => `nobody reads the replication slot ${slot}, for which the log grows on the disk`,
-    remedy: "Start its reader, or remove the slot: SELECT pg_drop_replication_slot('…')",
-  },
-  {
-    check: "long-transaction",
-    level: "warning",
-    applies: ({ longSeconds, preparedSeconds }) =>
-      Math.max(longSeconds ?? 0, preparedSeconds ?? 0) > LONG_SECONDS,
-    message: "a transaction is open for more than ten minutes, and keeps space from being used again",
-    remedy: "Find it in pg_stat_activity by xact_start, or in pg_prepared_xacts, and end it.",
-  },
-  {
-    check: "vacuum",
-    level: "warning",
-    applies: ({ autovacuum, deadTable }) => autovacuum === "off" || deadTable !== null,
-    message: ({ deadTable }) =>
-      deadTable === null
-        ? "autovacuum is off, so the tables grow without end"
-        : `autovacuum does not keep up: many rows of ${deadTable} are dead`,
-    remedy: "Turn autovacuum on, and give it more workers and a higher autovacuum_vacuum_cost_limit.",
-  },
-  {
     check: "index",
     level: "warning",
     applies: ({ partialIndex }) => partialIndex !== null,
     message: ({ partialIndex }) =>
       `the build of the index ${partialIndex} did not end: searches do not use it, and writes pay for it`,
     remedy: "A running service builds it again within an hour. The server's log says why it ended.",
-  },
-  {
-    check: "freeze",
-    level: "failure",
-    applies: ({ unfrozen }) => unfrozen > UNFROZEN,
-    message: "old rows are not frozen in time: PostgreSQL will refuse writes",
-    remedy: "Run VACUUM FREEZE in the database, and end what keeps autovacuum from doing so.",
-  },
-  {
-    check: "connections",
-    level: "warning",
-    applies: ({ connections, connectionsMax }) => connections > CONNECTIONS_SHARE * connectionsMax,
-    message: ({ connections, connectionsMax }) =>
-      `${connections} of ${connectionsMax} connections are in use`,
-    remedy: "Raise max_connections, or put a pooler before PostgreSQL.",
   },
   {
     check: "without-tls",
