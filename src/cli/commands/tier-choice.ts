@@ -9,10 +9,10 @@ import { rememberedFolders } from "../state/sources.ts";
 
 /** The method and the cost of each tier. */
 export const TIER_WORDS: Readonly<Record<Tier, string>> = {
-  fastest: "by words, at once; no extra work",
+  fastest: "by words, at once",
   moderate:
-    "by words at once, by meaning later, the newest change first (about 4 passages a second per processor)",
-  high_accuracy: "as moderate, and compares single sentences; takes twice as long",
+    "by words at once; by meaning later, the newest change first (about 7 passages a second on two processors)",
+  high_accuracy: "as moderate, and by single sentences; meaning takes twice as long",
 };
 
 /** Below this the model and the operating system have too little room. */
