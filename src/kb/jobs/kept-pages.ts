@@ -3,8 +3,11 @@ import { leaseLost } from "../queue/leases.ts";
 import type { LeasedJob, Queue } from "../queue/queue.ts";
 import type { JobBody } from "../store/rows/job-body.ts";
 
-/** Most characters of pages that one job keeps: those of a thousand full pages. The next try reads later pages again. */
-const KEPT_CHARS_MAX = 4 * 1024 * 1024;
+/**
+ * Most characters of pages that one job keeps: those of three hundred full pages. The next try reads later pages again. All documents that
+ * are read at the same time keep less than the queue holds.
+ */
+const KEPT_CHARS_MAX = 1024 * 1024;
 /** Pages are written when there is a new one for so many that were written before, so that many pages are not written many times. */
 const WRITTEN_PER_NEW = 8;
 

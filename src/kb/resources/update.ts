@@ -97,8 +97,10 @@ async function tryUpdate(
   };
   const onPart = async (read: PartlyRead): Promise<void> => {
     const part = await partText(kb, before, read, context.completesCreate === true);
-    // An earlier attempt wrote the same part.
-    if (part === undefined || (part.text === before.content && part.warning === before.warning)) return;
+    if (part === undefined) return;
+    // An earlier attempt wrote it. Since a newer change the document is `queued`.
+    const isSame = part.text === before.content && part.warning === before.warning;
+    if (isSame && before.status === "chunked") return;
     const { text: content, ...about } = part;
     await write({ origin: before.origin, url: body.url ?? null, content, ...about }, true);
   };

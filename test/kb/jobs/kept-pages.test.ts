@@ -70,6 +70,8 @@ const create = async (): Promise<string> => {
   const body = createBody({ content: undefined, url: await upload() });
   return (await running.send("POST", "/api/rag/resource", { body, headers: ASYNC })).json.data._id;
 };
+const put = (id: string, body: object) =>
+  running.send("PUT", `/api/rag/resource/${id}`, { body, headers: ASYNC });
 const read = async (id: string) => (await running.send("GET", `/api/rag/resource/${id}`)).json.data;
 const isAsked = (...pages: readonly number[]): Promise<void> =>
   vi.waitFor(() => expect(readers.asked).toEqual(pages), WAIT);
@@ -83,10 +85,16 @@ it("a change that leaves the file as it is repeats no page that was read", async
   readers.ends.set(4, "stay");
   const id = await create();
   await isAsked(2, 3, 4);
+  // A new title does not wait for the pages either.
+  for (const title of ["Birds", "Birds of prey"]) {
+    await put(id, { title });
+    const metadata = { status: "chunked", warning: "Pages 4–5 are still being read." };
+    await vi.waitFor(async () => expect(await read(id)).toMatchObject({ title, metadata }), WAIT);
+  }
   readers.ends.clear();
-  await running.send("PUT", `/api/rag/resource/${id}`, { body: { title: "Herons" }, headers: ASYNC });
+  await put(id, { title: "Herons" });
   await vi.waitFor(async () => expect((await read(id)).metadata.warning).toBeUndefined(), WAIT);
-  expect(readers.asked).toEqual([2, 3, 4, 4, 5]);
+  expect(readers.asked).toEqual([2, 3, 4, 4, 4, 4, 5]);
   expect(await read(id)).toMatchObject({
     title: "Herons",
     content: "Typed heron.\n\nrecognised2\n\nrecognised3\n\nrecognised4\n\nrecognised5",
@@ -131,8 +139,7 @@ it("another file is read from its first page", async () => {
   const id = await create();
   await isAsked(2, 3, 4);
   readers.ends.clear();
-  const body = { url: await upload("%PDF-1.7 b") };
-  await running.send("PUT", `/api/rag/resource/${id}`, { body, headers: ASYNC });
+  await put(id, { url: await upload("%PDF-1.7 b") });
   await vi.waitFor(() => expect(readers.asked).toEqual([2, 3, 4, 2, 3, 4, 5]), WAIT);
 });
 
@@ -146,8 +153,7 @@ const isWhole = (id: string, content: string): Promise<void> =>
 /** Replaces the file of a document by one with these typed pages. */
 const replace = async (id: string, pages: readonly string[]): Promise<void> => {
   readers.pages = [...pages];
-  const body = { url: await upload(`%PDF-1.7 ${pages.join()}`) };
-  await running.send("PUT", `/api/rag/resource/${id}`, { body, headers: ASYNC });
+  await put(id, { url: await upload(`%PDF-1.7 ${pages.join()}`) });
 };
 
 it("an edit of a typed page is found while the others are read again, and these keep their text", async () => {
@@ -165,7 +171,7 @@ it("an edit of a typed page is found while the others are read again, and these 
   const { json } = await running.send("POST", "/rag/query", { body });
   expect(json.results[0].payload.locations).toContainEqual({ pages: { first: 1, last: 5 } });
   readers.ends.clear();
-  await running.send("PUT", `/api/rag/resource/${id}`, { body: { title: "Otters" }, headers: ASYNC });
+  await put(id, { title: "Otters" });
   await isWhole(id, part.content);
 });
 
@@ -197,7 +203,7 @@ it("a new version with another number of pages leaves the text before searchable
   await isAsked(...readers.asked.slice(0, length), 3);
   expect(await read(id)).toMatchObject({ content: before, metadata: { status: "queued" } });
   readers.ends.clear();
-  await running.send("PUT", `/api/rag/resource/${id}`, { body: { title: "Otters" }, headers: ASYNC });
+  await put(id, { title: "Otters" });
   await isWhole(
     id,
     "Typed otter.\n\nTyped page.\n\nrecognised3\n\nrecognised4\n\nrecognised5\n\nrecognised6",
