@@ -1,6 +1,8 @@
+import { dirname } from "node:path";
 import { isatty } from "node:tty";
 import { CommanderError } from "commander";
 import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
+import { askDaemon } from "../sync/control/client.ts";
 import { buildProgram, standardError } from "./command-line.ts";
 import type { Context } from "./output/context.ts";
 import { EXIT, exitCodeOf } from "./output/exit-code.ts";
@@ -52,13 +54,26 @@ export async function runProgram(args: readonly string[]): Promise<number> {
     await program.parseAsync(args, { from: "user" });
     return context.exitCode;
   } catch (error) {
-    const { code, words } = endOf(error, stopping.signal);
+    const { code, words } = endOf(await explainLock(error), stopping.signal);
     writeError(message(words));
     return code;
   } finally {
     process.off("SIGINT", onSignal);
     process.off("SIGTERM", onSignal);
   }
+}
+
+/** A process that holds a state folder and does not answer has to be resumed or restarted: says that instead of `state_locked`. */
+async function explainLock(ended: unknown): Promise<unknown> {
+  if (!(ended instanceof KbsyncError) || ended.code !== "state_locked" || ended.subject === undefined)
+    return ended;
+  // The service locks a folder in the state folder.
+  for (const stateDir of [ended.subject, dirname(ended.subject)]) {
+    const { signal } = new AbortController();
+    const asked = await askDaemon(stateDir, "status", {}, { signal }).catch((failure: unknown) => failure);
+    if (codeOf(asked) === "control_silent") return asked;
+  }
+  return ended;
 }
 
 /**

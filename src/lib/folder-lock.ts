@@ -124,6 +124,11 @@ function wait(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
+/** The pid of the process that holds a lock, as it wrote it; undefined if none did. It may have ended since. */
+export function lockHolder(folder: string, name: string): number | undefined {
+  return readPid(join(folder, `${name}.pid`));
+}
+
 function readPid(file: string): number | undefined {
   try {
     const text = readFileSync(file, "utf8").trim();

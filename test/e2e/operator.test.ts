@@ -53,9 +53,53 @@ const up = async (): Promise<Running> => {
 };
 const ask = (...args: string[]): Promise<Ended> => kbsync([...args, "--state-dir", state]);
 const write = (name: string, text: string): void => writeFileSync(join(docs, name), text);
+/** Runs commands while the process is stopped (SIGSTOP). */
+const whileStopped = async <T>({ child }: Running, run: () => Promise<T>): Promise<T> => {
+  child.kill("SIGSTOP");
+  try {
+    return await run();
+  } finally {
+    child.kill("SIGCONT");
+  }
+};
 const json = (ended: Ended): unknown => JSON.parse(ended.stdout);
 
 describe("a daemon that runs", () => {
+  it("every command names a stopped daemon that does not answer, and none takes it for another program's folder", async () => {
+    write("a.md", "# A\n");
+    const stopped = await up();
+    expect(await ask("wait")).toMatchObject({ code: 0 });
+    const commands = [
+      "status",
+      "status --failed",
+      "wait",
+      "pause",
+      "resume",
+      "retry",
+      "log",
+      "approve",
+      "verify",
+      `why ${join(docs, "a.md")}`,
+      `erase ${docs}`,
+      "search sea",
+      "ask sea",
+      `sync ${docs}`,
+      `up ${docs} --port 0`,
+      "serve --port 0",
+    ];
+    await whileStopped(stopped, async () => {
+      const ends = await Promise.all(commands.map(async (command) => ask(...command.split(" "))));
+      const words = `^kbsync: the (daemon|service) \\(process ${stopped.child.pid}\\) does not answer\n`;
+      expect(ends.map(({ code }, at) => [commands[at], code])).toEqual(commands.map((each) => [each, 3]));
+      for (const { stderr } of ends) expect(stderr).toMatch(new RegExp(words));
+      const doctor = await ask("doctor");
+      expect(doctor.code).toBe(1);
+      expect(doctor.stdout).toContain(`the daemon (process ${stopped.child.pid}) does not answer`);
+      expect(doctor.stdout).toContain(`the service (process ${stopped.child.pid}) does not answer`);
+    });
+    expect(await ask("status")).toMatchObject({ code: 0 });
+  });
+
   it("a running daemon is asked through a socket that is its owner's alone, and which is gone when it ends", async () => {
     write("a.md", "# A\n");
     const { child } = await up();

@@ -1,5 +1,7 @@
 import type { Command } from "commander";
 import { KbsyncError } from "../../lib/failure.ts";
+import { askDaemon } from "../../sync/control/client.ts";
+import { findService } from "../compose/reached-service.ts";
 import { printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import type { Check, Checked, DoctorGround } from "../doctor-checks/doctor-checks.ts";
@@ -42,7 +44,11 @@ async function doctor(context: Context, options: DoctorOptions): Promise<void> {
     env: context.env,
     quick: options.quick === true,
     signal: context.signal,
+    daemon: once(() => askDaemon(config.stateDir, "status", {}, { signal: context.signal })),
+    reached: once(() => findService(config, stateFolder(config.stateDir), context.env)),
   };
+  // Asked at once, side by side: one that does not answer takes its time only once.
+  void Promise.allSettled([ground.daemon(), ground.reached()]);
   // Loaded here, because no other command needs the code of the checks.
   const { CHECKS } = await import("../doctor-checks/doctor-checks.ts");
   const examined: Examined[] = [];
@@ -54,6 +60,12 @@ async function doctor(context: Context, options: DoctorOptions): Promise<void> {
   if (options.json === true) printJson(context, { sound, stateDir: config.stateDir, checks: examined });
   else context.stdout.write(doctorText(examined));
   context.exitCode = sound ? EXIT.done : EXIT.filesFailed;
+}
+
+/** Asks once for all checks. */
+function once<T>(ask: () => Promise<T>): () => Promise<T> {
+  let asked: Promise<T> | undefined;
+  return () => (asked ??= ask());
 }
 
 /** Runs one check. A check that cannot run is a finding too: it must not pass for sound. */
@@ -70,11 +82,19 @@ async function examine(check: Check, ground: DoctorGround): Promise<Examined> {
     const remedy = error.hint ?? "Check that the state folder is the right one and can be read.";
     const subject = error.subject ?? ground.state.path;
     // A part that could not be checked is not known to be damaged.
-    const level = error.code === "path_unseen" ? "failure" : "damage";
+    const level = UNSEEN.has(error.code) ? "failure" : "damage";
     const finding = { check: check.name, level, subject, message: error.message, remedy } as const;
     return { check: check.name, sound: false, seen: "could not be checked", findings: [finding] };
   }
 }
+
+/** A part that cannot be asked at present. */
+const UNSEEN: ReadonlySet<string> = new Set([
+  "path_unseen",
+  "control_silent",
+  "control_lost",
+  "daemon_stopping",
+]);
 
 /** The result of an unsound check, in a word. */
 function troubleOf(findings: Examined["findings"]): string {

@@ -2,17 +2,22 @@ import type { Logger } from "pino";
 import { z } from "zod";
 import type { Config } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
+import { isAlive } from "../../lib/process-alive.ts";
+import { silentProcess, TAKEN_MS } from "../../sync/control/client.ts";
 import { credentialFile } from "../../system/credentials.ts";
-import { readKeyFile, readServiceAddress, type StateFolder, validKey } from "../state/state-folder.ts";
+import {
+  readKeyFile,
+  readServiceAddress,
+  type ServiceAddress,
+  type StateFolder,
+  validKey,
+} from "../state/state-folder.ts";
 import { identityOf } from "./store.ts";
 import { type ReachedService, startEmbeddedService } from "./embedded-service.ts";
 
-/** Timeout of the health check; a healthy service on loopback answers within milliseconds. */
-const HEALTH_TIMEOUT_MS = 2000;
-
 /**
  * Finds the configured service: the hosted one by its addresses, or the embedded one if it runs; else undefined. Throws
- * `key_missing` and `key_invalid`.
+ * `key_missing`, `key_invalid`, and `control_silent` if the embedded one runs and does not answer.
  */
 export async function findService(
   config: Config,
@@ -25,7 +30,7 @@ export async function findService(
     return { apiUrl, dbUrl, resourcesUrl, pauthkey: hostedKey(pauthkeyFile, env), identity: dbUrl, close };
   }
   const address = readServiceAddress(state);
-  if (address === undefined || !(await isHealthy(address.url))) return undefined;
+  if (address === undefined || !(await isHealthy(address))) return undefined;
   const key = readKeyFile(state.keyFile);
   if (key === undefined) {
     throw new KbsyncError(`the service's key file ${state.keyFile} is missing`, {
@@ -99,16 +104,14 @@ function hostedKey(file: string | undefined, env: NodeJS.ProcessEnv): string {
 
 const Health = z.object({ success: z.literal(true), status: z.string() });
 
-async function isHealthy(url: string): Promise<boolean> {
+async function isHealthy({ url, pid }: ServiceAddress): Promise<boolean> {
   const { request } = await import("undici");
+  const timeout = AbortSignal.timeout(TAKEN_MS);
   try {
-    const timeouts = { headersTimeout: HEALTH_TIMEOUT_MS, bodyTimeout: HEALTH_TIMEOUT_MS };
-    const answer = await request(`${url}/v1/health`, {
-      ...timeouts,
-      signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS),
-    });
+    const answer = await request(`${url}/v1/health`, { signal: timeout });
     return Health.safeParse(await answer.body.json()).success;
   } catch {
+    if (timeout.aborted && isAlive(pid)) throw silentProcess("service", pid);
     return false; // no server listens there, or another program does
   }
 }

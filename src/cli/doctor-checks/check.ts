@@ -1,5 +1,7 @@
 import type { Config } from "../../config/load.ts";
 import type { Finding } from "../../lib/finding.ts";
+import type { LiveStatus } from "../../wire/daemon-status.ts";
+import type { ReachedService } from "../compose/embedded-service.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 
 /** Input of the checks. */
@@ -10,6 +12,10 @@ export interface DoctorGround {
   /** Skips checks that read all data. */
   readonly quick: boolean;
   readonly signal: AbortSignal;
+  /** The running daemon; undefined: none runs. Throws what `askDaemon` throws. */
+  readonly daemon: () => Promise<LiveStatus | undefined>;
+  /** The configured service, as `findService` finds it. */
+  readonly reached: () => Promise<ReachedService | undefined>;
 }
 
 /** Result of a check. */

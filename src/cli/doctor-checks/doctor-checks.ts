@@ -8,7 +8,16 @@ import { watchesCheck } from "./watches.ts";
 
 export type { Check, Checked, DoctorGround } from "./check.ts";
 
-/** All checks in the order of the report: machine, folders, stored data, service. */
+/** Checks that a daemon that runs answers. */
+const daemonCheck: Check = {
+  name: "daemon",
+  run: async ({ daemon }) => {
+    const status = await daemon();
+    return { seen: status === undefined ? "not running" : `running (process ${status.pid})`, findings: [] };
+  },
+};
+
+/** All checks in the order of the report: machine, folders, stored data, daemon, service. */
 export const CHECKS: readonly Check[] = [
   nodeCheck,
   diskCheck,
@@ -18,6 +27,7 @@ export const CHECKS: readonly Check[] = [
   ledgerCheck,
   storeCheck,
   uploadsCheck,
+  daemonCheck,
   serviceCheck,
   keyCheck,
   modelCheck,

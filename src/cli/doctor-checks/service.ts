@@ -4,7 +4,6 @@ import type { Finding } from "../../lib/finding.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { openAgent } from "../../lib/proxy.ts";
 import { KEY_HEADER, ROUTES } from "../../wire/routes.ts";
-import { findService } from "../compose/reached-service.ts";
 import { openWithoutTls } from "../state/exposure.ts";
 import type { Check, Checked, DoctorGround } from "./check.ts";
 
@@ -21,7 +20,7 @@ export const serviceCheck: Check = {
   run: async (ground) => {
     const { config } = ground;
     if (!("apiUrl" in config.service)) {
-      const found = await findService(config, ground.state, ground.env);
+      const found = await ground.reached();
       const findings = exposed(config.service);
       return { seen: found === undefined ? "embedded, not running" : `embedded, ${found.dbUrl}`, findings };
     }
@@ -65,7 +64,7 @@ export const keyCheck: Check = {
     if (reached === undefined) {
       const isThere =
         findings.length > 0 || (file !== undefined && statSync(file, { throwIfNoEntry: false }));
-      return { seen: isThere ? "not tried: the service does not run" : "none yet", findings };
+      return { seen: isThere ? "not tried: no service answers" : "none yet", findings };
     }
     const status = await ask(reached.apiUrl, reached.pauthkey, ground.signal).catch(() => undefined);
     ground.signal.throwIfAborted();
@@ -108,11 +107,12 @@ function openFile(file: string): Finding[] {
   ];
 }
 
-/** Finds the service and its key. Returns a missing key as a value, because a check reports it. */
-async function reach({ config, state, env }: DoctorGround) {
+/** Finds the service and its key. Returns a missing key as a value, because a check reports it; a silent service counts as none. */
+async function reach({ reached }: DoctorGround) {
   try {
-    return await findService(config, state, env);
+    return await reached();
   } catch (error) {
+    if (codeOf(error) === "control_silent") return undefined;
     if (error instanceof KbsyncError) return error;
     throw error;
   }

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { codeOf } from "../../lib/failure.ts";
 import type { Finding } from "../../lib/finding.ts";
-import { askDaemon } from "../../sync/control/client.ts";
 import { counted, thousands } from "../output/progress.ts";
 import type { Check, Checked } from "./check.ts";
 import { seeFolders } from "./folders.ts";
@@ -25,7 +24,7 @@ const SYSCTL_FILE = "/etc/sysctl.d/90-kbsync.conf";
 /** Checks that the limit of inotify watches suffices for the folders of all sources. */
 export const watchesCheck: Check = {
   name: "watches",
-  run: async ({ config, state, quick, signal }) => {
+  run: async ({ config, quick, signal, daemon }) => {
     if (process.platform !== "linux") return { seen: "no limit on this system", findings: [] };
     if (quick) return { seen: "left out (--quick)", findings: [] };
     let folders = 0;
@@ -34,7 +33,7 @@ export const watchesCheck: Check = {
     // A container may hide the limits. The daemon reports a limit that it reaches.
     if (inotify === undefined)
       return { seen: `${counted(folders, "folder")}; the system does not show its limit`, findings: [] };
-    const running = await askDaemon(state.path, "status", {}, { signal }).catch(() => undefined);
+    const running = await daemon().catch(() => undefined);
     // The watches of a running daemon are already in use.
     return judgeWatches(inotify, folders, running !== undefined);
   },

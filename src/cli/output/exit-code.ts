@@ -29,7 +29,7 @@ export const EXIT_WORDS: readonly (readonly [code: number, meaning: string])[] =
   [EXIT.done, "done"],
   [EXIT.filesFailed, "some files failed or wait for another try"],
   [EXIT.usage, "wrong usage, configuration or state folder"],
-  [EXIT.service, "the service is unreachable or refuses"],
+  [EXIT.service, "the service is unreachable or refuses, or the daemon does not answer"],
   [EXIT.held, "deletes are held, or a folder is missing or replaced"],
   [EXIT.defect, "a defect in kbsync"],
   [EXIT.diskFull, "the disk is full"],

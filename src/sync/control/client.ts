@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import type { Client, Dispatcher } from "undici";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
+import { lockHolder } from "../../lib/folder-lock.ts";
 import {
   type AnswerOf,
   DAEMON_API,
@@ -20,8 +21,8 @@ export interface AskOptions<N extends DaemonOperation> {
   readonly onLine?: (line: LineOf<N>) => void;
 }
 
-/** Time within which a live daemon accepts a request; a stopped process (SIGSTOP) does not. */
-const TAKEN_MS = 5000;
+/** Time within which a live daemon or service accepts a request; a stopped process (SIGSTOP) does not. */
+export const TAKEN_MS = 1500;
 /** Longest answer, or line of one: the status of many sources, or some ten thousand activities. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -43,7 +44,8 @@ export async function askDaemon<N extends DaemonOperation>(
   const { Client: UndiciClient } = await import("undici");
   const client = new UndiciClient("http://daemon", { socketPath, headersTimeout: 0, bodyTimeout: 0 });
   try {
-    const response = await send(client, name, request, signal);
+    const onSilent = (): KbsyncError => silentProcess("daemon", lockHolder(stateDir, "daemon"));
+    const response = await send(client, name, request, { signal, onSilent });
     // The table's schemas belong to this operation.
     return (await read(name, response, (line) => onLine?.(line as LineOf<N>))) as AnswerOf<N>;
   } catch (error) {
@@ -68,20 +70,12 @@ async function send(
   client: Client,
   name: DaemonOperation,
   request: object,
-  signal: AbortSignal,
+  { signal, onSilent }: { readonly signal: AbortSignal; readonly onSilent: () => KbsyncError },
 ): Promise<Dispatcher.ResponseData> {
   const { method } = DAEMON_API[name];
   const path = `${DAEMON_PREFIX}/${name}`;
   const silent = new AbortController();
-  const timer = setTimeout(() => {
-    silent.abort(
-      new KbsyncError(`the daemon did not answer within ${TAKEN_MS} ms`, {
-        code: "control_silent",
-        retryable: true,
-        hint: "Its process may be stopped or overloaded.",
-      }),
-    );
-  }, TAKEN_MS);
+  const timer = setTimeout(() => silent.abort(onSilent()), TAKEN_MS);
   const shared = { signal: AbortSignal.any([signal, silent.signal]), onInfo: () => clearTimeout(timer) };
   try {
     return await client.request(
@@ -98,6 +92,16 @@ async function send(
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** `control_silent`: the daemon or the service of a state folder runs, and accepts no request. */
+export function silentProcess(part: "daemon" | "service", pid: number | undefined): KbsyncError {
+  const resume = pid === undefined ? "" : ` \`kill -CONT ${pid}\` resumes a stopped one.`;
+  return new KbsyncError(`the ${part}${pid === undefined ? "" : ` (process ${pid})`} does not answer`, {
+    code: "control_silent",
+    retryable: true,
+    hint: `Its process is stopped, hangs or is overloaded.${resume} Restart one that hangs.`,
+  });
 }
 
 /** Reads an answer, as a whole or in lines. */

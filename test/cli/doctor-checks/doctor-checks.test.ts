@@ -4,12 +4,14 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findService } from "../../../src/cli/compose/reached-service.ts";
 import { CHECKS } from "../../../src/cli/doctor-checks/doctor-checks.ts";
 import type { Checked } from "../../../src/cli/doctor-checks/check.ts";
 import { judgeRoom, sizeWords } from "../../../src/cli/doctor-checks/machine.ts";
 import { judgeWatches, readInotify } from "../../../src/cli/doctor-checks/watches.ts";
 import { stateFolder } from "../../../src/cli/state/state-folder.ts";
 import { loadConfig } from "../../../src/config/load.ts";
+import { askDaemon } from "../../../src/sync/control/client.ts";
 
 let base: string;
 let server: Server | undefined;
@@ -34,7 +36,16 @@ async function check(name: string, config: object, env: NodeJS.ProcessEnv = {}):
   const found = CHECKS.find((one) => one.name === name);
   if (found === undefined) throw new Error(`no check ${name}`);
   const signal = new AbortController().signal;
-  return found.run({ config: loaded, state: stateFolder(loaded.stateDir), env, quick: false, signal });
+  const state = stateFolder(loaded.stateDir);
+  return found.run({
+    config: loaded,
+    state,
+    env,
+    quick: false,
+    signal,
+    daemon: async () => askDaemon(state.path, "status", {}, { signal }),
+    reached: async () => findService(loaded, state, env),
+  });
 }
 const levels = ({ findings }: Checked): string[] => findings.map((one) => `${one.level} ${one.check}`);
 

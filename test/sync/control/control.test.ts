@@ -355,7 +355,7 @@ describe("a request", () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const asked = ask().catch((error: unknown) => error);
     while (clients.length === 0) await new Promise(setImmediate);
-    vi.advanceTimersByTime(5000);
+    vi.advanceTimersByTime(1500);
     vi.useRealTimers();
     expect(await asked).toMatchObject({ code: "control_silent", retryable: true });
     for (const socket of clients) socket.destroy();
