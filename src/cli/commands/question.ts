@@ -185,11 +185,11 @@ export function endText({ data }: ChatResponse, lookup: Pick<ResourceLookup, "fi
 }
 
 function sourceText(
-  { number, resource_id, title, score, span, lines, pages, locations }: Citation,
+  { number, resource_id, title, score, span, lines, locations }: Citation,
   lookup: Pick<ResourceLookup, "fileOf"> | undefined,
 ): string {
   const path = lookup?.fileOf(resource_id)?.path;
-  const name = visibleLine(path === undefined ? title : citedPath(path, { lines, pages, locations }));
+  const name = visibleLine(path === undefined ? title : citedPath(path, { lines, locations }));
   const line = span.text.replaceAll(/\s+/g, " ");
   const quote = line.length <= QUOTE_CHARS_MAX ? line : `${line.slice(0, QUOTE_CHARS_MAX)}…`;
   return `[${number}] ${score.toFixed(2)}  ${name}  “${quote}”`;

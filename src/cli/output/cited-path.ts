@@ -8,11 +8,9 @@ const AS_WRITTEN: ReadonlySet<string> = new Set(["markdown", "asciidoc", "org", 
 /** Returns the path of a file with the cited locations, or else with the first line; without either if both are unknown. */
 export function citedPath(
   path: string,
-  { lines, pages, locations }: Pick<SearchResult["payload"], "lines" | "pages" | "locations">,
+  { lines, locations = [] }: Pick<SearchResult["payload"], "lines" | "locations">,
 ): string {
-  // A service of an older release names pages only.
-  const cited = locations ?? (pages === undefined ? [] : [{ pages }]);
-  if (cited.length > 0) return `${path} (${locationWords(cited)})`;
+  if (locations.length > 0) return `${path} (${locationWords(locations)})`;
   const named = kindOfName(path);
   const isAsWritten = named.kind === "content" && AS_WRITTEN.has(named.format);
   return lines !== undefined && isAsWritten ? `${path}:${lines.first}` : path;

@@ -3,7 +3,7 @@ import { useLayoutEffect, useState } from "preact/hooks";
 import type { OwnerEntry } from "../../wire/owners.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import { ROUTES } from "../../wire/routes.ts";
-import type { Pending, SearchAnswer } from "../../wire/search.ts";
+import type { Pending, SearchAnswer, SearchBody } from "../../wire/search.ts";
 import { ask } from "../client/api.ts";
 import { counted, duration } from "../view/format.ts";
 import { loadOwners } from "../knowledge/documents.ts";
@@ -13,12 +13,9 @@ import { useLoad } from "../view/load.ts";
 import { Field } from "../parts/fields.tsx";
 import { Empty, Notice, Show, State } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
-import { toast } from "../parts/toast.tsx";
 import { addressOf } from "../view/address.ts";
 import { route, refine } from "../view/router.ts";
 import { may } from "../client/session.ts";
-import { asCurl, asMcp } from "./copies.ts";
-import type { SearchRequest } from "./copies.ts";
 import { Result } from "./result.tsx";
 
 /** Results of each tier: enough to see what a search of a program, which takes five, just misses. */
@@ -155,7 +152,7 @@ function TierResults({
   scoreMin,
 }: {
   readonly tier: Tier;
-  readonly request: SearchRequest;
+  readonly request: Pick<SearchBody, "query" | "collection_id" | "owner_id" | "top_k">;
   readonly scoreMin: number;
 }): JSX.Element {
   const found = useLoad(JSON.stringify(request), async (signal): Promise<Timed> => {
@@ -163,20 +160,13 @@ function TierResults({
     const answer = await ask<SearchAnswer>(ROUTES.query, { method: "POST", body: request, signal });
     return { answer, ms: performance.now() - startMs };
   });
-  const exact = { ...request, ...(scoreMin > 0 && { score: scoreMin }) };
   return (
     <section class="stack" aria-label={`Results of ${TIER_WORDS[tier].label}`}>
-      <div class="row spread">
-        <div>
-          <h2>{TIER_WORDS[tier].label}</h2>
-          <p class="small muted" role="status">
-            {found.value === undefined ? "Searching" : summary(found.value, scoreMin)}
-          </p>
-        </div>
-        <div class="row">
-          <Copy label="Copy as curl" text={() => asCurl(location.origin, exact)} />
-          <Copy label="Copy for MCP" text={() => asMcp(exact)} />
-        </div>
+      <div>
+        <h2>{TIER_WORDS[tier].label}</h2>
+        <p class="small muted" role="status">
+          {found.value === undefined ? "Searching" : summary(found.value, scoreMin)}
+        </p>
       </div>
       <Show loaded={found} lines={6}>
         {({ answer }) => <Results answer={answer} question={request.query} scoreMin={scoreMin} tier={tier} />}
@@ -249,17 +239,5 @@ function Waiting({ pending: { read, embed } }: { readonly pending: Pending }): J
         </>
       )}
     </p>
-  );
-}
-
-function Copy({ label, text }: { readonly label: string; readonly text: () => string }): JSX.Element {
-  const copy = async (): Promise<void> => {
-    await navigator.clipboard.writeText(text());
-    toast("Copied. Set $KBSYNC_KEY to your key: the console does not know it.");
-  };
-  return (
-    <button type="button" class="button small" onClick={() => void copy()}>
-      {label}
-    </button>
   );
 }

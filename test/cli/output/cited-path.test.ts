@@ -8,8 +8,8 @@ it.each([
   // Lines of the extracted text are no lines of the file.
   ["a.docx", { lines }, "a.docx"],
   ["a.html", { lines }, "a.html"],
-  ["a.pdf", { lines, pages: { first: 3, last: 3 } }, "a.pdf (page 3)"],
-  ["a.pdf", { lines, pages: { first: 3, last: 5 } }, "a.pdf (pages 3–5)"],
+  ["a.pdf", { lines, locations: [{ pages: { first: 3, last: 3 } }] }, "a.pdf (page 3)"],
+  ["a.pdf", { lines, locations: [{ pages: { first: 3, last: 5 } }] }, "a.pdf (pages 3–5)"],
   [
     "a.xlsx",
     { lines, locations: [{ sheet: "Q1", rows: { first: 12, last: 30 } }] },
