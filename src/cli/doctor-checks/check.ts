@@ -1,5 +1,6 @@
 import type { Config } from "../../config/load.ts";
 import type { Finding } from "../../lib/finding.ts";
+import { isOpenToOthers } from "../../lib/private-path.ts";
 import type { LiveStatus } from "../../wire/daemon-status.ts";
 import type { ReachedService } from "../compose/embedded-service.ts";
 import type { StateFolder } from "../state/state-folder.ts";
@@ -30,4 +31,11 @@ export interface Check {
   /** Stable, kebab-case, at most eight characters. */
   readonly name: string;
   run(ground: DoctorGround): Checked | Promise<Checked>;
+}
+
+/** Reports a file with a secret that other users may read. */
+export function openFile(check: string, file: string, what: string): Finding[] {
+  if (!isOpenToOthers(file)) return [];
+  const message = `other users of this machine may read the ${what} ${file}`;
+  return [{ check, level: "warning", subject: file, message, remedy: `chmod 600 ${file}` }];
 }

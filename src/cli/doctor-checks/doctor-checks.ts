@@ -4,7 +4,6 @@ import { modelCheck } from "./model.ts";
 import { keyCheck, serviceCheck } from "./service.ts";
 import { sourcesCheck } from "./sources.ts";
 import { accessCheck, ledgerCheck, storeCheck, uploadsCheck } from "./state.ts";
-import { watchesCheck } from "./watches.ts";
 
 export type { Check, Checked, DoctorGround } from "./check.ts";
 
@@ -22,7 +21,6 @@ export const CHECKS: readonly Check[] = [
   nodeCheck,
   diskCheck,
   sourcesCheck,
-  watchesCheck,
   accessCheck,
   ledgerCheck,
   storeCheck,

@@ -9,8 +9,6 @@ import { openRules } from "../../sync/rules/rules.ts";
 export interface SeenFolders {
   /** Undefined: the folder can be listed. */
   readonly problem: { readonly code: string } | undefined;
-  /** Watched folders, including the source's own. */
-  readonly folders: number;
   /** Files that are wanted by name. */
   readonly files: number;
   readonly unreadable: number;
@@ -29,7 +27,7 @@ const FOLDERS_A_TURN = 200;
 /** Walks a source like the watcher and checks whether each file is readable. Throws the signal's reason. */
 export async function seeFolders(source: ResolvedSource, signal: AbortSignal): Promise<SeenFolders> {
   const root = source.absolutePath;
-  const nothing = { folders: 0, files: 0, unreadable: 0, unreadablePaths: [], cut: false };
+  const nothing = { files: 0, unreadable: 0, unreadablePaths: [], cut: false };
   const problem = problemOf(root);
   if (problem !== undefined) return { problem, ...nothing };
   const rules = openRules(source);
@@ -62,7 +60,7 @@ export async function seeFolders(source: ResolvedSource, signal: AbortSignal): P
       if (codeOf(error) !== "ENOENT") cannot(inside);
     }
   }
-  return { problem: undefined, folders, files, unreadable, unreadablePaths, cut: folders >= FOLDERS_MAX };
+  return { problem: undefined, files, unreadable, unreadablePaths, cut: folders >= FOLDERS_MAX };
 }
 
 /** Returns why the source's folder cannot be read, or undefined. */

@@ -5,14 +5,12 @@ import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { openAgent } from "../../lib/proxy.ts";
 import { KEY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { openWithoutTls } from "../state/exposure.ts";
-import type { Check, Checked, DoctorGround } from "./check.ts";
+import { type Check, type Checked, type DoctorGround, openFile } from "./check.ts";
 
 /** Timeout of the probe, a search for a missing document, which a service answers at once. */
 const ANSWER_MS = 10_000;
 /** Id without a document: a search for it reads nothing, and shows whether the key is valid. */
 const NO_DOCUMENT = "0".repeat(24);
-/** Permissions of others in a file's mode. */
-const OTHERS = 0o077;
 
 /** Checks that the configured service answers. An embedded one need not run. */
 export const serviceCheck: Check = {
@@ -60,7 +58,7 @@ export const keyCheck: Check = {
     const file = "apiUrl" in config.service ? config.service.pauthkeyFile : state.keyFile;
     const reached = await reach(ground);
     if (reached instanceof KbsyncError) return keyFailure(reached);
-    const findings = file === undefined ? [] : openFile(file);
+    const findings = file === undefined ? [] : openFile("key-file-mode", file, "key file");
     if (reached === undefined) {
       const isThere =
         findings.length > 0 || (file !== undefined && statSync(file, { throwIfNoEntry: false }));
@@ -91,20 +89,6 @@ function keyFailure(error: KbsyncError): Checked {
     remedy: error.hint ?? "Put the key alone into service.pauthkeyFile or KBSYNC_PAUTHKEY.",
   };
   return { seen: "none", findings: [finding] };
-}
-
-function openFile(file: string): Finding[] {
-  const mode = statSync(file, { throwIfNoEntry: false })?.mode;
-  if (mode === undefined || (mode & OTHERS) === 0) return [];
-  return [
-    {
-      check: "key-file-mode",
-      level: "warning",
-      subject: file,
-      message: `other users can read the key file ${file}`,
-      remedy: `chmod 600 ${file}`,
-    },
-  ];
 }
 
 /** Finds the service and its key. Returns a missing key as a value, because a check reports it; a silent service counts as none. */

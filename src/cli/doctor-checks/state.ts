@@ -13,7 +13,7 @@ import { checkDatabase, type OwnService, PASSWORD_FILE, uploadsInDatabase } from
 import { counted, thousands } from "../output/progress.ts";
 import { maintainStore, storeFile } from "../state/embedded-store.ts";
 import { uploadsFolder } from "../state/state-parts.ts";
-import type { Check, Checked, DoctorGround } from "./check.ts";
+import { type Check, type Checked, type DoctorGround, openFile } from "./check.ts";
 
 const NONE: Checked = { seen: "none yet", findings: [] };
 
@@ -91,16 +91,13 @@ async function databaseSeen(service: OwnService, env: NodeJS.ProcessEnv): Promis
     isArchived ? "archived" : "no archive",
   ];
   const file = service.databasePasswordFile;
-  return { seen: parts.join(", "), findings: [...findings, ...(file === undefined ? [] : openFile(file))] };
-}
-
-/** Reports a password file that others may read. */
-function openFile(file: string): Finding[] {
-  if (!isOpenToOthers(file)) return [];
-  const message = `other users of this machine may read the password file ${file}`;
-  return [
-    { check: "database-password", level: "warning", subject: file, message, remedy: `chmod 600 ${file}` },
-  ];
+  return {
+    seen: parts.join(", "),
+    findings: [
+      ...findings,
+      ...(file === undefined ? [] : openFile("database-password", file, "password file")),
+    ],
+  };
 }
 
 /** Checks that the storage of uploaded files can be used, and compares the files in it with those that the store knows. */

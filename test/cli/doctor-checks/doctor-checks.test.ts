@@ -2,13 +2,12 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findService } from "../../../src/cli/compose/reached-service.ts";
 import { CHECKS } from "../../../src/cli/doctor-checks/doctor-checks.ts";
 import type { Checked } from "../../../src/cli/doctor-checks/check.ts";
 import { judgeRoom, sizeWords } from "../../../src/cli/doctor-checks/machine.ts";
-import { judgeWatches, readInotify } from "../../../src/cli/doctor-checks/watches.ts";
 import { stateFolder } from "../../../src/cli/state/state-folder.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import { askDaemon } from "../../../src/sync/control/client.ts";
@@ -96,54 +95,6 @@ describe("the disk", () => {
     [80e9, "80 GB"],
     [5e15, "5000 TB"],
   ])("%d bytes in words", (bytes, words) => expect(sizeWords(bytes)).toBe(words));
-});
-
-describe("inotify", () => {
-  const idle = { watchesMax: 8192, instancesMax: 128, watches: 100, instances: 3 };
-  it.each([
-    ["is enough", idle, 1000, false, []],
-    ["is nearly used up", idle, 7000, false, ["warning watch-limit"]],
-    ["is too little", idle, 9000, false, ["failure watch-limit"]],
-    ["is enough where a daemon watches already", { ...idle, watches: 6000 }, 5900, true, []],
-    ["has few instances left", { ...idle, instances: 125 }, 10, false, ["warning watch-instances"]],
-    ["has no instance left", { ...idle, instances: 128 }, 10, false, ["failure watch-instances"]],
-  ])("judges an inotify limit that %s", (_name, inotify, folders, isWatching, expected) => {
-    expect(levels(judgeWatches(inotify, folders, isWatching))).toEqual(expected);
-  });
-
-  it("names the line that raises the limit, now and for good", () => {
-    const [finding] = judgeWatches(idle, 400_000, false).findings;
-    expect(finding?.remedy).toBe(
-      "echo fs.inotify.max_user_watches=1048576 | sudo tee -a /etc/sysctl.d/90-kbsync.conf && sudo sysctl -p /etc/sysctl.d/90-kbsync.conf",
-    );
-  });
-
-  it("kbsync doctor counts the inotify watches of a user's programs, where the system reports them", () => {
-    expect(readInotify(join(base, "nothing"))).toBeUndefined();
-    const put = (path: string, text: string): void => {
-      mkdirSync(dirname(join(base, "proc", path)), { recursive: true });
-      writeFileSync(join(base, "proc", path), text);
-    };
-    put("sys/fs/inotify/max_user_watches", "8192\n");
-    put("sys/fs/inotify/max_user_instances", "128\n");
-    put("7/status", `Name:\tx\nUid:\t${process.getuid?.()}\t0\t0\t0\n`);
-    put("7/fdinfo/3", "pos:\t0\ninotify wd:1 ino:2\ninotify wd:2 ino:3\n");
-    put("8/status", "Name:\ty\nUid:\t4294967294\t0\t0\t0\n");
-    put("8/fdinfo/3", "inotify wd:1 ino:2\n");
-    expect(readInotify(join(base, "proc"))).toEqual({
-      watchesMax: 8192,
-      instancesMax: 128,
-      watches: 2,
-      instances: 1,
-    });
-  });
-
-  it("inotify watches are counted by the folders that the rules let in", async () => {
-    mkdirSync(join(base, "docs", "a", "b"), { recursive: true });
-    mkdirSync(join(base, "docs", ".git", "objects"), { recursive: true });
-    const { seen } = await check("watches", { sources: [{ path: "docs" }] });
-    expect(seen).toMatch(/^3 folders, limit [\d,]+$/);
-  });
 });
 
 describe("the sources", () => {
