@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, it, vi } from "vitest";
-import { openTurnSlice } from "../../src/lib/turn-slice.ts";
+import { openTurnSlice } from "../../src/kb/http/limits/urgent.ts";
 
 it("ten tasks take no more of a turn of the event loop than one, and continue in order", async () => {
   let clockMs = 0;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { parseMounts } from "../../src/lib/mount-table.ts";
-import { lateMounts, movedMounts } from "../../src/system/moved-mounts.ts";
+import { lateMounts, movedMounts } from "../../src/cli/systemd/unit-sources.ts";
 
 const line = (root: string, path: string, device = "254:0", id = 36): string =>
   `${id} 35 ${device} ${root} ${path} rw,noatime master:1 - ext4 /dev/root rw,errors=continue`;

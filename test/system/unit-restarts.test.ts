@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { withRestartSteps } from "../../src/system/unit-restarts.ts";
+import { withRestartSteps } from "../../src/cli/systemd/unit-plan.ts";
 import { directive } from "../../src/system/unit-text.ts";
 
 const PACKAGED = ["kbsync.service", "kbsync@.service", "user/kbsync.service"].map((name) =>

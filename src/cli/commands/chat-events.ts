@@ -2,7 +2,6 @@ import type { Dispatcher } from "undici";
 import { z } from "zod";
 import { KbsyncError, messageOf } from "../../lib/failure.ts";
 import { readText } from "../../lib/read-text.ts";
-import { readServerEvents, type ServerEvent } from "../../lib/server-events.ts";
 import { ChatAnswer, type ChatResponse } from "../../wire/chat.ts";
 import { Failure } from "../../wire/failure.ts";
 
@@ -71,4 +70,40 @@ function read<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
 
 function refused(words: string): KbsyncError {
   return new KbsyncError(words, { code: "service_refused" });
+}
+
+/** An event of a stream (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
+interface ServerEvent {
+  readonly event: string;
+  /** Where a reader that reconnects continues; undefined: the event has none. */
+  readonly id: string | undefined;
+  readonly data: unknown;
+}
+
+/** Reads server-sent events whose data is JSON. Throws a RangeError for an event longer than `charsMax`. */
+async function* readServerEvents(
+  body: AsyncIterable<Uint8Array>,
+  charsMax: number,
+): AsyncGenerator<ServerEvent> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const piece of body) {
+    text += decoder.decode(piece, { stream: true });
+    if (text.length > charsMax) throw new RangeError("an event has no end");
+    for (let end = text.indexOf("\n\n"); end !== -1; end = text.indexOf("\n\n")) {
+      const event = eventOf(text.slice(0, end));
+      text = text.slice(end + 2);
+      if (event !== undefined) yield event;
+    }
+  }
+}
+
+/** Undefined for a comment. */
+function eventOf(block: string): ServerEvent | undefined {
+  const lines = block.split("\n");
+  const value = (name: string): string | undefined =>
+    lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+  const data = value("data");
+  if (data === undefined) return undefined;
+  return { event: value("event") ?? "", id: value("id"), data: JSON.parse(data) };
 }

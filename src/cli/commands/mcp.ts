@@ -8,11 +8,13 @@ import type { ServiceConnections } from "../../mcp/service.ts";
 import { askDaemon } from "../../sync/control/client.ts";
 import { runningService } from "../compose/reached-service.ts";
 import type { Context } from "../output/context.ts";
-import { openKnownFiles } from "../state/known-files.ts";
 import { openLog } from "../terminal/log.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
 import { readKeyFile, type StateFolder, stateFolder } from "../state/state-folder.ts";
 import { programVersion } from "../output/version.ts";
+import { resolve } from "node:path";
+import { type KnownFiles, NO_FILES } from "../../mcp/known-files.ts";
+import { openResourceLookup } from "../../sync/operator/resource-lookup.ts";
 
 interface McpOptions extends CommonOptions {
   readonly http?: boolean;
@@ -139,4 +141,28 @@ function keyPath(text: string): string {
 
 function usage(message: string): KbsyncError {
   return new KbsyncError(message, { code: "usage" });
+}
+
+/** The ledger of a state folder as MCP's tools use it. Throws if there is one and it cannot be read. */
+function openKnownFiles(stateDir: string): KnownFiles {
+  const lookup = openResourceLookup(stateDir);
+  if (lookup === undefined) return NO_FILES;
+  return {
+    sources: lookup.sources.map(({ path, ownerId, collectionId }) => ({
+      folder: path,
+      ownerId,
+      collectionId,
+    })),
+    fileOf: (documentId) => {
+      const file = lookup.fileOf(documentId);
+      return file && { folder: file.source, path: file.path };
+    },
+    documentsOf: (path) => {
+      const absolute = lookup.docOf(resolve("/", path));
+      const below = lookup.sources.map((source) => lookup.docOf(resolve(source.path, path)));
+      const found = [absolute, ...below].filter((documentId) => documentId !== undefined);
+      return [...new Set(found)];
+    },
+    close: () => lookup.close(),
+  };
 }

@@ -2,8 +2,7 @@ import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { KbsyncError } from "../../lib/failure.ts";
-import { changeLedger } from "../../sync/operator/offline.ts";
-import { removeSource } from "../../sync/operator/remove-source.ts";
+import { changeLedger, type OperatorLedger } from "../../sync/operator/offline.ts";
 import { readStatus } from "../../sync/operator/status.ts";
 import { shellWord } from "../../lib/shell-word.ts";
 import { unknownSource } from "../../sync/disk/source-path.ts";
@@ -105,4 +104,24 @@ async function removeOffline(operator: Operator, folder: string, deletes: boolea
 
 function keptWords(path: string, resources: number): string {
   return `${removedLine({ path, resources, approved: false })}\n`;
+}
+
+/**
+ * Notes in a ledger that no daemon uses that a folder left the configuration, and, if `deletes`, that a person agreed to the
+ * deletion of its documents, which the next pass carries out. Returns how many documents it has; undefined: the ledger does not
+ * know the folder, or has nothing of it.
+ */
+async function removeSource(
+  ledger: OperatorLedger,
+  folder: string,
+  deletes: boolean,
+): Promise<number | undefined> {
+  const { sources } = ledger;
+  await ledger.write(() => {
+    const others = sources.active().filter(({ path }) => path !== folder);
+    sources.keepActive(others.map(({ id }) => id));
+    const row = sources.removed().find(({ path }) => path === folder);
+    if (row !== undefined && deletes) sources.approve(row.id);
+  });
+  return sources.removed().find(({ path }) => path === folder)?.resources;
 }

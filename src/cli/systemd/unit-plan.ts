@@ -7,8 +7,7 @@ import type { Config } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { entryUrl, packagePath } from "../../lib/package.ts";
 import { instanceUnit, type Program, systemUnit, userUnit, type Credential } from "../../system/unit.ts";
-import { withRestartSteps } from "../../system/unit-restarts.ts";
-import { escapePath } from "../../system/unit-text.ts";
+import { escapePath, withDirective } from "../../system/unit-text.ts";
 import { HOSTED_KEY_CREDENTIAL } from "../compose/reached-service.ts";
 import { PASSWORD_FILE } from "../compose/store.ts";
 import type { Context } from "../output/context.ts";
@@ -232,4 +231,21 @@ function configHome(env: NodeJS.ProcessEnv): string {
 function stateHome(env: NodeJS.ProcessEnv): string {
   const named = env["XDG_STATE_HOME"] ?? "";
   return named === "" ? join(homedir(), ".local", "state") : resolve(named);
+}
+
+/** First systemd version with growing restart delays; older ones warn about the unknown key at each load. */
+const STEPS_SINCE = 254;
+/**
+ * Number of restarts over which the delay grows from `RestartSec=` to the longest. systemd counts restarts until a person
+ * starts the unit (https://github.com/systemd/systemd/issues/43813), so restarts spread over a year reach the longest
+ * delay too. It is short for that reason: the program also restarts when a folder was replaced outside.
+ */
+const RESTART_STEPS = 6;
+const RESTART_MAX_DELAY_SECONDS = 15;
+
+/** Adds growing restart delays to a unit where this systemd version supports them. Pure. */
+export function withRestartSteps(text: string, systemd: number | undefined): string {
+  if (systemd === undefined || systemd < STEPS_SINCE) return text;
+  const stepped = withDirective(text, "Service", "RestartSteps", [String(RESTART_STEPS)]);
+  return withDirective(stepped, "Service", "RestartMaxDelaySec", [String(RESTART_MAX_DELAY_SECONDS)]);
 }

@@ -11,8 +11,7 @@ import { CHOSEN_MAX, work, workOnMany } from "./many-documents.ts";
 import { DeleteDocuments } from "./delete-documents.tsx";
 import { DocumentCells, SortHead } from "./document-row.tsx";
 import type { DocumentsState, Filter } from "./documents.ts";
-import { DocumentsToolbar } from "./documents-toolbar.tsx";
-import type { ListedDocument } from "./listed-document.ts";
+import { type ListedDocument, STATUS_WORDS } from "./listed-document.ts";
 
 const ROW_PX = 60;
 
@@ -153,5 +152,40 @@ export function DocumentsTable({
         />
       ) : null}
     </>
+  );
+}
+
+/** Filters the documents by words and by status. */
+function DocumentsToolbar({
+  statuses: { queued, chunked, error },
+  filter,
+}: {
+  readonly statuses: DocumentsState["statuses"];
+  readonly filter: Filter;
+}): JSX.Element {
+  const counts = { all: queued + chunked + error, searchable: chunked, waiting: queued, failed: error };
+  return (
+    <div class="toolbar">
+      <input
+        class="input"
+        type="search"
+        aria-label="Filter by title, path, address or metadata"
+        placeholder="Filter by title, path, address, metadata"
+        value={filter.text}
+        onInput={(event) => refine({ q: event.currentTarget.value })}
+      />
+      <div class="segments" role="group" aria-label="Status">
+        {(["all", "searchable", "waiting", "failed"] as const).map((status) => (
+          <button
+            type="button"
+            key={status}
+            aria-pressed={filter.status === status}
+            onClick={() => refine({ status: status === "all" ? undefined : status })}
+          >
+            {status === "all" ? "All" : STATUS_WORDS[status].label} <span>{count(counts[status])}</span>
+          </button>
+        ))}
+      </div>
+    </div>
   );
 }

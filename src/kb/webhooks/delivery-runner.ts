@@ -4,10 +4,7 @@ import type { LeasedJob, Queue, WaitingJob } from "../queue/queue.ts";
 import { inTurns, openRunner } from "../queue/runner.ts";
 import type { Records } from "../store/records.ts";
 import { receiverOf, stateOf, type DeliveryBody, type DeliveryOutcome } from "../store/webhooks.ts";
-import { openEndpointHealth, type Transition } from "./endpoint-health.ts";
-import { nextWaitMs } from "./schedule.ts";
-import { sendDelivery } from "./send.ts";
-import type { Attempt, SendParts } from "./send.ts";
+import { sendDelivery, type Attempt, type SendParts } from "./send.ts";
 
 /** Most attempts in flight; each holds a socket for up to the timeout. No account gets all of them (`openShares`). */
 const ATTEMPTS_MAX = 32;
@@ -142,4 +139,87 @@ export function outcomeOf(
         : { nowIso, kind: "retry", dueMs: steadyMs + waitMs, nowMs: steadyMs, problem };
     }
   }
+}
+
+/**
+ * A change of an endpoint's health that is worth a log line: it starts to fail, its messages are given up, or it works again.
+ */
+type Transition = "failing" | "given up" | "recovered";
+
+/** Tracks the endpoints that do not work. */
+interface EndpointHealth {
+  /** Records the outcome of a message; returns the transition that it causes, if any. */
+  note(endpoint: string, outcome: DeliveryOutcome["kind"]): Transition | undefined;
+}
+
+/** Most failing endpoints in memory. Beyond that the oldest is evicted, and its next failure is reported again. */
+const TRACKED_MAX = 1000;
+
+/** Opens the health of all endpoints. Each works until a failure is recorded. */
+export function openEndpointHealth(): EndpointHealth {
+  const failing = new Map<string, "failing" | "given up">();
+  const track = (endpoint: string, state: "failing" | "given up"): Transition => {
+    failing.set(endpoint, state);
+    const [oldest] = failing.keys();
+    if (failing.size > TRACKED_MAX && oldest !== undefined) failing.delete(oldest);
+    return state;
+  };
+  return {
+    note: (endpoint, outcome) => {
+      const before = failing.get(endpoint);
+      switch (outcome) {
+        case "delivered":
+          return failing.delete(endpoint) ? "recovered" : undefined;
+        case "retry":
+          return before === undefined ? track(endpoint, "failing") : undefined;
+        case "failed":
+          return before === "given up" ? undefined : track(endpoint, "given up");
+      }
+    },
+  };
+}
+
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/**
+ * Waits after the first, second, … failed attempt, 24 hours in total. A message that fails once more is given up. The
+ * schedule counts attempts, because a difference of two wall-clock times is wrong after the clock was set.
+ */
+const DELAYS_MS: readonly number[] = [
+  5 * SECOND_MS,
+  30 * SECOND_MS,
+  2 * MINUTE_MS,
+  10 * MINUTE_MS,
+  30 * MINUTE_MS,
+  HOUR_MS,
+  2 * HOUR_MS,
+  4 * HOUR_MS,
+  5 * HOUR_MS,
+  5 * HOUR_MS,
+  6 * HOUR_MS + 17 * MINUTE_MS + 25 * SECOND_MS,
+];
+/** Longest wait that a receiver may request. */
+const REQUESTED_MS_MAX = 6 * HOUR_MS;
+
+/** Jitter: the share by which a wait is shortened or lengthened, so that messages that failed together do not retry together. */
+const JITTER = 0.1;
+
+/** A message after a failed attempt. */
+interface FailedAttempt {
+  /** Attempts so far, this one included. */
+  readonly attempts: number;
+  /** The receiver's `Retry-After`, if any. */
+  readonly requestedMs: number | undefined;
+  /** A random number in [0, 1). */
+  readonly chance: number;
+}
+
+/** Returns the backoff before the next attempt, or the wait that the receiver requested if longer. Undefined: give up. Pure. */
+export function nextWaitMs({ attempts, requestedMs, chance }: FailedAttempt): number | undefined {
+  const delay = DELAYS_MS[attempts - 1];
+  if (delay === undefined) return undefined;
+  const spread = delay * (1 + JITTER * (2 * chance - 1));
+  return Math.round(Math.max(spread, Math.min(requestedMs ?? 0, REQUESTED_MS_MAX)));
 }

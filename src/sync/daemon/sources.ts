@@ -7,9 +7,9 @@ import type { SourceRow } from "../ledger/sources/rows.ts";
 import { openRules, type WatchedSource } from "../rules/rules.ts";
 import { openSource, type SourceSync } from "../source/source.ts";
 import type { Check } from "../reconcile-service/loss.ts";
-import { type Pruning, startPruning } from "../trash/pruning.ts";
 import type { Watch } from "../watch/watch.ts";
 import type { Parts } from "./parts.ts";
+import type { Trash } from "../trash/trash.ts";
 
 /** The sources of a daemon. There are none before `open`. */
 export interface DaemonSources {
@@ -132,4 +132,36 @@ function oldLedger(file: string): KbsyncError {
       hint: "Before anything is created, the service's resources are listed and assigned to their files.",
     },
   );
+}
+
+/** Prunes a trash at the start and once a day. */
+interface Pruning {
+  /** Stops at the next file. Resolves when nothing is written any more. */
+  stop(): Promise<void>;
+}
+
+/** Interval at which the daemon removes expired texts. */
+const PRUNE_EVERY_MS = 24 * 3_600_000;
+
+/** Starts pruning. Failures are reported to `onError` and retried a day later. */
+function startPruning(trash: Pick<Trash, "prune">, onError: (error: Error) => void): Pruning {
+  const stopping = new AbortController();
+  let running = Promise.resolve();
+  const prune = (): void => {
+    running = running
+      .then(() => trash.prune(stopping.signal))
+      .catch((error: unknown) => {
+        if (!stopping.signal.aborted) onError(error instanceof Error ? error : new Error(String(error)));
+      });
+  };
+  prune();
+  const timer = setInterval(prune, PRUNE_EVERY_MS);
+  timer.unref();
+  return {
+    stop: async () => {
+      clearInterval(timer);
+      stopping.abort();
+      await running;
+    },
+  };
 }

@@ -13,9 +13,11 @@ import { reportsBirthTime } from "../disk/root-identity.ts";
 import { composeRecipe, CONVERTER_VERSION } from "./recipe.ts";
 import { addressOf } from "../document/shortcut.ts";
 import { decodeText } from "../document/text.ts";
-import { withLanguage } from "../document/language.ts";
 import { nameText } from "../document/title.ts";
 import type { ReadRequest, ReadOutcome, Enclosed, ReadOptions } from "./outcome.ts";
+import { certainLanguage } from "../../lib/language.ts";
+import { frontMatterEnd } from "../../lib/markup/front-matter.ts";
+import { type DocumentFields, NO_FIELDS } from "../document/fields.ts";
 
 /** Returns the refusal of a file that is too large for its kind; undefined if it is not. */
 export function refuseBySize({ named, rules }: ReadRequest, sizeBytes: number): ReadOutcome | undefined {
@@ -150,3 +152,11 @@ const NO_TEXT: Readonly<Record<Container, string>> = {
   rtf: "there is no text in the document",
   html: "there is no text in the page: scripts may make it, and none are run",
 };
+
+/** Returns the fields of a document with the language that its text is certainly in, unless they name one. */
+function withLanguage(fields: DocumentFields | undefined, text: string): DocumentFields | undefined {
+  const { language, lang } = fields?.values ?? {};
+  if (language !== undefined || lang !== undefined) return fields;
+  const found = certainLanguage(text.slice(frontMatterEnd(text)));
+  return found === undefined ? fields : { ...(fields ?? NO_FIELDS), language: found };
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { openEndpointHealth } from "../../../src/kb/webhooks/endpoint-health.ts";
+import { openEndpointHealth } from "../../../src/kb/webhooks/delivery-runner.ts";
 
 describe("endpoint health", () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nextWaitMs } from "../../../src/kb/webhooks/schedule.ts";
+import { nextWaitMs } from "../../../src/kb/webhooks/delivery-runner.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 const MEAN = { requestedMs: undefined, chance: 0.5 };

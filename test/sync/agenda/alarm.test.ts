@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { openAlarm } from "../../../src/sync/agenda/alarm.ts";
+import { openAlarm } from "../../../src/sync/agenda/agenda.ts";
 
 describe("the alarm of a loop", () => {
   beforeEach(() => void vi.useFakeTimers());

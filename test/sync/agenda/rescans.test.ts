@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { startRescans } from "../../../src/sync/agenda/rescans.ts";
+import { startRescans } from "../../../src/sync/daemon/watching.ts";
 
 const HOUR_MS = 3_600_000;
 let scans = 0;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { linesOf } from "../../../src/sync/control/lines.ts";
+import { linesOf } from "../../../src/sync/control/client.ts";
 
 /** The lines of these pieces; "too long" at the end if one is longer than 5 bytes. */
 async function split(...pieces: (string | Buffer)[]): Promise<string[]> {

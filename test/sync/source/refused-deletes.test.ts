@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { openRefusedDeletes } from "../../../src/sync/source/refused-deletes.ts";
+import { openRefusedDeletes } from "../../../src/sync/source/source-deletes.ts";
 
 const MINUTE_MS = 60_000;
 const one = { id: 1, path: "d/a.md", docId: "doc 1" };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { startRescans } from "../../../src/sync/agenda/rescans.ts";
+import { startRescans } from "../../../src/sync/daemon/watching.ts";
 import { openRules } from "../../../src/sync/rules/rules.ts";
 import { watchSource, type Watch } from "../../../src/sync/watch/watch.ts";
 import { remoteFileSystem } from "../../../src/sync/watch/network.ts";

@@ -2,12 +2,12 @@ import { hash } from "node:crypto";
 import { KbsyncError } from "../../../lib/failure.ts";
 import { STILL_READ } from "../../../wire/constants.ts";
 import type { LocatedText } from "../../../lib/markup/located-text.ts";
-import { labelOf } from "../label.ts";
 import { withLines } from "../locations.ts";
 import type { Chunking } from "../chunks.ts";
 import type { Expected, NewResource, ResourceChange, ResourceKey, ResourceStatus } from "../resources.ts";
 import { titleKeyOf } from "../title-key.ts";
 import { resourceOf, type ResourceRow } from "./records.ts";
+import type { UserMetadata } from "../../../wire/metadata.ts";
 
 /** The columns of a row that say where its text lies. */
 export interface TextColumns {
@@ -120,3 +120,28 @@ function locationsColumn(text: string, locations: LocatedText["locations"]): str
 
 /** SQL expression over a resource for its warning after a failure: what was still being read never is. */
 export const WARNING_AFTER_FAILURE = `replace(warning, '${STILL_READ}', 'not read.')`;
+
+/** Most words of a label: every chunk of the resource is found by all of them, so many would drown its own words. */
+const LABEL_WORDS_MAX = 64;
+/** Also splits joined words, such as `snake_case`; the index splits there as well. */
+const NO_WORD = /[^\p{L}\p{N}\p{M}\p{Co}]+/u;
+
+/**
+ * Returns the words of a resource's path, name and tags that its title does not have, each once, separated by spaces. Words
+ * find the resource by them, as by its title; they are in no chunk and no vector. Empty without such metadata. Pure.
+ */
+function labelOf(title: string, { path, name, tags }: UserMetadata): string {
+  const inTitle = new Set(wordsOf(title));
+  const words = [path, name, tags]
+    .flat()
+    .flatMap((value) => (typeof value === "string" ? wordsOf(value) : []))
+    .filter((word) => !inTitle.has(word));
+  return [...new Set(words)].slice(0, LABEL_WORDS_MAX).join(" ");
+}
+
+function wordsOf(text: string): string[] {
+  return text
+    .toLowerCase()
+    .split(NO_WORD)
+    .filter((word) => word !== "");
+}

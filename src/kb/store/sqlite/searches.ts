@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import type { WordSnapshot } from "../../index/words/query-terms.ts";
 import { queryWords, type QueryWords } from "../../lexical/word-match.ts";
-import type { DocumentQuery, Evidence, EvidenceQuery, Index, Scope } from "../search-index.ts";
+import type { DocumentQuery, Evidence, EvidenceQuery, Index, Scope, DocumentMatch } from "../search-index.ts";
 import { matchRows, searchLexical } from "../search/lexical.ts";
 import { inLanguagesOf, replaceUnknown, withCompounds, type NearFound } from "../search/near-words.ts";
 import { noEvidence, type SearchTarget } from "../search/search-target.ts";
@@ -11,8 +11,8 @@ import type { Lookups } from "./resources/lookups.ts";
 import type { prepareScopes } from "./scopes/scopes.ts";
 import type { SentenceReads } from "./vectors/sentence-reads.ts";
 import { prepareVectors } from "./vectors/vectors.ts";
-import { prepareDocumentWords } from "./words/document-words.ts";
 import { prepareWordReads } from "./words/word-reads.ts";
+import { scoreDocuments, type IndexedDocument } from "../search/document-words.ts";
 
 /**
  * Slices that a search may read before it reads the rest in one go: far more than a million chunks need. Without the bound,
@@ -112,4 +112,28 @@ function wordsOf(
   const words = near.withParts;
   const known = replaceUnknown(snapshot, words, near);
   return isLast ? (known ?? words) : known;
+}
+
+/** Scores the documents of rows by the words of a query. */
+type DocumentWords = (
+  snapshot: WordSnapshot,
+  target: SearchTarget,
+  words: QueryWords,
+  rows: readonly number[],
+) => DocumentMatch[];
+
+/** Prepares the scoring of whole documents. */
+function prepareDocumentWords(db: Connection): DocumentWords {
+  const selectDocument = db.prepare<[number], IndexedDocument>(`
+    SELECT number, first_row AS firstRow, chunks FROM resource
+    WHERE number = (SELECT resource FROM chunk WHERE row = ?)`);
+
+  return (snapshot, target, words, rows) => {
+    const documents = new Map<number, IndexedDocument>();
+    for (const row of rows) {
+      const found = row < target.range.first || row > target.range.last ? undefined : selectDocument.get(row);
+      if (found !== undefined) documents.set(row, found);
+    }
+    return scoreDocuments(snapshot, target, words, documents);
+  };
 }

@@ -2,7 +2,8 @@ import type { RootIdentity } from "../../plan/model.ts";
 import type { Sqlite } from "../database/open.ts";
 import { type SourceRows, type HaltCode, prepareRows } from "./rows.ts";
 import { type SourceDeletes, prepareDeletes } from "./deletes.ts";
-import { type ServiceFacts, prepareFacts } from "./service.ts";
+import type { Tier } from "../../../wire/primitives.ts";
+import { openMeta } from "../database/meta.ts";
 
 /** The rows of sources, and the ids of collections. Changes are plain statements: run them inside a group commit. */
 export interface Sources extends SourceRows, SourceStates, SourceDeletes, ServiceFacts {}
@@ -57,5 +58,43 @@ function prepareStates(db: Sqlite): SourceStates {
     setCompared: (id, compared) => void setCompared.run(Number(compared), id),
     setUnreadable: (id, count) => void setUnreadable.run(count, id),
     setDegraded: (id, reason) => void setDegraded.run(reason, id),
+  };
+}
+
+/** Facts that the service supplied. */
+interface ServiceFacts {
+  collectionId(tier: Tier): string | undefined;
+  setCollectionId(tier: Tier, collectionId: string): void;
+  /** Whether the service last reported that it reads the PDFs and images of uploaded mails. */
+  readsMails(): boolean;
+  setReadsMails(reads: boolean): void;
+  /** Whether the service last reported that it takes metadata. */
+  takesMetadata(): boolean;
+  setTakesMetadata(takes: boolean): void;
+  /** When it last reported that or the contrary; undefined: never to this ledger. */
+  metadataAskedMs(): number | undefined;
+  setMetadataAskedMs(atMs: number): void;
+}
+
+/** Prepares the statements over what the service supplied. */
+function prepareFacts(db: Sqlite): ServiceFacts {
+  const meta = openMeta(db);
+  const collection = db
+    .prepare<[string], string>("SELECT collection_id FROM collections WHERE tier = ?")
+    .pluck();
+  const setCollection = db.prepare(
+    `INSERT INTO collections (tier, collection_id) VALUES (?, ?)
+     ON CONFLICT (tier) DO UPDATE SET collection_id = excluded.collection_id`,
+  );
+
+  return {
+    collectionId: (tier) => collection.get(tier),
+    setCollectionId: (tier, id) => void setCollection.run(tier, id),
+    readsMails: () => meta.get("reads_mails") === "1",
+    setReadsMails: (reads) => meta.set("reads_mails", reads ? "1" : "0"),
+    takesMetadata: () => meta.get("takes_metadata") === "1",
+    setTakesMetadata: (takes) => meta.set("takes_metadata", takes ? "1" : "0"),
+    metadataAskedMs: () => meta.number("metadata_asked_ms"),
+    setMetadataAskedMs: (atMs) => meta.set("metadata_asked_ms", String(atMs)),
   };
 }

@@ -1,5 +1,5 @@
 import { afterAll, expect, it } from "vitest";
-import { openJsonReader } from "../../../../src/kb/http/body/json-reader.ts";
+import { openJsonReader } from "../../../../src/kb/http/body/json-parser.ts";
 
 const reader = openJsonReader();
 afterAll(() => reader.close());

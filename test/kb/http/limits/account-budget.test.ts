@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { openAccountBudget } from "../../../../src/kb/http/limits/account-budget.ts";
+import { openAccountBudget } from "../../../../src/kb/http/limits/upload-pace.ts";
 
 const RULE = { perSecond: 10, burst: 3 };
 

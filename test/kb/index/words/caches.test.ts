@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { makeRowSet } from "../../../../src/kb/index/row-set.ts";
 import { makeByteCache } from "../../../../src/kb/index/words/byte-cache.ts";
-import { makeTermFilter, mayContain } from "../../../../src/kb/index/words/term-filter.ts";
+import { makeTermFilter, mayContain } from "../../../../src/kb/index/words/run.ts";
 import { hashOf } from "../../../../src/kb/index/words/term-hash.ts";
 
 describe("a cache with a bound on its bytes", () => {

@@ -5,9 +5,8 @@ import { rowOf, rowsOfScope, scopeOfRow } from "../../../../src/kb/index/rows.ts
 import { mergeParts } from "../../../../src/kb/index/words/merge.ts";
 import { termsOf } from "../../../../src/kb/index/words/part.ts";
 import { makeRemoved } from "../../../../src/kb/index/words/removed.ts";
-import { openRun } from "../../../../src/kb/index/words/run.ts";
+import { openRun, makeTermFilter } from "../../../../src/kb/index/words/run.ts";
 import { encodeSegment, openSegment } from "../../../../src/kb/index/words/segment.ts";
-import { makeTermFilter } from "../../../../src/kb/index/words/term-filter.ts";
 import { hashOf } from "../../../../src/kb/index/words/term-hash.ts";
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
