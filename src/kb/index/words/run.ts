@@ -28,7 +28,7 @@ export interface RunHead {
   /** Lengths of the chunks in words, by ordinal; 2 bytes each, the low byte first. */
   readonly lengths: Buffer;
   readonly directory: Buffer;
-  /** Excludes most terms that the run does not have (term-filter.ts). */
+  /** Excludes most terms that the run does not have. */
   readonly filter: Buffer;
 }
 
