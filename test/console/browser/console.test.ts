@@ -365,7 +365,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
     });
   });
 
-  it("searches every collection of an owner, says why, and hides what scores too low", async () => {
+  it("searches every collection of an owner, and hides what scores too low", async () => {
     const owner_id = newOwner("puffins");
     for (const tier of ["fastest", "high_accuracy"])
       await create({
