@@ -14,6 +14,3 @@ export const AccountState = z
   })
   .meta({ id: "AccountState" });
 export type AccountState = z.infer<typeof AccountState>;
-
-/** The events of the stream, by name, with their data. */
-export const AccountEvents = { state: AccountState };

@@ -245,9 +245,6 @@ export interface Surroundings {
   /** Line of the content in which `text` starts, from 1. */
   readonly line: number;
   readonly locations: readonly StoredLocation[];
-  /** The text begins or ends where the content does. */
-  readonly isBegin: boolean;
-  readonly isEnd: boolean;
   /** The lines that the first chunk repeats: the opening fence of the code in which the text begins. */
   readonly before: string;
   /** The chunks, by ascending start and end. */

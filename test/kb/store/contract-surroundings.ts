@@ -27,8 +27,6 @@ export function surroundingsContract(fixture: StoreFixture): void {
           text: "three\n\nfour\n\nfive\n\n",
           line: 5,
           locations: [{ start: 12, page: 2 }],
-          isBegin: false,
-          isEnd: false,
           before: "",
           chunks: [third, fourth, fifth].map((ref, at) => {
             const start = content.indexOf(["three", "four", "five"][at] ?? "");
@@ -41,12 +39,12 @@ export function surroundingsContract(fixture: StoreFixture): void {
     it("returns the whole text where it reaches both ends, as one for several chunks", async () => {
       const { id } = await create(content);
       const [first = 0, , third = 0, , , last = 0] = await rowsOf(id);
-      const whole = { start: 0, text: content, line: 1, isBegin: true, isEnd: true };
+      const whole = { start: 0, text: content, line: 1 };
       expect(await around([third], 9)).toMatchObject([whole]);
       expect(await around([last, first], 2)).toMatchObject([whole]);
       expect(await around([first, last], 1)).toMatchObject([
-        { text: "  one\n\ntwo\n\n", isBegin: true, isEnd: false },
-        { text: "five\n\nsix\n", isBegin: false, isEnd: true },
+        { text: "  one\n\ntwo\n\n" },
+        { text: "five\n\nsix\n" },
       ]);
     });
 

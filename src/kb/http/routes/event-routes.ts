@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { codeOf } from "../../../lib/failure.ts";
 import { openShares } from "../../../lib/shares.ts";
 import { Refused } from "../../../wire/answers.ts";
-import { AccountEvents, type AccountState } from "../../../wire/events.ts";
+import { AccountState } from "../../../wire/events.ts";
 import { ROUTES } from "../../../wire/routes.ts";
 import type { QuestionFigures } from "../../chat/job-runner.ts";
 import { readCollections } from "../../resources/read.ts";
@@ -18,7 +18,7 @@ import { openEventStream } from "../streams/event-stream.ts";
 const DOC = {
   summary: "Follows the account as server-sent events: its numbers, again after every change of a document.",
   tag: "Service",
-  events: { ...AccountEvents, error: Refused },
+  events: { state: AccountState, error: Refused },
   answers: { 200: "empty" },
 } satisfies RouteDoc;
 

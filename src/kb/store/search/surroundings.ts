@@ -57,8 +57,6 @@ function textOf(run: readonly PartRow[], document: PartsDocument): Surroundings 
     text,
     line: isBegin ? 1 : (first?.line ?? 1),
     locations: locationsWithin(locationsOf(document), start, start + text.length),
-    isBegin,
-    isEnd: run.at(-1)?.row === document.first + document.chunks - 1,
     before: isBegin ? "" : (readChunk(first?.headings ?? "", "").before ?? ""),
     chunks: run.map(({ row, start: from, text: { length } }) => ({
       ref: row,
