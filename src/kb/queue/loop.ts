@@ -41,7 +41,7 @@ export function openLoop<T>({ find, run, onProblem }: LoopParts<T>): Loop {
     const { jobs, nextMs } = await find([...running.keys()]);
     if (signal.aborted) return;
     for (const job of jobs) start(job);
-    if (nextMs < Infinity) watch.sleep(nextMs);
+    watch.sleep(nextMs);
   };
   const watch = openQueueWatch({ check, onProblem });
   return {
