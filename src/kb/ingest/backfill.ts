@@ -5,7 +5,7 @@ import type { ChunkRef } from "../store/chunks.ts";
 import type { Index, ChunkContext } from "../store/search-index.ts";
 import { CLOSE_WAIT_MS, type ModelEmbedder } from "./model.ts";
 import { sentencesOfChunks } from "./sentence-vectors.ts";
-import { openEmbeddingFailures } from "./embedding-failures.ts";
+import { type EmbeddingFailures, openEmbeddingFailures } from "./embedding-failures.ts";
 import { openEmbeddingOrder } from "./embedding-order.ts";
 
 /** Tiers whose chunks have vectors. */
@@ -201,15 +201,8 @@ function openEmbedding(
   const leftSentences = new Set<ChunkRef>();
   // True at start: a killed process may have left retired vectors.
   let retiring = true;
-  let orders: ReturnType<typeof openOrders> | undefined;
-  const openOrders = (fingerprint: string) => ({
-    fingerprint,
-    vectors: openEmbeddingOrder(index, TIERS, { lacks: "vectors", fingerprint }),
-    sentences: openEmbeddingOrder(index, ["high_accuracy"], { lacks: "sentences", fingerprint }),
-  });
+  let orders: EmbeddingOrders | undefined;
 
-  const isOpenSuspect = ({ ref }: ChunkContext): boolean =>
-    failures.isSuspected(ref) && !failures.isGivenUp(ref);
   /** Switches complete scopes to the model. Deletes the earlier vectors later: searches in flight use them. */
   const changeOver = async ({ fingerprint }: ModelEmbedder): Promise<void> => {
     const changed = await index.serveComplete(fingerprint, TIERS, failures.givenUp());
@@ -234,71 +227,101 @@ function openEmbedding(
     },
   });
 
-  /** Returns whether a chunk is left that is tried again later. */
-  const embedAll = async (
-    embedder: ModelEmbedder,
-    { fingerprint, vectors, sentences }: ReturnType<typeof openOrders>,
-    count: (chunks: number) => void,
-  ): Promise<boolean> => {
-    const suspects: ChunkContext[] = [];
-    let tried = 0;
-    let refreshedMs = -Infinity;
-    let isWoken = false;
-    const refresh = async (): Promise<void> => {
-      refreshedMs = performance.now();
-      isWoken = false;
-      await Promise.all([vectors.refresh(), sentences.refresh()]);
-    };
-    for (let batches = 1; ; batches++) {
-      signal.throwIfAborted();
-      isWoken = takeWake() || isWoken;
-      // Other processes do not wake this one.
-      if (performance.now() > refreshedMs + (isWoken ? AGE_MS_MAX : ELSEWHERE_MS)) await refresh();
-      const chunks = await vectors.next(BATCH);
-      if (chunks.length > 0) {
-        suspects.push(...chunks.filter(isOpenSuspect));
-        const plain = chunks.filter(({ ref }) => !failures.isSuspected(ref));
-        const made = await failures.embed(embedder, plain, signal);
-        await index.putVectors(fingerprint, made);
-        count(made.length);
-        // Each call scans the chunks that an earlier model serves. At doubling intervals, all calls together scan them twice.
-        if (Math.log2(batches) % 1 === 0) await changeOver(embedder);
-        continue;
-      }
-      if (isWoken) {
-        await refresh();
-        continue;
-      }
-      const suspect = suspects[tried];
-      if (suspect !== undefined) {
-        tried += 1;
-        const vector = await failures.embedAlone(embedder, suspect);
-        if (vector === undefined) continue;
-        await index.putVectors(fingerprint, [vector]);
-        count(1);
-        continue;
-      }
-      // Come after all chunk vectors: these find chunks, sentence vectors only rerank them.
-      const deep = await sentences.next(BATCH);
-      if (deep.length === 0) return suspects.some(isOpenSuspect);
-      const made = await sentencesOfChunks(embedder, deep, signal, leftSentences);
-      await index.putSentences(fingerprint, made);
-      count(made.length);
-    }
-  };
-
   return async (embedder, count) => {
     await retire(embedder);
-    if (orders?.fingerprint !== embedder.fingerprint) orders = openOrders(embedder.fingerprint);
+    if (orders?.fingerprint !== embedder.fingerprint) orders = openOrders(index, embedder.fingerprint);
     const order = orders;
     // Unless all is done, what was examined is examined again.
     orders = undefined;
-    const isLeft = await embedAll(timed(embedder), order, count);
+    const isLeft = await embedInOrder(timed(embedder), order, {
+      index,
+      signal,
+      takeWake,
+      failures,
+      leftSentences,
+      changeOver: () => changeOver(embedder),
+      count,
+    });
     if (isLeft) wakeLater();
     else orders = order;
     await changeOver(embedder);
     onLeft?.(new Set([...failures.givenUp(), ...leftSentences]).size);
   };
+}
+
+type EmbeddingOrders = ReturnType<typeof openOrders>;
+
+/** Opens the orders in which a model embeds chunks, and then their sentences. */
+function openOrders(index: BackfillParts["index"], fingerprint: string) {
+  return {
+    fingerprint,
+    vectors: openEmbeddingOrder(index, TIERS, { lacks: "vectors", fingerprint }),
+    sentences: openEmbeddingOrder(index, ["high_accuracy"], { lacks: "sentences", fingerprint }),
+  };
+}
+
+/** What embedding in an order depends on. */
+interface OrderedRun extends Pick<BackfillParts, "index">, Pick<RunControl, "signal" | "takeWake"> {
+  readonly failures: EmbeddingFailures;
+  readonly leftSentences: Set<ChunkRef>;
+  /** Switches scopes to the model that have all its vectors by now. */
+  readonly changeOver: () => Promise<void>;
+  readonly count: (chunks: number) => void;
+}
+
+/** Embeds all that the orders show. Returns whether a chunk is left that is tried again later. */
+async function embedInOrder(
+  embedder: ModelEmbedder,
+  { fingerprint, vectors, sentences }: EmbeddingOrders,
+  { index, signal, takeWake, failures, leftSentences, changeOver, count }: OrderedRun,
+): Promise<boolean> {
+  const isOpenSuspect = ({ ref }: ChunkContext): boolean =>
+    failures.isSuspected(ref) && !failures.isGivenUp(ref);
+  const suspects: ChunkContext[] = [];
+  let tried = 0;
+  let refreshedMs = -Infinity;
+  let isWoken = false;
+  const refresh = async (): Promise<void> => {
+    refreshedMs = performance.now();
+    isWoken = false;
+    await Promise.all([vectors.refresh(), sentences.refresh()]);
+  };
+  for (let batches = 1; ; batches++) {
+    signal.throwIfAborted();
+    isWoken = takeWake() || isWoken;
+    // Other processes do not wake this one.
+    if (performance.now() > refreshedMs + (isWoken ? AGE_MS_MAX : ELSEWHERE_MS)) await refresh();
+    const chunks = await vectors.next(BATCH);
+    if (chunks.length > 0) {
+      suspects.push(...chunks.filter(isOpenSuspect));
+      const plain = chunks.filter(({ ref }) => !failures.isSuspected(ref));
+      const made = await failures.embed(embedder, plain, signal);
+      await index.putVectors(fingerprint, made);
+      count(made.length);
+      // Each call scans the chunks that an earlier model serves. At doubling intervals, all calls together scan them twice.
+      if (Math.log2(batches) % 1 === 0) await changeOver();
+      continue;
+    }
+    if (isWoken) {
+      await refresh();
+      continue;
+    }
+    const suspect = suspects[tried];
+    if (suspect !== undefined) {
+      tried += 1;
+      const vector = await failures.embedAlone(embedder, suspect);
+      if (vector === undefined) continue;
+      await index.putVectors(fingerprint, [vector]);
+      count(1);
+      continue;
+    }
+    // Come after all chunk vectors: these find chunks, sentence vectors only rerank them.
+    const deep = await sentences.next(BATCH);
+    if (deep.length === 0) return suspects.some(isOpenSuspect);
+    const made = await sentencesOfChunks(embedder, deep, signal, leftSentences);
+    await index.putSentences(fingerprint, made);
+    count(made.length);
+  }
 }
 
 /**
