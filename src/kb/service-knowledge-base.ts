@@ -87,9 +87,9 @@ function timeFetches(observer: ServiceObserver | undefined, options: FetcherOpti
   if (observer === undefined) return fetcher;
   return {
     refuse: (url) => fetcher.refuse(url),
-    fetch: async (url, known, take, asked) => {
+    fetch: async (url, take, asked) => {
       const startMs = performance.now();
-      const fetched = await fetcher.fetch(url, known, take, asked);
+      const fetched = await fetcher.fetch(url, take, asked);
       observer.stage("fetch", (performance.now() - startMs) / 1000);
       return fetched;
     },

@@ -203,12 +203,9 @@ async function fetchImage(
   const token = newFileToken();
   const received = await fetcher.fetch(
     url,
-    undefined,
     ({ body }) => kb.files.receive(token, body, bytesMax, () => tooLarge(field)),
     { signal, tenant: [accountId] },
   );
-  if (received === "unchanged")
-    throw new Error("a server reported an image as unchanged without being asked");
   onFetched(token);
   const { path, sizeBytes, sha256 } = received;
   if (sizeBytes === 0) throw new Refusal("link_failed", `${field}: the answer is empty.`, { field });

@@ -23,14 +23,6 @@ const GUESTS_MAX = 8;
 const WAITING_MAX = 1000;
 /** Waiting fetches of one account, so that others can still queue. */
 const WAITING_SHARE_MAX = 750;
-/** Longest stored validator. */
-const VALIDATOR_CHARS_MAX = 1024;
-
-/** Validators of a response, for a conditional request later. */
-export interface Validators {
-  readonly etag?: string;
-  readonly lastModified?: string;
-}
 
 /** A response with status 200. The body can be read once, while `take` runs. */
 export interface LinkAnswer {
@@ -38,7 +30,6 @@ export interface LinkAnswer {
   readonly url: URL;
   /** The raw `content-type` header. */
   readonly contentType: string | undefined;
-  readonly validators: Validators;
   readonly body: AsyncIterable<Uint8Array>;
 }
 
@@ -50,16 +41,10 @@ export interface Fetcher {
    */
   refuse(url: URL): void;
   /**
-   * Passes the response to `take` and resolves with its result, or with "unchanged" if the server reports no change since
-   * `known`. Throws `link_refused` for a forbidden address, `link_failed` with the cause in words, the error of `busy` if too
-   * many fetches wait, the error of `take`, and the reason of `signal`.
+   * Passes the response to `take` and resolves with its result. Throws `link_refused` for a forbidden address, `link_failed` with
+   * the cause in words, the error of `busy` if too many fetches wait, the error of `take`, and the reason of `signal`.
    */
-  fetch<T>(
-    url: URL,
-    known: Validators | undefined,
-    take: (answer: LinkAnswer) => Promise<T>,
-    options?: FetchOptions,
-  ): Promise<T | "unchanged">;
+  fetch<T>(url: URL, take: (answer: LinkAnswer) => Promise<T>, options?: FetchOptions): Promise<T>;
 }
 
 /** Options of a fetch. */
@@ -105,15 +90,14 @@ export function openFetcher(options: FetcherOptions): Fetcher {
 
   const run = async <T>(
     first: URL,
-    known: Validators | undefined,
     take: (answer: LinkAnswer) => Promise<T>,
     abandoned: AbortSignal | undefined,
-  ): Promise<T | "unchanged"> => {
+  ): Promise<T> => {
     // An agent per fetch: no connection outlives the check of its dial.
     const dispatcher = new Agent({ connect, connections: 1, pipelining: 1 });
     const timeout = AbortSignal.timeout(timeoutMs);
     const signal = abandoned === undefined ? timeout : AbortSignal.any([timeout, abandoned]);
-    const headers = { accept, "accept-encoding": ENCODINGS, "user-agent": agent, ...conditions(known) };
+    const headers = { accept, "accept-encoding": ENCODINGS, "user-agent": agent };
     const failureFor = (error: unknown, url: URL): Error => {
       abandoned?.throwIfAborted();
       return fetchFailure(timeout.aborted ? timeout.reason : error, url, timeoutMs);
@@ -134,7 +118,6 @@ export function openFetcher(options: FetcherOptions): Fetcher {
         const answer = await ask(url);
         const next = redirectOf(answer, url);
         if (next === undefined) {
-          if (answer.statusCode === 304 && known !== undefined) return "unchanged";
           const from = url;
           const read = linkAnswer(answer, from, bytesMax);
           return await take({ ...read, body: rethrowing(read.body, (error) => failureFor(error, from)) });
@@ -153,11 +136,11 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     refuse: ({ hostname }) => {
       if (!rules.mayAllow(hostname)) throw notPublic(hostname);
     },
-    fetch: (url, known, take, { signal, tenant, onBegin } = {}) =>
+    fetch: (url, take, { signal, tenant, onBegin } = {}) =>
       gate.run(
         async () => {
           await onBegin?.();
-          return run(url, known, take, signal);
+          return run(url, take, signal);
         },
         { signal, path: tenant },
       ),
@@ -166,13 +149,6 @@ export function openFetcher(options: FetcherOptions): Fetcher {
 
 const ACCEPT =
   "text/html,application/xhtml+xml,text/markdown,text/plain,application/pdf,image/*;q=0.8,*/*;q=0.5";
-
-function conditions(known: Validators | undefined): Record<string, string> {
-  return {
-    ...(known?.etag === undefined ? {} : { "if-none-match": known.etag }),
-    ...(known?.lastModified === undefined ? {} : { "if-modified-since": known.lastModified }),
-  };
-}
 
 /** Returns the target of a redirect; undefined for other responses. Throws for a forbidden address. */
 function redirectOf({ statusCode, headers }: Dispatcher.ResponseData, from: URL): URL | undefined {
@@ -198,10 +174,6 @@ function linkAnswer(answer: Dispatcher.ResponseData, url: URL, bytesMax: number)
   return {
     url,
     contentType: header("content-type"),
-    validators: {
-      ...validator("etag", header("etag")),
-      ...validator("lastModified", header("last-modified")),
-    },
     body: answerBytes(body, header("content-encoding"), bytesMax),
   };
 }
@@ -226,10 +198,4 @@ async function* rethrowing(
   } finally {
     await parts.return?.();
   }
-}
-
-/** Returns a validator if it can be stored and sent as a header. */
-function validator(name: keyof Validators, value: string | undefined): Validators {
-  const fit = value !== undefined && value.length <= VALIDATOR_CHARS_MAX && /^[\x20-\x7e]+$/.test(value);
-  return fit ? { [name]: value } : {};
 }

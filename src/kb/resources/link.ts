@@ -1,7 +1,6 @@
-import { hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { KbsyncError } from "../../lib/failure.ts";
-import type { LinkAnswer, Validators } from "../fetch/fetcher.ts";
+import type { LinkAnswer } from "../fetch/fetcher.ts";
 import { readLink } from "../fetch/link.ts";
 import type { Requester } from "../ingest/extract/extract.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
@@ -9,8 +8,6 @@ import { announcedEncoding, readHead } from "../ingest/extract/text-file.ts";
 import { textFormOf, type TextForm } from "../ingest/extract/text-form.ts";
 import type { ReadText } from "../ingest/ingest.ts";
 import { known, looksLikePage } from "../ingest/page/page-text.ts";
-import { linkAddress } from "../store/links.ts";
-import type { Resource } from "../store/resources.ts";
 import { newFileToken } from "../uploads/file-address.ts";
 import type { Received } from "../uploads/file-store.ts";
 import { requesterOf, type KnowledgeBase, type OwnerKey } from "./knowledge-base.ts";
@@ -26,43 +23,21 @@ interface FetchedLink {
   readonly received: Received;
   readonly url: URL;
   readonly type: ContentType;
-  readonly validators: Validators;
 }
 
 /**
- * Fetches the text of a link. With `before`, the current resource, the request is conditional; returns "unchanged" when the server
- * says that the text has not changed since it was fetched from there. Throws `link_refused` and `link_failed` with field `url`, and
- * what the extraction of a file throws.
+ * Fetches the text of a link. Throws `link_refused` and `link_failed` with field `url`, and what the extraction of a file throws.
  */
-export async function linkText(
-  kb: KnowledgeBase,
-  owner: OwnerKey,
-  given: string,
-  before?: Pick<Resource, "content">,
-): Promise<ReadText | "unchanged"> {
-  const { accountId } = owner;
+export async function linkText(kb: KnowledgeBase, owner: OwnerKey, given: string): Promise<ReadText> {
   const requester = requesterOf(kb, owner);
-  const lastKnown = before && (await knownOf(kb, accountId, given, before.content));
-  const fetched = await fetchLink(kb, requester, given, lastKnown);
-  if (fetched === "unchanged") return "unchanged";
-  const { received, validators } = fetched;
+  const fetched = await fetchLink(kb, requester, given);
   try {
     const read = await textOf(kb, requester, fetched);
-    const text = read.text.toWellFormed();
-    if (validators.etag !== undefined || validators.lastModified !== undefined) {
-      await kb.records.noteLinkFetch({
-        accountId,
-        url: linkAddress(given),
-        textSha256: hash("sha256", text, "hex"),
-        etag: validators.etag ?? null,
-        lastModified: validators.lastModified ?? null,
-      });
-    }
-    return { ...read, text };
+    return { ...read, text: read.text.toWellFormed() };
   } catch (error) {
     throw asRefusal(error);
   } finally {
-    await kb.files.discard(received.token);
+    await kb.files.discard(fetched.received.token);
   }
 }
 
@@ -75,29 +50,15 @@ export function refuseLink(kb: Pick<KnowledgeBase, "fetcher">, given: string): v
   }
 }
 
-/** Returns the validators that the server sent with exactly this text, if it was fetched from there. */
-async function knownOf(
-  kb: KnowledgeBase,
-  accountId: string,
-  given: string,
-  content: string,
-): Promise<Validators | undefined> {
-  const fetched = await kb.records.linkFetch(accountId, linkAddress(given));
-  if (fetched === undefined || fetched.textSha256 !== hash("sha256", content, "hex")) return undefined;
-  const { etag, lastModified } = fetched;
-  return { ...(etag === null ? {} : { etag }), ...(lastModified === null ? {} : { lastModified }) };
-}
-
 async function fetchLink(
   kb: KnowledgeBase,
   { tenant, signal }: Requester,
   given: string,
-  validators: Validators | undefined,
-): Promise<FetchedLink | "unchanged"> {
+): Promise<FetchedLink> {
   try {
     const url = readLink(given);
-    const fetch = (onBegin?: () => Promise<void>): Promise<FetchedLink | "unchanged"> =>
-      kb.fetcher.fetch(url, validators, (answer) => receive(kb, answer), { tenant, signal, onBegin });
+    const fetch = (onBegin?: () => Promise<void>): Promise<FetchedLink> =>
+      kb.fetcher.fetch(url, (answer) => receive(kb, answer), { tenant, signal, onBegin });
     // Servers may be slow, so a queued document holds no slot during the fetch.
     return await (kb.whileFetching?.(fetch) ?? fetch());
   } catch (error) {
@@ -110,8 +71,7 @@ async function receive(kb: KnowledgeBase, answer: LinkAnswer): Promise<FetchedLi
   const tooLarge = (): Error => failed("its answer is too large");
   // The fetcher enforces the limit, with a message of its own.
   const received = await kb.files.receive(newFileToken(), answer.body, Infinity, tooLarge);
-  const { url, validators } = answer;
-  return { received, url, type: contentType(answer.contentType), validators };
+  return { received, url: answer.url, type: contentType(answer.contentType) };
 }
 
 async function textOf(

@@ -4,7 +4,7 @@ import type { LocatedText } from "../../lib/markup/located-text.ts";
 import { textFormOf } from "../ingest/extract/text-form.ts";
 import type { ReadText } from "../ingest/ingest.ts";
 import type { StoredFile } from "../store/files.ts";
-import type { Origin, Resource } from "../store/resources.ts";
+import type { Origin } from "../store/resources.ts";
 import { lastSegment } from "../uploads/file-address.ts";
 import { requesterOf, type KnowledgeBase, type OwnerKey } from "./knowledge-base.ts";
 import { linkText, refuseLink } from "./link.ts";
@@ -58,30 +58,16 @@ function refuseBeyond(content: string, locations: Source["locations"] = []): voi
   );
 }
 
-/** Reads the text of an address, as `changedSource` does, unconditionally. */
-export async function urlSource(kb: KnowledgeBase, owner: OwnerKey, given: string): Promise<Source> {
-  const source = await changedSource(kb, owner, given, undefined);
-  if (source === undefined) throw new Error("a link said that it is unchanged, but nothing was there before");
-  return source;
-}
-
 /**
- * Reads the text of an address: of an uploaded file, if this service issued the address to this account, else of the link. With
- * `before`, the current link resource, returns undefined if the server says that its text is unchanged. Throws with field `url`.
+ * Reads the text of an address: of an uploaded file, if this service issued the address to this account, else of the link. Throws with
+ * field `url`.
  */
-export async function changedSource(
-  kb: KnowledgeBase,
-  owner: OwnerKey,
-  given: string,
-  before: Resource | undefined,
-): Promise<Source | undefined> {
+export async function urlSource(kb: KnowledgeBase, owner: OwnerKey, given: string): Promise<Source> {
   const url = parseUrl(given);
   const address = kb.addresses.classify(url);
   switch (address.kind) {
     case "elsewhere": {
-      const found = await linkText(kb, owner, given, before);
-      if (found === "unchanged") return undefined;
-      const { text: content, ...about } = found;
+      const { text: content, ...about } = await linkText(kb, owner, given);
       refuseTooLong(kb, content, "url");
       return { origin: "link", url: given, content, ...about };
     }

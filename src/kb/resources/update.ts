@@ -11,7 +11,7 @@ import type { PartlyRead } from "../ingest/extract/extract.ts";
 import { requesterOf, nowIso, type KnowledgeBase } from "./knowledge-base.ts";
 import { partText } from "./part.ts";
 import { invalidField, noResource, Refusal, shown } from "./refusal.ts";
-import { changedSource, contentSource, refuseAddress, refuseLocations, textChange } from "./source.ts";
+import { contentSource, refuseAddress, refuseLocations, textChange, urlSource } from "./source.ts";
 import type { Source } from "./source.ts";
 
 /** What is known of a change besides its body. */
@@ -105,7 +105,8 @@ async function tryUpdate(
     await write({ origin: before.origin, url: body.url ?? null, content, ...about }, true);
   };
   const source = await newSource(sameTransaction.job === undefined ? kb : { ...kb, onPart }, before, body);
-  return write(source, false);
+  // A part that was written is replaced in any case.
+  return write(base === before && isUnchangedLink(before, source) ? undefined : source, false);
 }
 
 /** Throws for a change that is invalid whatever the new text is. */
@@ -145,10 +146,14 @@ function refuseNothing(body: UpdateBody): void {
 async function newSource(kb: KnowledgeBase, before: Resource, body: UpdateBody): Promise<Source | undefined> {
   refuseForeignSource(kb, before, body);
   const { content, url } = body;
-  // A link is fetched conditionally, and an unchanged one keeps its chunks. A link that was never read has no chunks.
-  const known = before.origin === "link" && before.version > 0 ? before : undefined;
-  if (url !== undefined) return changedSource(kb, before, url, known);
+  if (url !== undefined) return urlSource(kb, before, url);
   return content === undefined ? undefined : contentSource(kb, body);
+}
+
+/** Whether a link has the text that it had, so that the resource keeps its version. One that was never read has none. */
+function isUnchangedLink(before: Resource, source: Source | undefined): boolean {
+  if (source?.origin !== "link" || before.version === 0) return false;
+  return source.content === before.content && source.warning === (before.warning ?? undefined);
 }
 
 /** Throws for text or an address that a resource of this origin does not accept. */

@@ -63,8 +63,6 @@ export const METHODS = {
     removeUnusedFile: free,
     recall: lookup,
     sweepAnswers: free,
-    linkFetch: lookup,
-    noteLinkFetch: write,
     addEndpoint: write,
     changeEndpoint: write,
     removeEndpoint: free,

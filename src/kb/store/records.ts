@@ -2,7 +2,6 @@ import type { AccountRecords } from "./accounts.ts";
 import type { ChatRecords } from "./chat.ts";
 import type { ErasureRecords } from "./erasure.ts";
 import type { FileRecords } from "./files.ts";
-import type { LinkRecords } from "./links.ts";
 import type { RequestRecords } from "./request-note.ts";
 import type { ResourceRecords } from "./resources.ts";
 import type { WebhookRecords } from "./webhooks.ts";
@@ -23,7 +22,6 @@ export interface Records
     ChatRecords,
     ErasureRecords,
     FileRecords,
-    LinkRecords,
     RequestRecords,
     ResourceRecords,
     WebhookRecords {}

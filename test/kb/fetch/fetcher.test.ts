@@ -1,7 +1,7 @@
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openFetcher } from "../../../src/kb/fetch/fetcher.ts";
-import type { FetcherOptions, LinkAnswer, Validators } from "../../../src/kb/fetch/fetcher.ts";
+import type { FetcherOptions, LinkAnswer } from "../../../src/kb/fetch/fetcher.ts";
 import type { ResolveAll } from "../../../src/kb/fetch/guarded-dial.ts";
 import { KbsyncError } from "../../../src/lib/failure.ts";
 import { openWeb } from "./web.ts";
@@ -10,16 +10,7 @@ import type { Web } from "./web.ts";
 let web: Web;
 beforeAll(async () => {
   web = await openWeb({
-    "/page": (_request, response) =>
-      response.writeHead(200, { "content-type": "text/plain", etag: '"v1"' }).end("hello"),
-    "/conditional": (request, response) => {
-      const unchanged = request.headers["if-none-match"] === '"v1"';
-      response.writeHead(unchanged ? 304 : 200, { etag: '"v1"' }).end(unchanged ? undefined : "hello");
-    },
-    "/long-validator": (_request, response) =>
-      response
-        .writeHead(200, { etag: `"${"x".repeat(1022)}"`, "last-modified": "x".repeat(1025) })
-        .end("hello"),
+    "/page": (_request, response) => response.writeHead(200, { "content-type": "text/plain" }).end("hello"),
     "/always-304": (_request, response) => response.writeHead(304).end(),
     "/gzip": (_request, response) =>
       response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync("packed")),
@@ -90,14 +81,13 @@ function open(options: Partial<FetcherOptions> = {}) {
   });
 }
 
-async function textOf({ body, validators, url }: LinkAnswer) {
+async function textOf({ body, url }: LinkAnswer) {
   const parts: Uint8Array[] = [];
   for await (const part of body) parts.push(part);
-  return { text: Buffer.concat(parts).toString(), validators, path: url.pathname };
+  return { text: Buffer.concat(parts).toString(), path: url.pathname };
 }
 
-const get = (path: string, options?: Partial<FetcherOptions>, known?: Validators) =>
-  open(options).fetch(web.url(path), known, textOf);
+const get = (path: string, options?: Partial<FetcherOptions>) => open(options).fetch(web.url(path), textOf);
 
 async function failureOf(work: Promise<unknown>): Promise<{ code: string; message: string }> {
   try {
@@ -129,8 +119,8 @@ function names(
 }
 
 describe("responses", () => {
-  it("a response has its validators", async () => {
-    expect(await get("/page")).toEqual({ text: "hello", validators: { etag: '"v1"' }, path: "/page" });
+  it("a fetch returns text and address, and names the program", async () => {
+    expect(await get("/page")).toEqual({ text: "hello", path: "/page" });
     expect(web.requests.at(-1)?.headers).toMatchObject({
       "user-agent": "kbsync-test",
       connection: "keep-alive",
@@ -144,26 +134,12 @@ describe("responses", () => {
   it("the fetcher follows five redirects, also relative ones", async () => {
     expect(await get("/1")).toMatchObject({ text: "hello", path: "/page" });
   });
-
-  it("a conditional fetch returns unchanged if the server answers 304", async () => {
-    expect(await get("/conditional", {}, { etag: '"v1"' })).toBe("unchanged");
-    expect(await get("/conditional", {}, { etag: '"v0"', lastModified: "x" })).toMatchObject({
-      text: "hello",
-    });
-    expect(web.requests.at(-1)?.headers).toMatchObject({ "if-none-match": '"v0"', "if-modified-since": "x" });
-  });
-});
-
-it("a fetch returns the validators that are short enough to be stored", async () => {
-  expect(await get("/page")).toMatchObject({ validators: { etag: '"v1"' } });
-  const { validators } = (await get("/long-validator")) as { validators: Validators };
-  expect(Object.keys(validators)).toEqual(["etag"]);
 });
 
 describe("failures", () => {
   it.each([
     ["a status", "/gone", "the server answered 410 Gone"],
-    ["a 304 to an unconditional request", "/always-304", "the server answered 304 Not Modified"],
+    ["a 304", "/always-304", "the server answered 304 Not Modified"],
     ["a redirect loop", "/ring", "it redirects more than 5 times"],
     ["a redirect without a location", "/nowhere", "the server answered 302 without a location"],
     ["a redirect to an invalid address", "/to-nothing", "the server redirects to an invalid address"],
@@ -189,7 +165,7 @@ describe("failures", () => {
   it("a failed fetch names a refused connection", async () => {
     const closed = await openWeb({});
     await closed.close();
-    const failure = await failureOf(open().fetch(closed.url("/"), undefined, textOf));
+    const failure = await failureOf(open().fetch(closed.url("/"), textOf));
     expect(failure).toEqual({ code: "link_failed", message: "127.0.0.1 refuses the connection" });
   });
 
@@ -197,15 +173,13 @@ describe("failures", () => {
     const resolve: ResolveAll = (_host, _options, done) => {
       done(Object.assign(new Error("getaddrinfo ENOTFOUND"), { code: "ENOTFOUND" }), []);
     };
-    const failure = await failureOf(
-      open({ resolve }).fetch(new URL("http://nowhere.example/"), undefined, textOf),
-    );
+    const failure = await failureOf(open({ resolve }).fetch(new URL("http://nowhere.example/"), textOf));
     expect(failure).toEqual({ code: "link_failed", message: "there is no host nowhere.example" });
   });
 
   it("an error of the consumer passes through unchanged", async () => {
     const full = Object.assign(new Error("no space"), { code: "ENOSPC" });
-    const work = open().fetch(web.url("/page"), undefined, () => Promise.reject(full));
+    const work = open().fetch(web.url("/page"), () => Promise.reject(full));
     await expect(work).rejects.toBe(full);
   });
 });
@@ -215,7 +189,7 @@ describe("public addresses", () => {
     "the fetcher never dials %s",
     async (host) => {
       const before = web.requests.length;
-      const failure = await failureOf(open().fetch(web.url("/page", host), undefined, textOf));
+      const failure = await failureOf(open().fetch(web.url("/page", host), textOf));
       expect(failure.code).toBe("link_refused");
       expect(failure.message).toMatch(/is not a public address$/);
       expect(web.requests).toHaveLength(before);
@@ -239,9 +213,7 @@ describe("public addresses", () => {
     ["no address", []],
   ])("the fetcher refuses a name that resolves to %s, and does not reveal it", async (_name, addresses) => {
     const resolve = names({ "inside.example": [addresses] });
-    const failure = await failureOf(
-      open({ resolve }).fetch(web.url("/page", "inside.example"), undefined, textOf),
-    );
+    const failure = await failureOf(open({ resolve }).fetch(web.url("/page", "inside.example"), textOf));
     expect(failure).toEqual({ code: "link_refused", message: "inside.example is not a public address" });
   });
 
@@ -249,24 +221,22 @@ describe("public addresses", () => {
     const resolve = names({ "rebind.example": [["127.0.0.1"], ["127.0.0.2"]] });
     const fetcher = open({ resolve });
     const url = web.url("/page", "rebind.example");
-    expect(await fetcher.fetch(url, undefined, textOf)).toMatchObject({ text: "hello" });
-    expect(await failureOf(fetcher.fetch(url, undefined, textOf))).toMatchObject({ code: "link_refused" });
+    expect(await fetcher.fetch(url, textOf)).toMatchObject({ text: "hello" });
+    expect(await failureOf(fetcher.fetch(url, textOf))).toMatchObject({ code: "link_refused" });
     expect(resolve.calls).toBe(2);
   });
 
   it("the fetcher refuses localhost", async () => {
-    const failure = await failureOf(
-      open({ allow: [] }).fetch(web.url("/page", "localhost"), undefined, textOf),
-    );
+    const failure = await failureOf(open({ allow: [] }).fetch(web.url("/page", "localhost"), textOf));
     expect(failure).toEqual({ code: "link_refused", message: "localhost is not a public address" });
   });
 
   it("the fetcher dials a name on the allow-list at any address", async () => {
     const fetcher = open({ allow: ["localhost"] });
-    expect(await fetcher.fetch(web.url("/page", "localhost"), undefined, textOf)).toMatchObject({
+    expect(await fetcher.fetch(web.url("/page", "localhost"), textOf)).toMatchObject({
       text: "hello",
     });
-    expect(await failureOf(fetcher.fetch(web.url("/page"), undefined, textOf))).toMatchObject({
+    expect(await failureOf(fetcher.fetch(web.url("/page"), textOf))).toMatchObject({
       code: "link_refused",
     });
   });
@@ -277,7 +247,7 @@ it("the queue of fetches is bounded", async () => {
   const fetcher = open();
   // One fetch of the second account starts in an extra slot.
   const all = Array.from({ length: 32 + 1 + 1000 + 1 }, (_, at) =>
-    fetcher.fetch(silent.url("/"), undefined, textOf, { tenant: [at < 700 ? "one" : "other"] }),
+    fetcher.fetch(silent.url("/"), textOf, { tenant: [at < 700 ? "one" : "other"] }),
   );
   await expect(all.at(-1)).rejects.toThrow("busy");
   await silent.close();
@@ -293,16 +263,16 @@ it("an account with slow servers does not delay others, and cannot fill the queu
   const fetcher = open();
   const abandoned = new AbortController();
   const ask = (): Promise<unknown> =>
-    fetcher.fetch(slow.url("/slow"), undefined, textOf, {
+    fetcher.fetch(slow.url("/slow"), textOf, {
       tenant: ["busy", "owner"],
       signal: abandoned.signal,
     });
   const busy = Array.from({ length: 200 }, ask);
-  const quick = fetcher.fetch(slow.url("/quick"), undefined, textOf, { tenant: ["quiet", "owner"] });
+  const quick = fetcher.fetch(slow.url("/quick"), textOf, { tenant: ["quiet", "owner"] });
   expect(await quick).toMatchObject({ text: "hello" });
   busy.push(...Array.from({ length: 32 + 750 - 200 }, ask));
   await expect(ask()).rejects.toThrow("busy");
-  const other = fetcher.fetch(slow.url("/quick"), undefined, textOf, { tenant: ["quiet", "owner"] });
+  const other = fetcher.fetch(slow.url("/quick"), textOf, { tenant: ["quiet", "owner"] });
   expect(await other).toMatchObject({ text: "hello" });
   abandoned.abort(new Error("abandoned"));
   await Promise.allSettled(busy);

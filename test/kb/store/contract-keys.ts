@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { KeyRecord, SessionRecord } from "../../../src/kb/store/accounts.ts";
 import { LATER, NOW, type StoreFixture } from "./store-fixture.ts";
 
-/** Keys and link fetches. */
+/** Keys and sessions. */
 export function keysContract(fixture: StoreFixture): void {
   const record = (change: Partial<KeyRecord> = {}): KeyRecord => {
     const id = fixture.newId();
@@ -120,33 +120,6 @@ export function keysContract(fixture: StoreFixture): void {
       expect(await fixture.store.records.session(first.sha256)).toBeUndefined();
       expect(await fixture.store.records.session(others[0]?.sha256 ?? "")).toEqual(others[0]);
       await fixture.store.records.putSession(first, laterMs + 5000);
-    });
-  });
-
-  describe("the fetch of a link", () => {
-    it("returns the latest fetch of an address for its account", async () => {
-      const other = await fixture.store.records.ensureAccount("another account of links");
-      const url = "https://a.example/page";
-      const fetch = {
-        accountId: fixture.account.id,
-        url,
-        textSha256: "a".repeat(64),
-        etag: '"1"',
-        lastModified: null,
-      };
-      expect(await fixture.store.records.linkFetch(fixture.account.id, url)).toBeUndefined();
-      await fixture.store.records.noteLinkFetch(fetch);
-      await fixture.store.records.noteLinkFetch({ ...fetch, accountId: other.id, etag: '"other"' });
-      expect(await fixture.store.records.linkFetch(fixture.account.id, url)).toEqual(fetch);
-      const newer = {
-        ...fetch,
-        textSha256: "b".repeat(64),
-        etag: null,
-        lastModified: "Sat, 21 Nov 2026 10:00:00 GMT",
-      };
-      await fixture.store.records.noteLinkFetch(newer);
-      expect(await fixture.store.records.linkFetch(fixture.account.id, url)).toEqual(newer);
-      expect(await fixture.store.records.linkFetch(fixture.account.id, `${url}?`)).toBeUndefined();
     });
   });
 }

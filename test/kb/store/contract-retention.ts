@@ -48,30 +48,6 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(await store.records.deletedResource(at(id))).toBeUndefined();
       }));
 
-    it("forgets the fetch of a link when its resource is deleted or gets another address", () =>
-      alone(async (store) => {
-        const { id: accountId } = fixture.account;
-        const page = "https://a.example/page";
-        const note = (url: string) =>
-          store.records.noteLinkFetch({
-            accountId,
-            url,
-            textSha256: "a".repeat(64),
-            etag: '"1"',
-            lastModified: null,
-          });
-        for (const url of [page, `${page}/moved`, `${page}/kept`]) await note(url);
-        const { id } = await create("one", { origin: "link", url: `${page}#part` });
-        await create("kept", { origin: "link", url: `${page}/kept` });
-        await store.records.updateResource({ ...at(id), nowIso: LATER, url: page }, undefined);
-        expect(await store.records.linkFetch(accountId, page)).toBeDefined();
-        await store.records.updateResource({ ...at(id), nowIso: LATER, url: `${page}/moved` }, undefined);
-        expect(await store.records.linkFetch(accountId, page)).toBeUndefined();
-        await store.records.deleteResource({ ...at(id), nowIso: LATER });
-        expect(await store.records.linkFetch(accountId, `${page}/moved`)).toBeUndefined();
-        expect(await store.records.linkFetch(accountId, `${page}/kept`)).toBeDefined();
-      }));
-
     it("removes a file that has been unused for long enough", () =>
       alone(async (store) => {
         for (const token of ["used", "unused", "queued", "released"])

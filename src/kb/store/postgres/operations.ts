@@ -4,7 +4,6 @@ import type { Records } from "../records.ts";
 import type { Ports } from "../store.ts";
 import { accountsOn } from "./accounts/accounts.ts";
 import { keysOn, sessionsOn } from "./accounts/keys.ts";
-import { linksOn } from "./accounts/links.ts";
 import { linkImage, threadsOn } from "./chat/threads.ts";
 import type { Transaction } from "./database/connections.ts";
 import { queueOn } from "./queue/queue.ts";
@@ -28,7 +27,6 @@ function recordsOn(tx: Transaction): Records {
     ...accountsOn(tx, () => [newId(), ...TIERS.map(newId)]),
     ...keysOn(tx),
     ...sessionsOn(tx),
-    ...linksOn(tx),
     ...resourceReadsOn(tx),
     ...resourceWritesOn(tx),
     ...requestNotesOn(tx),

@@ -78,17 +78,6 @@ export const SCHEMA: Schema = {
     UNIQUE (account_id, tier)
   );
 
-  CREATE TABLE link_fetch (
-    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    account_id ${TEXT} NOT NULL REFERENCES account (id),
-    url ${TEXT} NOT NULL,
-    text_sha256 ${TEXT} NOT NULL,
-    etag ${TEXT},
-    last_modified ${TEXT}
-  );
-  -- An address may be longer than an entry of an index.
-  CREATE UNIQUE INDEX link_fetch_of_url ON link_fetch (account_id, md5(url));
-
   CREATE TABLE job (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     queue ${TEXT} NOT NULL,

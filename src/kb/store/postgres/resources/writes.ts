@@ -1,5 +1,4 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
-import { linkAddress } from "../../links.ts";
 import type { Chunking } from "../../chunks.ts";
 import type { Expected, Resource, ResourceChange, ResourceKey, ResourceStatus } from "../../resources.ts";
 import { splitText } from "../../rows/parts.ts";
@@ -9,7 +8,6 @@ import { resourceOf, settingsOf, type ResourceRow } from "../../rows/records.ts"
 import { changedColumns, type TextColumns } from "../../rows/resource-columns.ts";
 import type { Failure } from "../../request-note.ts";
 import type { Records } from "../../records.ts";
-import { forgetLink } from "../accounts/links.ts";
 import type { Transaction } from "../database/connections.ts";
 import { runSteps } from "../database/steps.ts";
 import { publish } from "../queue/deliveries.ts";
@@ -110,7 +108,6 @@ export async function removeResource(
     removeMetadata(tx, before),
     releaseFile(tx, before, null, nowIso),
     markDeleted(tx, before, nowIso),
-    forgetLinkOf(tx, before, null),
     forgetText(tx, at),
   ]);
   const revision = before.revision + 1;
@@ -145,7 +142,6 @@ async function update(
     isDescribedAnew ? removeMetadata(tx, before) : undefined,
     isDescribedAnew ? addMetadata(tx, before.account_id, [written]) : undefined,
     refilters ? changeScope(tx, before.scope, { refilters }) : undefined,
-    forgetLinkOf(tx, before, columns.url),
   ]);
   return { written, text };
 }
@@ -167,16 +163,6 @@ async function reindex(
   const { head, chunks: parts } = splitText(text, chunking.spans);
   const firstRow = await replaceChunks(tx, before, names, encodeChunks(names, parts, chunking));
   return { head, version: before.version + 1, firstRow, chunks: parts.length };
-}
-
-/** Forgets the fetch of a resource's link if its next address differs; null: the resource is deleted. */
-async function forgetLinkOf(
-  tx: Transaction,
-  { origin, account_id: accountId, url }: ResourceRow,
-  next: string | null,
-): Promise<void> {
-  if (origin !== "link" || url === null) return;
-  if (next === null || linkAddress(next) !== linkAddress(url)) await forgetLink(tx, accountId, url);
 }
 
 /** Returns the state of a resource: `queued` while a change waits, else by the message of its last failure. */

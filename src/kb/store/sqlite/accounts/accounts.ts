@@ -1,4 +1,3 @@
-import { linkAddress, type LinkFetch } from "../../links.ts";
 import { TIERS } from "../../../../wire/constants.ts";
 import type { Account, KeyRecord } from "../../accounts.ts";
 import type { OwnerCounts, ResourceKey } from "../../resources.ts";
@@ -6,20 +5,10 @@ import type { Inside } from "../../methods.ts";
 import type { Connection } from "../database/connection.ts";
 import { changedKey, keyOf, type KeyRow } from "../../rows/keys.ts";
 
-/** Maximum stored link fetches; the oldest are evicted first, which costs a full response at the link's next update. */
-const LINK_FETCHES_MAX = 100_000;
-/** Excess fetches removed with each write: more than it adds. */
-const REMOVED_MAX = 4;
-
-/** Writes of accounts, keys and link fetches. Each runs inside a transaction of the caller. */
-export type AccountWrites = Pick<
-  Inside<"write" | "free">["records"],
-  "putKey" | "changeKey" | "noteLinkFetch"
-> & {
+/** Writes of accounts and keys. Each runs inside a transaction of the caller. */
+export type AccountWrites = Pick<Inside<"write" | "free">["records"], "putKey" | "changeKey"> & {
   /** Returns the account of that name, or creates it; `ids` are for a new account and its collections. */
   ensureAccount(name: string, ids: readonly string[]): Account;
-  /** Removes the stored fetch of a link. `url` is as sent by the client. */
-  forgetLink(accountId: string, url: string): void;
 };
 
 /** Prepares the statements on the writing connection. */
@@ -35,13 +24,6 @@ export function prepareAccountWrites(db: Connection): AccountWrites {
   const updateKey = db.prepare(`
     UPDATE api_key SET name = @name, scopes = @scopes, expires_at = @expiresAt, revoked_at = @revokedAt
     WHERE id = @id AND account_id = @accountId`);
-  const replaceLink = db.prepare(`
-    INSERT OR REPLACE INTO link_fetch (account_id, url, text_sha256, etag, last_modified)
-    VALUES (@accountId, @url, @textSha256, @etag, @lastModified)`);
-  const removeOldLinks = db.prepare(`
-    DELETE FROM link_fetch WHERE number IN (
-      SELECT number FROM link_fetch WHERE number <= ? ORDER BY number LIMIT ${REMOVED_MAX})`);
-  const deleteLink = db.prepare("DELETE FROM link_fetch WHERE account_id = ? AND url = ?");
   const write = (key: KeyRecord, statement: typeof upsertKey): void => {
     statement.run({ ...key, scopes: JSON.stringify(key.scopes) });
   };
@@ -62,19 +44,13 @@ export function prepareAccountWrites(db: Connection): AccountWrites {
       write(after, updateKey);
       return after;
     },
-    noteLinkFetch(fetch) {
-      const { lastInsertRowid } = replaceLink.run(fetch);
-      // Numbers ascend with time, so fetches further back than the bound are too many.
-      removeOldLinks.run(Number(lastInsertRowid) - LINK_FETCHES_MAX);
-    },
-    forgetLink: (accountId, url) => void deleteLink.run(accountId, linkAddress(url)),
   };
 }
 
-/** Reads of accounts, owners, keys and link fetches. */
+/** Reads of accounts, owners and keys. */
 export type AccountReads = Pick<
   Inside<"read" | "lookup">["records"],
-  "accounts" | "owners" | "keys" | "keyByHash" | "linkFetch"
+  "accounts" | "owners" | "keys" | "keyByHash"
 >;
 
 /** Prepares the statements on a connection of either kind. */
@@ -84,9 +60,6 @@ export function prepareAccountReads(db: Connection): AccountReads {
     "SELECT * FROM api_key WHERE account_id = ? ORDER BY created_at, id",
   );
   const selectAccounts = db.prepare<[], Account>("SELECT id, name FROM account ORDER BY name");
-  const selectLink = db.prepare<[string, string], LinkFetch>(`
-    SELECT account_id AS accountId, url, text_sha256 AS textSha256, etag, last_modified AS lastModified
-    FROM link_fetch WHERE account_id = ? AND url = ?`);
   const selectOwners = db.prepare<[string, string, string, number], OwnerCounts>(`
     SELECT owner_id AS ownerId, collection_id AS collectionId, tier, resources, chunks
     FROM scope JOIN collection ON collection.id = scope.collection_id
@@ -101,7 +74,6 @@ export function prepareAccountReads(db: Connection): AccountReads {
     },
     keys: (accountId) => selectKeys.all(accountId).map(keyOf),
     accounts: () => selectAccounts.all(),
-    linkFetch: (accountId, url) => selectLink.get(accountId, url),
   };
 }
 

@@ -249,16 +249,6 @@ export const SCHEMA: Schema = {
     released_of TEXT
   ) STRICT, WITHOUT ROWID;
 
-  CREATE TABLE link_fetch (
-    number INTEGER PRIMARY KEY,
-    account_id TEXT NOT NULL REFERENCES account (id),
-    url TEXT NOT NULL,
-    text_sha256 TEXT NOT NULL,
-    etag TEXT,
-    last_modified TEXT,
-    UNIQUE (account_id, url)
-  ) STRICT;
-
   -- The queue: work that continues after its request was answered.
   CREATE TABLE job (
     number INTEGER PRIMARY KEY AUTOINCREMENT,

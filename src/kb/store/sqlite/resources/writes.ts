@@ -1,5 +1,4 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
-import { linkAddress } from "../../links.ts";
 import type { Chunking } from "../../chunks.ts";
 import type {
   Expected,
@@ -20,7 +19,6 @@ import type { WordWrites } from "../words/word-writes.ts";
 import { prepareDeliveryQueue } from "../queue/delivery-queue.ts";
 import type { QueueWrites } from "../queue/queue.ts";
 import { prepareMetadataWrites } from "../scopes/metadata-writes.ts";
-import type { AccountWrites } from "../accounts/accounts.ts";
 import { changeFacts, removalFacts, type ChangeFacts } from "../../rows/webhooks.ts";
 import { ingestJob } from "../../rows/job-body.ts";
 import { splitText } from "../../rows/parts.ts";
@@ -54,16 +52,13 @@ export interface ResourceWrites {
   reindex(resource: number): void;
 }
 
-/** Removal of copies of a text outside its resource. */
-export type Traces = Pick<AccountWrites, "forgetLink"> & Pick<AnswerNotes, "forgetText">;
-
 /** Prepares the statements on the writing connection. */
 export function prepareResourceWrites(
   db: Connection,
   index: WordWrites,
   vectors: VectorWrites,
   queue: QueueWrites,
-  traces: Traces,
+  notes: Pick<AnswerNotes, "forgetText">,
 ): ResourceWrites {
   const rows = prepareResourceRows(db);
   const content = readContent(db);
@@ -103,7 +98,6 @@ export function prepareResourceWrites(
         metadata.add(before.scope, before.number, metadataOf(written));
       }
       if (change.metadata !== undefined || chunking !== undefined) metadata.noteChange(before.scope);
-      forgetLink(traces, before, columns.url);
       const noted = changeFacts(written, change.nowIso);
       const after = resourceOf(written, text);
       const type = chunking === undefined ? "resource.updated" : "resource.chunked";
@@ -144,8 +138,7 @@ export function prepareResourceWrites(
       rows.releaseFile(before, null, at.nowIso);
       rows.markDeleted(before, at.nowIso);
       const change = removalFacts(before, at.nowIso);
-      forgetLink(traces, before, null);
-      traces.forgetText(at);
+      notes.forgetText(at);
       const revision = before.revision + 1;
       const deleted = { ...resourceOf(before, text), isDeleted: true, updatedAt: at.nowIso, revision };
       deliveries.publish("resource.deleted", deleted, change);
@@ -215,16 +208,6 @@ function moveChunks({ rows, scopes, chunks }: TextTables, row: ResourceRow | und
   const { firstRow, grown } = chunks.rename(row, row);
   scopes.count(row.scope, 0, 0, grown);
   rows.move(row, firstRow);
-}
-
-/** Forgets the fetch of a resource's link if its next address differs; null: the resource is deleted. */
-function forgetLink(
-  traces: Traces,
-  { origin, account_id: accountId, url }: ResourceRow,
-  next: string | null,
-): void {
-  if (origin !== "link" || url === null) return;
-  if (next === null || linkAddress(next) !== linkAddress(url)) traces.forgetLink(accountId, url);
 }
 
 /** Returns the state of a resource: `queued` while a change waits, else by the message of its last failure. */
