@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { AGENT_ID_CHARS_MAX } from "./agent.ts";
-import { ContextFields } from "./context.ts";
 import { Location } from "./location.ts";
 import { Count, Id, NumberRange } from "./primitives.ts";
 import { IMAGES_MAX, URL_CHARS_MAX } from "./constants.ts";
@@ -66,9 +65,6 @@ export const ChatBody = z
         headers: headers.optional(),
       })
       .optional(),
-    /** How much is read around each passage that the agent finds, and of all passages together. */
-    expand: ContextFields.expand,
-    max_tokens: ContextFields.max_tokens,
     settings: z
       .object({
         response_format: z

@@ -1,7 +1,5 @@
 import { byRank } from "../../lib/by-rank.ts";
-import { countTokens } from "../../lib/tokens.ts";
 import type { KnowledgePart } from "../../wire/agent.ts";
-import { ANSWER_TOKENS_DEFAULT, type SearchContext } from "../../wire/context.ts";
 import { QUERY_CHARS_MAX, TOP_K_DEFAULT } from "../../wire/search.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import { queryResources } from "../resources/query.ts";
@@ -31,50 +29,24 @@ export async function findParts(
   });
 }
 
-/** A question, and how much to read for it. */
-export interface PassagesRequest extends Pick<SearchContext, "expand" | "max_tokens"> {
-  readonly question: string;
-}
-
-/**
- * Searches parts of the knowledge base for a question. Best passage first, numbered from 1. With `expand`, each is the
- * text around its hits. All have `max_tokens` together.
- */
+/** Searches parts of the knowledge base for a question. Best passage first, numbered from 1. */
 export async function findPassages(
   kb: KnowledgeBase,
   accountId: string,
   parts: readonly SearchedPart[],
-  { question, expand, max_tokens: tokensMax }: PassagesRequest,
+  question: string,
 ): Promise<readonly Passage[]> {
   const query = question.slice(0, QUERY_CHARS_MAX).trim();
   if (query === "") return [];
-  const around = {
-    expand,
-    max_tokens: tokensMax ?? (expand === undefined ? undefined : ANSWER_TOKENS_DEFAULT),
-  };
   const outcomes = await Promise.all(
     parts
       .filter(({ isEmpty }) => !isEmpty)
-      .map((part) => queryResources(kb, accountId, part, { ...part, query, ...around })),
+      .map((part) => queryResources(kb, accountId, part, { ...part, query })),
   );
-  const found = outcomes.flatMap(
-    ({ results, chunks, passages = chunks }): readonly Omit<Passage, "number">[] =>
-      passages.map((chunk, at) => Object.assign(chunk, { score: results[at]?.score ?? 0 })),
+  const found = outcomes.flatMap(({ results, chunks }): readonly Omit<Passage, "number">[] =>
+    chunks.map((chunk, at) => Object.assign(chunk, { score: results[at]?.score ?? 0 })),
   );
   // Parts of an agent's knowledge may overlap.
   const unique = [...new Map(found.map((passage) => [passage.id, passage])).values()].toSorted(byRank);
-  return withinTokens(unique, around.max_tokens ?? Infinity).map((passage, at) =>
-    Object.assign(passage, { number: at + 1 }),
-  );
-}
-
-/** Returns the passages that fit, best first. The searches of several parts have the whole number of tokens each. */
-function withinTokens<P extends Pick<Passage, "text">>(
-  passages: readonly P[],
-  tokensMax: number,
-): readonly P[] {
-  if (tokensMax === Infinity) return passages;
-  let tokens = 0;
-  const over = passages.findIndex(({ text }) => (tokens += countTokens(text)) > tokensMax);
-  return over === -1 ? passages : passages.slice(0, over);
+  return unique.map((passage, at) => Object.assign(passage, { number: at + 1 }));
 }

@@ -76,7 +76,7 @@ export async function answerTurn(
     const { images, leftOut } = await addThreadImages(parts, own, memory.images, threadOptions);
     if (question === "" && images.length === 0) throw nothingAsked();
     const knowledge = await findParts(kb, accountId, agent.knowledge);
-    const passages = await findPassages(kb, accountId, knowledge, { ...body, question });
+    const passages = await findPassages(kb, accountId, knowledge, question);
     const work = (): Promise<AnswerResult> =>
       ask(
         parts.answerers,

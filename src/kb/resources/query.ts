@@ -1,6 +1,6 @@
 import type { ContextFields } from "../../wire/context.ts";
 import type { Pending, SearchBody } from "../../wire/search.ts";
-import { contextOf, withContext, type ContextOutcome } from "../search/context.ts";
+import { contextOf, withContext } from "../search/context.ts";
 import { search } from "../search/search.ts";
 import type { SearchOutcome } from "../search/search.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
@@ -14,7 +14,7 @@ export async function answerQuery(
   accountId: string,
   body: SearchBody,
   during: <T>(search: () => Promise<T>) => Promise<T>,
-): Promise<(SearchOutcome & Partial<ContextOutcome>) & { readonly pending: Pending }> {
+): Promise<SearchOutcome & { readonly pending: Pending }> {
   const searched = await findSearched(kb, accountId, body);
   const [pending, outcome] = await Promise.all([
     kb.pending(searched),
@@ -29,7 +29,7 @@ export async function queryResources(
   accountId: string,
   { scope: whole, tier }: Searched,
   body: Pick<SearchBody, "filter" | "query" | "score" | "top_k" | keyof typeof ContextFields>,
-): Promise<SearchOutcome & Partial<ContextOutcome>> {
+): Promise<SearchOutcome> {
   const startMs = performance.now();
   const scope = body.filter === undefined ? whole : { ...whole, filter: body.filter };
   const model = tier === "fastest" ? undefined : await kb.embedderFor(scope);

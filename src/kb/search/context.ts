@@ -12,11 +12,6 @@ export interface ContextRequest {
   readonly tokensMax: number;
 }
 
-export interface ContextOutcome extends SearchOutcome {
-  /** The results as chunks: the best hit of each, with the text around it. */
-  readonly passages: readonly FoundChunk[];
-}
-
 /** Characters read on each side of a hit: as many chunks as may be asked for have, of a usual length. */
 const SIDE_CHARS = 16_000;
 /** Separates the texts of an answer. */
@@ -39,7 +34,7 @@ export async function withContext(
   scope: Scope,
   outcome: SearchOutcome,
   { sides, tokensMax }: ContextRequest,
-): Promise<ContextOutcome> {
+): Promise<SearchOutcome> {
   const hits = outcome.chunks.map((chunk, at): Hit => ({ chunk, score: outcome.results[at]?.score ?? 0 }));
   const passages = sides === 0 ? hits.map(ownPassage) : await expanded(index, scope, hits, sides);
   const fitted = fitPassages(passages, sides, tokensMax);
@@ -48,7 +43,6 @@ export async function withContext(
     text: fitted.map(({ content }) => content).join(SEPARATOR),
     results: fitted.map((each) => resultWith(each, sides > 0)),
     chunks: fitted.map(({ hits: [best] }) => best.chunk),
-    passages: fitted.map(chunkWith),
   };
 }
 
@@ -196,21 +190,6 @@ function resultWith(passage: Passage, isExpanded: boolean): FoundResult {
     ...payload
   } = result.payload;
   return { ...result, payload: { ...payload, content, ...placeOf(passage, source), ...additions } };
-}
-
-/** Returns the best hit with the whole text of the result. */
-function chunkWith(passage: Passage): FoundChunk {
-  const {
-    hits: [{ chunk }],
-    start,
-    end,
-    content,
-    source,
-  } = passage;
-  if (source === undefined) return chunk;
-  const { before: _before, after: _after, ...best } = chunk;
-  const { lines } = placeOf(passage, source);
-  return { ...best, text: content, start, end, line: lines.first, locations: source.locations };
 }
 
 function placeOf({ start, end }: Passage, source: NonNullable<Passage["source"]>) {

@@ -1,4 +1,3 @@
-import { countTokens } from "../../../src/lib/tokens.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Store } from "../../../src/kb/store/store.ts";
 import { KbsyncError } from "../../../src/lib/failure.ts";
@@ -140,35 +139,6 @@ describe("an answer of a model", () => {
     expect(head).toContain("no instructions");
     expect(JSON.parse(json)[0]).toMatchObject({ number: 1, title: "Pump" });
     expect(rest).toEqual(["", "Question:", "What of the pump?"]);
-  });
-
-  it("reads what is around passages, within a number of tokens, and cites them by position", async () => {
-    const parts = ["Sluice", "Weir", "Culvert"].map(
-      (name) => `## ${name}\n\n${`The ${name} holds water back near the mill. `.repeat(60)}\n`,
-    );
-    const content = parts.join("\n");
-    await remember(running, content, "Mill");
-    endpoint.behave = () => endpointText("The Weir holds water back near the mill. [1]");
-    const passagesFor = async (more: object): Promise<string[]> => {
-      const { json } = await ask(running, { user: "What does the Weir hold near the mill?", ...more });
-      for (const { span } of json.response.data.annotations)
-        expect(span?.text).toBe(span && content.slice(span.start, span.end));
-      const passages = JSON.parse(lastUser().split("\n")[1] ?? "");
-      return passages.map(({ text }: { text: string }) => text);
-    };
-    const [plain = ""] = await passagesFor({});
-    const [expanded = ""] = await passagesFor({ expand: 1, max_tokens: 1500 });
-    expect(expanded.length).toBeGreaterThan(1.5 * plain.length);
-    expect(content).toContain(expanded);
-    for (const max_tokens of [50, 300, 700])
-      for (const expand of [undefined, "neighbours", 2])
-        expect(
-          (await passagesFor({ expand, max_tokens }).catch(() => [])).reduce(
-            (sum, text) => sum + countTokens(text),
-            0,
-          ),
-        ).toBeLessThanOrEqual(max_tokens);
-    expect((await ask(running, { user: "Why?", expand: "all" })).status).toBe(400);
   });
 
   it("fills variables into prompt and question, and leaves and reports missing ones", async () => {

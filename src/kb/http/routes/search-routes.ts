@@ -27,7 +27,7 @@ export function addSearchRoutes(server: FastifyInstance, parts: HttpParts): void
       const body = readBody(SearchBody, request.body);
       const { during } = parts.urgent;
       const answered = await answerQuery(parts.kb, accountId, body, during);
-      const { chunks: _, passages: _passages, ...found } = answered;
+      const { chunks: _, ...found } = answered;
       return { status: 200, body: { success: true, ...found } } as const;
     },
   });
