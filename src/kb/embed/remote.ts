@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { KbsyncError } from "../../lib/failure.ts";
-import { openJsonEndpoint } from "../../lib/json-endpoint.ts";
+import { type JsonEndpoint, openJsonEndpoint } from "../models/json-endpoint.ts";
 import { groupIntoBatches } from "./batches.ts";
 import { embedderFingerprint } from "./embedding-text.ts";
 import type { Embedder, OnTokens } from "./embedder.ts";
@@ -43,7 +43,6 @@ const TIMEOUT_MS = 30_000;
 const QUERY_TIMEOUT_MS = 5000;
 const ATTEMPTS = 4;
 const COOLDOWN_MS = 30_000;
-const DELAY_MS = 500;
 /** Concurrent requests, so that the service has capacity for others. */
 const CONNECTIONS = 4;
 /** Concurrent requests of searches: a free one for each that `ModelTurns` admits, as a wait would count as a slow answer. */
@@ -79,9 +78,9 @@ const Answer = z.object({
  * for an unusable response, and `closed` after `close`.
  */
 export async function openRemoteEmbedder(options: RemoteEmbedderOptions): Promise<RemoteEmbedder> {
-  const { delayMs = DELAY_MS } = options;
   const url = `${options.baseUrl.replace(/\/+$/, "")}/embeddings`;
-  const endpoint = { url, apiKey: options.apiKey, answerBytesMax: ANSWER_BYTES_MAX, delayMs };
+  const { apiKey, delayMs } = options;
+  const endpoint = { kind: "embedding", url, apiKey, answerBytesMax: ANSWER_BYTES_MAX, delayMs } as const;
   const background = openJsonEndpoint({
     ...endpoint,
     timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
@@ -113,10 +112,8 @@ export async function openRemoteEmbedder(options: RemoteEmbedderOptions): Promis
       ...(options.dimensions === undefined ? {} : { dimensions: options.dimensions }),
     };
     const both = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
-    const answer = await through.post(body, both).catch((error: unknown) => {
-      throw failureOf(error, url);
-    });
-    const { vectors, tokens } = readAnswer(answer, texts.length, dimensions ?? options.dimensions, url);
+    const answer = await through.post(body, both);
+    const { vectors, tokens } = readAnswer(answer, texts.length, dimensions ?? options.dimensions, through);
     options.onTokens?.(tokens);
     return vectors;
   };
@@ -175,14 +172,8 @@ function readAnswer(
   answer: unknown,
   count: number,
   dimensions: number | undefined,
-  url: string,
+  { unusable }: Pick<JsonEndpoint, "unusable">,
 ): { readonly vectors: Float32Array[]; readonly tokens: number } {
-  const unusable = (why: string): KbsyncError =>
-    new KbsyncError(`the answer of ${url} cannot be used: ${why}`, {
-      code: "embedding_answer",
-      subject: url,
-      hint: "Check kb.embedding: the address, the model's name and dimensions.",
-    });
   const { data } = Answer.safeParse(answer);
   if (data === undefined) throw unusable("expected data with embeddings of numbers");
   if (data.data.length !== count) throw unusable(`expected ${count} vectors, got ${data.data.length}`);
@@ -199,15 +190,4 @@ function readAnswer(
   }
   // Each index occurred once, so no vector is missing.
   return { vectors: vectors.flatMap((vector) => vector ?? []), tokens: data.usage?.total_tokens ?? 0 };
-}
-
-function failureOf(error: unknown, url: string): unknown {
-  if (!(error instanceof KbsyncError) || !error.code.startsWith("endpoint_")) return error;
-  return new KbsyncError(`the embedding model fails: ${error.message}`, {
-    code: error.code.replace("endpoint_", "embedding_"),
-    subject: url,
-    retryable: error.retryable,
-    hint: "Check kb.embedding: the address, the model's name and the key file.",
-    cause: error,
-  });
 }

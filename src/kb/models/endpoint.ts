@@ -20,15 +20,24 @@ export class EndpointUnreachable extends Error {
   override readonly name = "EndpointUnreachable";
 }
 
-/** Largest non-streamed response or error: the longest answer with every character escaped, plus the envelope. */
-const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 /** Largest stream: each token comes in an envelope of some hundred bytes. */
 const STREAM_BYTES_MAX = 128 * 1024 * 1024;
 
-/** An endpoint with OpenAI's chat completions API. */
+/** Options of an endpoint. */
+export interface EndpointOptions {
+  readonly url: string;
+  /** Sent as a bearer token; undefined: none. */
+  readonly apiKey: string | undefined;
+  /** Largest non-streamed response or error. */
+  readonly answerBytesMax: number;
+  /** Concurrent requests; more wait. Default: unlimited. */
+  readonly connections?: number;
+}
+
+/** The endpoint of a model. */
 export interface Endpoint {
   /**
-   * Sends a question once, and returns the response before its body is read. Throws an EndpointRefusal, an EndpointUnreachable, or
+   * Posts a question once, and returns the response before its body is read. Throws an EndpointRefusal, an EndpointUnreachable, or
    * the reason of `signal`.
    */
   send(body: object & { readonly stream?: boolean }, signal: AbortSignal): Promise<Response>;
@@ -36,12 +45,11 @@ export interface Endpoint {
 }
 
 /** Opens an endpoint, with connections of their own for whole answers and for streams. */
-export function openEndpoint(baseUrl: string, apiKey: string | undefined): Endpoint {
+export function openEndpoint({ url, apiKey, answerBytesMax, ...pool }: EndpointOptions): Endpoint {
   // Own agents without timeouts: undici's defaults would cut off slow answers.
-  const noTimeouts = { headersTimeout: 0, bodyTimeout: 0 };
-  const wholes = openAgent({ ...noTimeouts, maxResponseSize: ANSWER_BYTES_MAX });
+  const noTimeouts = { ...pool, headersTimeout: 0, bodyTimeout: 0 };
+  const wholes = openAgent({ ...noTimeouts, maxResponseSize: answerBytesMax });
   const streams = openAgent({ ...noTimeouts, maxResponseSize: STREAM_BYTES_MAX });
-  const url = `${baseUrl.replace(/\/+$/, "")}/chat/completions`;
   const headers = {
     accept: "application/json",
     "content-type": "application/json",

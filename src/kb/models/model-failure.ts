@@ -88,11 +88,8 @@ const BUSY: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 export function modelFailure(error: unknown, { model, apiKey, timeoutMs }: CalledModel): ModelFailure {
   const status = error instanceof EndpointRefusal ? error.status : undefined;
   const facts = { subject: model, kind: failureKind(error), status };
-  if (isTimeout(error)) {
-    const message = `the model ${model} did not answer within ${timeoutMs / 1000} s`;
-    return new ModelFailure(message, { ...facts, code: "model_timeout" });
-  }
-  const message = `${messagePrefix(model)}${problemOf(error, apiKey)}`;
+  const message = `${messagePrefix(model)}${problemOf(error, { apiKey, timeoutMs })}`;
+  if (isTimeout(error)) return new ModelFailure(message, { ...facts, code: "model_timeout" });
   if (status === 429 || status === 503) {
     const retryAfterSeconds = Math.ceil((requestedWaitMs(error) ?? BUSY_MS) / 1000);
     return new ModelFailure(message, { ...facts, code: "model_busy", retryAfterSeconds });
@@ -136,7 +133,12 @@ function isTooLong(error: unknown): boolean {
   return false;
 }
 
-function problemOf(error: unknown, apiKey: string | undefined): string {
+/** Describes an error of a model call, without the key. */
+export function problemOf(
+  error: unknown,
+  { apiKey, timeoutMs }: Pick<CalledModel, "apiKey" | "timeoutMs">,
+): string {
+  if (isTimeout(error)) return `it did not answer within ${timeoutMs / 1000} s`;
   if (isTooLong(error)) return "its endpoint answered more than any model writes";
   const connection = connectionProblem(error);
   if (error instanceof EndpointUnreachable) return connection ?? "its endpoint closed the connection";

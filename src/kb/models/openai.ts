@@ -32,6 +32,8 @@ export interface OpenAiOptions {
 }
 
 const ATTEMPTS = 3;
+/** Largest non-streamed response: the longest answer with every character escaped, plus the envelope. */
+const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 /** Bound on the remembered models without `response_format`: agents may name any model. */
 const WITHOUT_FORMAT_MAX = 1000;
 /** Longest answer in characters: about 250,000 tokens, more than any model writes. */
@@ -42,7 +44,8 @@ const TOOLS_MAX = 10;
 /** Opens a model behind any endpoint with OpenAI's chat completions API. Sends nothing before the first question. */
 export function openOpenAiModel(options: OpenAiOptions): ChatModel {
   const { apiKey, timeoutMs, attempts = ATTEMPTS } = options;
-  const endpoint = openEndpoint(options.baseUrl, apiKey);
+  const url = `${options.baseUrl.replace(/\/+$/, "")}/chat/completions`;
+  const endpoint = openEndpoint({ url, apiKey, answerBytesMax: ANSWER_BYTES_MAX });
   /** Models whose endpoint refuses `response_format`: only the prompt asks them for JSON. */
   const withoutFormat = new Set<string>();
 

@@ -8,9 +8,10 @@ export interface RetryLimits {
   readonly attemptMs: number;
   /** Timeout of all attempts and the waits between them. A hanging attempt is retried only if this exceeds `attemptMs`. */
   readonly totalMs: number;
+  /** First backoff if the endpoint requests no wait; doubles with each attempt. Default 500 ms. */
+  readonly delayMs?: number | undefined;
 }
 
-/** First backoff if the endpoint requests no wait; doubles with each attempt. */
 const DELAY_MS = 500;
 /** Longest wait that an endpoint may request. A longer one counts as an outage. */
 const RETRY_AFTER_MS_MAX = 60_000;
@@ -21,7 +22,7 @@ const RETRY_AFTER_MS_MAX = 60_000;
  * of the last attempt, a `TimeoutError` if it timed out, or the reason of `signal`.
  */
 export async function withRetries<T>(
-  { attemptMs, totalMs }: RetryLimits,
+  { attemptMs, totalMs, delayMs = DELAY_MS }: RetryLimits,
   attempts: number,
   signal: AbortSignal,
   run: (signal: AbortSignal) => Promise<T>,
@@ -39,7 +40,7 @@ export async function withRetries<T>(
     } catch (error) {
       signal.throwIfAborted();
       const failure: unknown = timeout.signal.aborted ? timeout.signal.reason : error;
-      const waitMs = requestedWaitMs(failure) ?? DELAY_MS * 2 ** (attempt - 1);
+      const waitMs = requestedWaitMs(failure) ?? delayMs * 2 ** (attempt - 1);
       const isTooLong = waitMs > RETRY_AFTER_MS_MAX || performance.now() + waitMs >= endMs;
       if (attempt >= attempts || isTooLong || !isTransient(failure)) throw failure;
       await pause(waitMs, undefined, { signal });

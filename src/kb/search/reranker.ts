@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { KbsyncError, messageOf } from "../../lib/failure.ts";
-import { openJsonEndpoint } from "../../lib/json-endpoint.ts";
+import type { KbsyncError } from "../../lib/failure.ts";
+import { type JsonEndpoint, openJsonEndpoint } from "../models/json-endpoint.ts";
 
 /** The endpoint of a reranking model, and its limits. */
 export interface RerankerOptions {
@@ -56,11 +56,11 @@ const Answer = z.union([
 export function openReranker(options: RerankerOptions): Reranker {
   const { url, model, nowMs, onChange, cooldownMs = COOLDOWN_MS } = options;
   const endpoint = openJsonEndpoint({
+    kind: "reranker",
     url,
     apiKey: options.apiKey,
     timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
     attempts: 1,
-    delayMs: 0,
     answerBytesMax: ANSWER_BYTES_MAX,
     connections: CONNECTIONS,
   });
@@ -88,7 +88,7 @@ export function openReranker(options: RerankerOptions): Reranker {
       if (stop.signal.aborted || nowMs() < cooldownUntilMs) return undefined;
       try {
         const answer = await endpoint.post({ model, query, documents, top_n: documents.length }, stop.signal);
-        const scores = scoresOf(answer, documents.length, url);
+        const scores = scoresOf(answer, documents.length, endpoint);
         givesLogits ||= scores.some((score) => score !== undefined && (score < 0 || score > 1));
         if (state.state === "failing") onChange(undefined);
         state = { state: "ready", message: `Reranking with ${model}.` };
@@ -96,7 +96,7 @@ export function openReranker(options: RerankerOptions): Reranker {
           givesLogits && score !== undefined ? 1 / (1 + Math.exp(-score)) : score,
         );
       } catch (error) {
-        return stop.signal.aborted ? undefined : fail(failureOf(error, url));
+        return stop.signal.aborted ? undefined : fail(error as KbsyncError); // the endpoint throws no other errors
       }
     },
     state: () => state,
@@ -107,38 +107,19 @@ export function openReranker(options: RerankerOptions): Reranker {
   };
 }
 
-function scoresOf(answer: unknown, count: number, url: string): (number | undefined)[] {
+function scoresOf(
+  answer: unknown,
+  count: number,
+  { unusable }: Pick<JsonEndpoint, "unusable">,
+): (number | undefined)[] {
   const { data } = Answer.safeParse(answer);
   if (data === undefined || data.length === 0) {
-    throw unusableAnswer(url, "expected results with index and relevance_score");
+    throw unusable("expected results with index and relevance_score");
   }
   const scores = Array.from({ length: count }, (): number | undefined => undefined);
   for (const { index, relevance_score: score } of data) {
-    if (index >= count) throw unusableAnswer(url, `index ${index} is out of range for ${count} documents`);
+    if (index >= count) throw unusable(`index ${index} is out of range for ${count} documents`);
     scores[index] = score;
   }
   return scores;
 }
-
-function unusableAnswer(url: string, why: string): KbsyncError {
-  return new KbsyncError(`the reranker's answer cannot be used: ${why}`, {
-    code: "reranker_answer",
-    subject: url,
-    hint: HINT,
-  });
-}
-
-function failureOf(error: unknown, url: string): KbsyncError {
-  if (error instanceof KbsyncError && error.code === "reranker_answer") return error;
-  const code =
-    error instanceof KbsyncError ? error.code.replace("endpoint_", "reranker_") : "reranker_failed";
-  return new KbsyncError(`the reranker fails: ${messageOf(error)}`, {
-    code,
-    subject: url,
-    retryable: true,
-    hint: HINT,
-    cause: error,
-  });
-}
-
-const HINT = "Check kb.reranker: the address, the model's name and the key file.";

@@ -147,7 +147,7 @@ describe("openRemoteEmbedder", () => {
       "embedding_answer",
       /index 7/,
     ],
-    ["a broken service", { status: 500 }, "embedding_unreachable", /status 500/],
+    ["a broken service", { status: 500 }, "embedding_unreachable", /answered 500/],
   ];
   it.each(FAILURES)("the error of the remote embedder describes %s", async (_name, answer, code, message) => {
     const embedder = await open({ attempts: 2 });
@@ -165,7 +165,7 @@ describe("openRemoteEmbedder", () => {
     service.misbehave = () => "hang";
     await expect(embedder.embed(["x"])).rejects.toMatchObject({
       code: "embedding_unreachable",
-      message: expect.stringContaining("800 ms"),
+      message: expect.stringContaining("0.8 s"),
     });
   });
 
