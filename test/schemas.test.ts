@@ -18,8 +18,8 @@ const digestOf = (script: string): string =>
 // release: raise the baseline. After it: leave the script, and add one.
 it.each([
   ["ledger", 18, ["b9a6aef8ede5"]],
-  ["store", 39, ["24a11eae6e86"]],
-  ["postgres", 7, ["327e916aed4e"]],
+  ["store", 40, ["27881d2c323c"]],
+  ["postgres", 8, ["06744300f534"]],
 ] as const)("the scripts of the %s have not changed since version %s", (name, baseline, digests) => {
   const schema = SCRIPTS[name];
   expect([schema.baseline, schema.scripts.map(digestOf)]).toEqual([baseline, digests]);

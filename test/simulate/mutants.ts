@@ -636,7 +636,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "scanned-without-pause",
     does: "a folder that cannot be watched is scanned again at once",
-    patches: [patch("agenda/rescans.ts", "const POLL_MS = 15_000;", "const POLL_MS = 300;")],
+    patches: [patch("daemon/watching.ts", "const POLL_MS = 15_000;", "const POLL_MS = 300;")],
   },
   {
     name: "read-without-end",

@@ -39,10 +39,10 @@ export interface Script {
  * account. Times are ISO texts, and JSON is text, because the code of both stores reads them the same way.
  */
 export const SCHEMA: Schema = {
-  baseline: 7,
+  baseline: 8,
   scripts: [
     {
-      minimum: 7,
+      minimum: 8,
       sql: `
   CREATE TABLE account (
     id ${TEXT} PRIMARY KEY,

@@ -5,7 +5,7 @@ import type { Schema } from "../../../../lib/upgrade.ts";
  * tables, so that the others are read without them.
  */
 export const SCHEMA: Schema = {
-  baseline: 39,
+  baseline: 40,
   scripts: [
     `
   CREATE TABLE account (
