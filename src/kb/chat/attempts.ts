@@ -36,7 +36,6 @@ export interface AnswerResult {
   /** An earlier answer that cost tokens but was not usable. */
   readonly refused?: PaidAttempt;
   readonly citations: readonly Citation[];
-  readonly toolsData: Readonly<Record<string, unknown>>;
   readonly turnsLeftOut: number;
   readonly passagesLeftOut: number;
   readonly fallback: boolean;
@@ -201,7 +200,6 @@ async function askModel(
     finish: answer.finish,
     usage: answer.usage,
     citations: citationsOf(text, prompt.passages),
-    toolsData: {},
     turnsLeftOut: prompt.turnsLeftOut,
     passagesLeftOut: prompt.passagesLeftOut,
     firstAttemptError: answer.problem,

@@ -1,7 +1,6 @@
 import type { Citation } from "../../wire/chat.ts";
 import { MEDIA_TYPES } from "../ingest/extract/media-type.ts";
-import type { OcrPage } from "../ingest/extract/ocr-layout.ts";
-import { boxInPicture, holdsText } from "../ingest/extract/ocr-layout.ts";
+import { holdsText } from "../ingest/extract/ocr-layout.ts";
 import type { Ocr } from "../ingest/extract/ocr.ts";
 import { unreadWords } from "../ingest/extract/unread-words.ts";
 import { queryWords } from "../lexical/word-match.ts";
@@ -24,8 +23,6 @@ const LINE_SHARE_MIN = 0.3;
  */
 const SHARE_WEIGHT = 0.5;
 const FIT_MIN = 0.65;
-/** Most lines with positions in the data for programs: a full A4 page in small type. */
-const POSITIONED_LINES_MAX = 500;
 
 /** A question to the builtin agent. */
 export interface BuiltinRequest {
@@ -43,13 +40,10 @@ export interface BuiltinRequest {
 export interface BuiltinAnswer {
   readonly text: string;
   readonly citations: readonly Citation[];
-  /** The recognised text of the images, with the position of each line. */
-  readonly toolsData: Readonly<Record<string, unknown>>;
 }
 
 interface ReadImage {
   readonly image: ChatImage;
-  readonly pages: readonly OcrPage[];
   /** The recognised text, laid out by position; may be empty. */
   readonly text: string;
   /** Text recognition is switched off. */
@@ -100,8 +94,7 @@ export async function answerBuiltin(
   if (lines.length > 0) add(`Lines of the images that fit the question:\n\n${lines.join("\n")}`);
   if (request.hasKnowledge || images.length === 0) add(describeKnowledge(request, citations));
 
-  const toolsData = read.length === 0 ? {} : { ocr: read.map(positionsOf) };
-  if (!asJson) return { text: parts.join(""), citations, toolsData };
+  if (!asJson) return { text: parts.join(""), citations };
   const json = {
     note,
     images: read.map(({ image, text }) => Object.assign(factsOf(image), { text })),
@@ -110,7 +103,7 @@ export async function answerBuiltin(
   };
   const text = JSON.stringify(json);
   request.onText?.(text);
-  return { text, citations, toolsData };
+  return { text, citations };
 }
 
 async function readImage(
@@ -118,7 +111,7 @@ async function readImage(
   image: ChatImage,
   signal: AbortSignal,
 ): Promise<ReadImage> {
-  if (ocr.pagesMax === 0) return { image, pages: [], text: "", isOff: true, missing: undefined };
+  if (ocr.pagesMax === 0) return { image, text: "", isOff: true, missing: undefined };
   // Rows contain only types that were detected from the bytes.
   const type = MEDIA_TYPES.find((known) => known === image.file.mediaType);
   if (type === undefined) throw new Error(`an image has the unknown type ${image.file.mediaType}`);
@@ -128,7 +121,7 @@ async function readImage(
   const texts = pages.filter(({ lines }) => holdsText(lines)).map(layoutText);
   const count = pages.length + unread.length;
   const missing = unreadWords(unread, { count, words: `it has ${count} pages` });
-  return { image, pages, text: texts.join("\n\n"), isOff: false, missing };
+  return { image, text: texts.join("\n\n"), isOff: false, missing };
 }
 
 function describeImage({ image, text, isOff, missing }: ReadImage, number: number, count: number): string {
@@ -153,23 +146,6 @@ function factsOf({ url, file, facts }: ChatImage) {
     height: facts.heightPx,
     bytes: file.sizeBytes,
     pages: facts.pages,
-  };
-}
-
-/** Returns the position of each line in pixels of the image, for programs. */
-function positionsOf({ image, pages }: ReadImage): object {
-  return {
-    ...factsOf(image),
-    read: pages.map((each) => ({
-      page: each.page,
-      width: each.pictureWidthPx,
-      height: each.pictureHeightPx,
-      turned: each.turned,
-      lines: each.lines.slice(0, POSITIONED_LINES_MAX).map(({ text, confidence, box }) => {
-        const { left, top, right, bottom } = boxInPicture(each, box);
-        return { text, confidence: Math.round(confidence * 100) / 100, box: [left, top, right, bottom] };
-      }),
-    })),
   };
 }
 

@@ -237,7 +237,7 @@ function responseOf(
       model: answered.model,
       role: "assistant",
       finish_reason: answered.finish,
-      tools_data: { ...answered.toolsData },
+      tools_data: {},
       images,
       annotations,
       fallback: answered.fallback,

@@ -22,11 +22,11 @@ afterAll(() => running.close());
 
 describe("without a model", () => {
   it(
-    "an answer without a model describes images with format, size, text and positions, and quotes matching lines",
+    "an answer without a model describes images with format, size and text, and quotes matching lines",
     async () => {
       const user_urls = [{ type: "image", url: imageUrl }];
       const { json } = await ask(running, { user: "What is the invoice total?", user_urls });
-      const { content, images, tools_data } = json.response.data;
+      const { content, images } = json.response.data;
       expect(content).toMatch(
         /^No language model answered this\. Text in the images was recognised \(OCR\)\.\n/,
       );
@@ -36,13 +36,6 @@ describe("without a model", () => {
         "Lines of the images that fit the question:\n\nThe invoice total is 4711 euros.",
       );
       expect(images).toEqual([imageUrl]);
-      const [read] = tools_data.ocr;
-      expect(read).toMatchObject({ format: "PNG", url: imageUrl, pages: 1 });
-      expect(read.read[0].lines[0]).toMatchObject({ text: "Minutes of the harbour board" });
-      const [left, top, right, bottom] = read.read[0].lines[0].box;
-      expect(right - left).toBeGreaterThan(bottom - top);
-      expect(read.read[0]).toMatchObject({ width: read.width, height: read.height });
-      expect(read.read[0].lines.at(-1).box[3]).toBeLessThan(read.height);
     },
     SLOW_MS,
   );

@@ -115,7 +115,6 @@ describe("without a model", () => {
     words: [{ text: LINE, confidence: 95, box }],
     startsParagraph: true,
   };
-  const size = { widthPx: 600, heightPx: 800, pictureWidthPx: 600, pictureHeightPx: 800, turned: 0 } as const;
   const scan = {
     url: "https://kb.example/scan.tiff",
     read: <T>(work: (path: string) => Promise<T>) => work("/uploads/scan"),
@@ -132,7 +131,7 @@ describe("without a model", () => {
     ],
   ] as const)("describes a scan that %s", async (_name, unread, words) => {
     const { text } = await answerBuiltin(
-      { pagesMax: 20, readImage: async () => ({ pages: [{ page: 1, ...size, lines: [line] }], unread }) },
+      { pagesMax: 20, readImage: async () => ({ pages: [{ page: 1, lines: [line] }], unread }) },
       {
         question: "What does the crane lift?",
         images: [scan],

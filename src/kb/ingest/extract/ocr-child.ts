@@ -3,7 +3,7 @@ import type { Worker } from "tesseract.js";
 import { answerRequests, CappedRefusal, isOutOfMemory } from "../../../lib/capped/child.ts";
 import { foreignKind } from "../../../lib/capped/foreign.ts";
 import { messageOf } from "../../../lib/failure.ts";
-import { linesOf, readingQuality, readingScore, type OcrPage } from "./ocr-layout.ts";
+import { linesOf, readingQuality, readingScore, type OcrLine, type OcrPage } from "./ocr-layout.ts";
 import { openDrawnPdf, PdfiumError } from "./ocr-page-image.ts";
 import { type OcrFailure, openPicture, type Picture } from "./ocr-picture.ts";
 
@@ -93,11 +93,11 @@ async function readImagePage(request: OcrRequest, page: number): Promise<OcrPage
   const picture = await openImage(request);
   // A TIFF declares the size of its first page only.
   if (picture.pages === 1 && Math.min(picture.widthPx, picture.heightPx) < LETTER_PX_MIN)
-    return { page, ...NOTHING_DRAWN };
+    return { page, lines: [] };
   const worker = await loadRecogniser(request.data);
   const isScreen =
     picture.widthPx * picture.heightPx < SCREEN_PIXELS && (picture.density ?? 72) < SCAN_DENSITY;
-  return { page, ...(await recognise(worker, picture.decode(page - 1), isScreen ? 2 : 1)) };
+  return { page, lines: await recognise(worker, picture.decode(page - 1), isScreen ? 2 : 1) };
 }
 
 async function readPdfPage(
@@ -109,32 +109,21 @@ async function readPdfPage(
   const pdf = await openDrawnPdf(path, Math.min(pixelsMax, READ_PIXELS_MAX));
   const picture = await pdf.draw(page);
   onDrawn();
-  if (picture === undefined) return { page, ...NOTHING_DRAWN };
-  return { page, ...(await recognise(worker, picture, 1)) };
+  if (picture === undefined) return { page, lines: [] };
+  return { page, lines: await recognise(worker, picture, 1) };
 }
 
-type Turn = OcrPage["turned"];
-
-const NOTHING_DRAWN: Omit<OcrPage, "page"> = {
-  widthPx: 0,
-  heightPx: 0,
-  pictureWidthPx: 0,
-  pictureHeightPx: 0,
-  turned: 0,
-  lines: [],
-};
-
 /** Reads a picture. If the text makes little sense, tries all orientations on a reduced copy and reads the picture in the best one. */
-async function recognise(worker: Worker, picture: Sharp, wanted: number): Promise<Omit<OcrPage, "page">> {
+async function recognise(worker: Worker, picture: Sharp, wanted: number): Promise<OcrLine[]> {
   const { data, info } = await decodeRaw(picture);
   const scale = Math.min(wanted, Math.sqrt(READ_PIXELS_MAX / (info.width * info.height)));
   const upright = await readTurned(worker, data, info, 0, { scale });
-  if (readingQuality(upright.lines) >= UPRIGHT_QUALITY) return upright;
+  if (readingQuality(upright) >= UPRIGHT_QUALITY) return upright;
 
   const reduce = Math.min(1, TURN_SIDE_PX / Math.max(info.width, info.height)) * scale;
-  let best: { turn: Turn; score: number } = { turn: 0, score: 0 };
-  for (const turn of [0, 90, 180, 270] as const) {
-    const { lines } =
+  let best = { turn: 0, score: 0 };
+  for (const turn of [0, 90, 180, 270]) {
+    const lines =
       turn === 0 && reduce === scale
         ? upright
         : await readTurned(worker, data, info, turn, { scale: reduce });
@@ -164,26 +153,19 @@ async function readTurned(
   worker: Worker,
   data: Buffer,
   raw: RawInfo,
-  turned: Turn,
+  degrees: number,
   { scale }: { scale: number },
-): Promise<Omit<OcrPage, "page">> {
+): Promise<OcrLine[]> {
   const { default: sharp } = await import("sharp");
   const width = Math.max(1, Math.round(raw.width * scale));
   const height = Math.max(1, Math.round(raw.height * scale));
-  const { data: png, info } = await sharp(data, { raw })
+  const png = await sharp(data, { raw })
     .resize(width, height, { fit: "fill", kernel: "lanczos3" })
-    .rotate(turned)
+    .rotate(degrees)
     .png({ compressionLevel: 0 })
-    .toBuffer({ resolveWithObject: true });
+    .toBuffer();
   const { data: found } = await worker.recognize(png, {}, { text: false, blocks: true });
-  return {
-    widthPx: info.width,
-    heightPx: info.height,
-    pictureWidthPx: raw.width,
-    pictureHeightPx: raw.height,
-    turned,
-    lines: linesOf(found.blocks ?? []),
-  };
+  return linesOf(found.blocks ?? []);
 }
 
 function codeFor(error: unknown): OcrFailure {

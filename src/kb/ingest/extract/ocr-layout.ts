@@ -1,4 +1,4 @@
-/** A rectangle in pixels of the picture that was read, with the origin at the top left. */
+/** A rectangle in pixels of the upright picture that was read, with the origin at the top left. */
 export interface OcrBox {
   readonly left: number;
   readonly top: number;
@@ -24,43 +24,8 @@ export interface OcrLine extends OcrWord {
 export interface OcrPage {
   /** Number of the page, from 1. */
   readonly page: number;
-  /** Size of the picture that was read, after rotation and scaling. Boxes refer to it. */
-  readonly widthPx: number;
-  readonly heightPx: number;
-  /** Clockwise rotation in degrees that made it upright. */
-  readonly turned: 0 | 90 | 180 | 270;
-  /** Size of the original picture, as programs show it. */
-  readonly pictureWidthPx: number;
-  readonly pictureHeightPx: number;
   /** In reading order; empty if there is no text. */
   readonly lines: readonly OcrLine[];
-}
-
-/** Converts a box to pixels of the original picture, before rotation and scaling. Pure. */
-export function boxInPicture(page: Omit<OcrPage, "page" | "lines">, box: OcrBox): OcrBox {
-  const { widthPx, heightPx, turned, pictureWidthPx, pictureHeightPx } = page;
-  const { left, top, right, bottom } = box;
-  const back: Readonly<Record<OcrPage["turned"], OcrBox>> = {
-    0: box,
-    90: { left: top, top: widthPx - right, right: bottom, bottom: widthPx - left },
-    180: {
-      left: widthPx - right,
-      top: heightPx - bottom,
-      right: widthPx - left,
-      bottom: heightPx - top,
-    },
-    270: { left: heightPx - bottom, top: left, right: heightPx - top, bottom: right },
-  };
-  const isOnSide = turned === 90 || turned === 270;
-  const across = pictureWidthPx / (isOnSide ? heightPx : widthPx);
-  const down = pictureHeightPx / (isOnSide ? widthPx : heightPx);
-  const turnedBack = back[turned];
-  return {
-    left: Math.round(turnedBack.left * across),
-    top: Math.round(turnedBack.top * down),
-    right: Math.round(turnedBack.right * across),
-    bottom: Math.round(turnedBack.bottom * down),
-  };
 }
 
 interface FoundBox {
