@@ -19,10 +19,6 @@ export interface ModelRequest {
   readonly model: string;
   /** The system message first, if any; then user and assistant in turn, the user last. */
   readonly messages: readonly ModelMessage[];
-  /** Default: the model's own. */
-  readonly temperature?: number | undefined;
-  /** Requests a reproducible answer. Default: the model samples. */
-  readonly seed?: number;
   /** Requests one JSON object. */
   readonly asJson: boolean;
 }

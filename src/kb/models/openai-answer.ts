@@ -20,10 +20,7 @@ const base = { id: z.string().nullish(), model: z.string().nullish(), usage: Usa
 
 /** A string, or a list of parts, of which the text parts count. */
 const Content = z.union([z.string(), z.array(z.object({ text: z.string().nullish() }))]).nullish();
-const ToolCalls = z
-  .array(z.object({ function: z.object({ name: z.string().nullish() }).nullish() }))
-  .nullish();
-const Message = z.object({ content: Content, refusal: z.string().nullish(), tool_calls: ToolCalls });
+const Message = z.object({ content: Content, refusal: z.string().nullish() });
 
 /** A non-streamed response. */
 const CompletionBody = z.object({
@@ -101,18 +98,6 @@ function failureIn({ error }: z.output<typeof ErrorBody>): Error {
 export function textOf({ content, refusal }: z.output<typeof Message>): string {
   const text = typeof content === "string" ? content : content?.map((part) => part.text ?? "").join("");
   return text ?? refusal ?? "";
-}
-
-/** Returns the names of the tools that a message calls; empty if it calls none. */
-export function toolsOf({ tool_calls: calls }: z.output<typeof Message>): string[] {
-  return (calls ?? []).map((call) => call.function?.name ?? "").filter((name) => name !== "");
-}
-
-/** Describes an answer that calls tools instead of containing text; empty for other answers. */
-export function toolProblem(tools: readonly string[], finishReason: string | null | undefined): string {
-  if (tools.length === 0 && finishReason !== "tool_calls") return "";
-  const names = [...new Set(tools)].join(", ");
-  return `it asked to call ${names === "" ? "tools" : `the tools ${names}`} instead of answering, and this service offers none`;
 }
 
 /** Returns the endpoint's token counts, with 0 for missing ones. */

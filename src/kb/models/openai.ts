@@ -8,8 +8,6 @@ import {
   readChunk,
   readCompletion,
   textOf,
-  toolsOf,
-  toolProblem,
   usageOf,
   type Chunk,
   type Completion,
@@ -38,8 +36,6 @@ const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 const WITHOUT_FORMAT_MAX = 1000;
 /** Longest answer in characters: about 250,000 tokens, more than any model writes. */
 const ANSWER_CHARS_MAX = 1_000_000;
-/** Tool names collected from an answer that calls tools. */
-const TOOLS_MAX = 10;
 
 /** Opens a model behind any endpoint with OpenAI's chat completions API. Sends nothing before the first question. */
 export function openOpenAiModel(options: OpenAiOptions): ChatModel {
@@ -66,8 +62,7 @@ export function openOpenAiModel(options: OpenAiOptions): ChatModel {
       // An empty answer is a failure, unless a content filter removed the text.
       if (given.text !== "" || given.finish === "content_filter") return given;
       if (given.finish === "error") throw new Error(given.problem);
-      const problem = given.problem === "" ? "it answered nothing" : given.problem;
-      throw unusableAnswer(request.model, problem, given.usage);
+      throw unusableAnswer(request.model, "it answered nothing", given.usage);
     } catch (error) {
       signal.throwIfAborted();
       throw error instanceof ModelFailure ? error : failureOf(error);
@@ -171,7 +166,7 @@ function wholeAnswer({ id, model, choices, usage }: Completion, requestedModel: 
     model: model ?? requestedModel,
     // A non-streamed answer without a finish reason is complete.
     finish: isLong ? "truncated" : finishOf(choice?.finish_reason ?? "stop"),
-    problem: choice === undefined ? "" : toolProblem(toolsOf(choice.message), choice.finish_reason),
+    problem: "",
     usage: usageOf(usage),
   };
 }
@@ -183,7 +178,6 @@ function accumulate(requestedModel: string) {
   let id = "";
   let model = requestedModel;
   let usage = usageOf(undefined);
-  const tools: string[] = [];
   const isFull = (): boolean => text.length > ANSWER_CHARS_MAX;
   return {
     /** Adds a chunk and returns its text. */
@@ -191,7 +185,6 @@ function accumulate(requestedModel: string) {
       const choice = chunk.choices?.[0];
       const delta = choice?.delta ?? undefined;
       const piece = delta === undefined ? "" : textOf(delta);
-      if (delta !== undefined && tools.length < TOOLS_MAX) tools.push(...toolsOf(delta));
       id ||= chunk.id ?? "";
       model = chunk.model ?? model;
       finishReason = choice?.finish_reason ?? finishReason;
@@ -208,18 +201,22 @@ function accumulate(requestedModel: string) {
     /** Returns the answer so far; `problem` describes an incomplete one. */
     answer: (problem: string): ModelAnswer => {
       const finish = isFull() ? "truncated" : finishOf(finishReason);
-      const described = finish === "error" ? problem : toolProblem(tools, finishReason);
-      return { id, text: text.toWellFormed(), model, finish, problem: described, usage };
+      return {
+        id,
+        text: text.toWellFormed(),
+        model,
+        finish,
+        problem: finish === "error" ? problem : "",
+        usage,
+      };
     },
   };
 }
 
-function bodyOf({ model, messages, temperature, seed, asJson }: ModelRequest) {
+function bodyOf({ model, messages, asJson }: ModelRequest) {
   return {
     model,
     messages: messages.map(messageOf),
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(seed === undefined ? {} : { seed }),
     ...(asJson ? { response_format: { type: "json_object" as const } } : {}),
   };
 }

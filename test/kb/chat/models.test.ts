@@ -224,7 +224,7 @@ describe("an answer of a model", () => {
       const { text, json } = await ask(running, { agent_id: "careful", user: "Hello", stream });
       const { response } = ChatAnswer.parse(stream ? eventsOf(text).at(-1)?.data : json);
       expect(response.data).toMatchObject({ fallback: true, model: "second-2026" });
-      expect(response.data.firstAttemptError).toContain(content === null ? "call tools" : "answered nothing");
+      expect(response.data.firstAttemptError).toContain("answered nothing");
       expect(response.usage.input_tokens).toBe(107);
       endpoint.behave = () => empty;
       const refused = await ask(running, { user: "Hello", stream, thread_id: "empty" });
@@ -266,7 +266,7 @@ describe("a model that fails", () => {
         kind: "raw",
         body: '{"choices": [{"message": {"content": null, "tool_calls": [{"function": {"name": "lookup"}}]}}]}',
       },
-      /asked to call the tools lookup instead of answering/,
+      /answered nothing$/,
     ],
   ])(
     "a model that fails %s is reported as firstAttemptError, and the fallback model answers",

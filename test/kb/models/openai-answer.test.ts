@@ -5,8 +5,6 @@ import {
   readChunk,
   readCompletion,
   textOf,
-  toolProblem,
-  toolsOf,
   usageOf,
 } from "../../../src/kb/models/openai-answer.ts";
 import { NO_USAGE } from "../../../src/kb/models/price.ts";
@@ -84,22 +82,6 @@ it.each([
   ["nothing", { content: null, refusal: null }, ""],
 ])("the text of a message is read from %s", (_name, message, text) => {
   expect(textOf(message)).toBe(text);
-});
-
-it("calls of tools are named once each", () => {
-  const calls = [
-    { function: { name: "find" } },
-    { function: null },
-    {},
-    { function: { name: "" } },
-    { function: { name: "find" } },
-  ];
-  expect(toolsOf({ tool_calls: calls })).toEqual(["find", "find"]);
-  expect(toolsOf({})).toEqual([]);
-  expect(toolProblem([], "stop")).toBe("");
-  expect(toolProblem([], undefined)).toBe("");
-  expect(toolProblem([], "tool_calls")).toContain("it asked to call tools instead");
-  expect(toolProblem(["find", "find", "open"], "stop")).toContain("to call the tools find, open instead");
 });
 
 it("usage counts what the endpoint names, and 0 for the rest", () => {

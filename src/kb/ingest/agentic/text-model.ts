@@ -3,10 +3,7 @@ import type { ChatModel, ModelAnswer, ModelMessage } from "../../models/chat-mod
 import { ModelFailure } from "../../models/model-failure.ts";
 import type { RetryLimits } from "../../models/retry.ts";
 
-/**
- * A chat model for documents: text only, temperature 0 and a fixed seed, so that the same question gets the same answer as far as
- * the model allows.
- */
+/** A chat model for documents: text only. */
 export interface TextModel {
   /** Name of the model at its service. */
   readonly name: string;
@@ -23,36 +20,17 @@ export interface TextModel {
  * total allows three attempts with their waits.
  */
 const LIMITS: RetryLimits = { attemptMs: 120_000, totalMs: 400_000 };
-/** Parameters for repeatable answers. If a model refuses one, later requests omit it. */
-const REPEATABLE = { temperature: 0, seed: 1 } as const;
-type Repeatable = keyof typeof REPEATABLE;
-
 /** Opens the model `name` of an endpoint. */
 export function openTextModel(chat: ChatModel, name: string, limits = LIMITS): TextModel {
-  const refused = new Set<Repeatable>();
-
-  const ask = async (messages: readonly ModelMessage[], signal: AbortSignal): Promise<ModelAnswer> => {
-    const temperature = refused.has("temperature") ? undefined : REPEATABLE.temperature;
-    const seed = refused.has("seed") ? {} : { seed: REPEATABLE.seed };
-    try {
-      return await chat.answer(
-        { model: name, messages, temperature, ...seed, asJson: false },
-        { signal, limits },
-      );
-    } catch (error) {
-      if (!(error instanceof ModelFailure)) throw error;
-      const named = (["temperature", "seed"] as const).find(
-        (each) => !refused.has(each) && error.refuses(each),
-      );
-      if (named === undefined) throw failureOf(error);
-      refused.add(named);
-      return ask(messages, signal);
-    }
-  };
-
   return {
     name,
-    complete: async (messages, signal) => textOf(await ask(messages, signal), name),
+    complete: async (messages, signal) => {
+      try {
+        return textOf(await chat.answer({ model: name, messages, asJson: false }, { signal, limits }), name);
+      } catch (error) {
+        throw error instanceof ModelFailure ? failureOf(error) : error;
+      }
+    },
   };
 }
 
