@@ -150,11 +150,12 @@ function refusalOf(error: unknown): Refusal {
       cause: error,
     });
   }
-  if (error instanceof KbsyncError && code !== undefined && FOR_THE_CALLER.has(code)) {
+  // What throws an error with a code of the API means its message for the caller. Worker threads call all other errors `internal`.
+  if (error instanceof KbsyncError && Object.hasOwn(STATUS, error.code) && error.code !== "internal") {
     const hint = error.hint === undefined ? {} : { hint: sentence(error.hint) };
-    // The set holds only refusal codes.
     const { retryAfterSeconds: seconds } = error;
     const later = seconds === undefined ? {} : { retryAfterSeconds: seconds };
+    // A key of STATUS is a refusal code.
     return new Refusal(code as RefusalCode, sentence(error.message), { ...hint, ...later, cause: error });
   }
   return fastifyRefusal(error, code) ?? internal(error);
@@ -167,39 +168,6 @@ export function storeDamaged(cause: unknown): Refusal {
     cause,
   });
 }
-
-/** Codes of the extractor, the stores and the JSON worker whose messages are meant for the caller. */
-const FOR_THE_CALLER: ReadonlySet<string> = new Set<RefusalCode>([
-  "file_damaged",
-  "files_unavailable",
-  "invalid_body",
-  "empty_file",
-  "unsupported_media_type",
-  "text_too_large",
-  "too_many_chunks",
-  "store_full",
-  "encrypted_pdf",
-  "damaged_pdf",
-  "pdf_without_text",
-  "image_without_text",
-  "image_too_large",
-  "damaged_image",
-  "page_without_text",
-  "page_unreadable",
-  "mail_unreadable",
-  "too_many_pages",
-  "extraction_memory",
-  "extraction_timeout",
-  "extraction_crashed",
-  "extraction_failed",
-  "extractor_busy",
-  "queue_full",
-  "too_many_endpoints",
-  "precondition_failed",
-  "model_failed",
-  "model_busy",
-  "model_timeout",
-]);
 
 function fastifyRefusal(error: unknown, code: string | undefined): Refusal | undefined {
   switch (code ?? "") {

@@ -89,7 +89,7 @@ describe("errors of other parts of the service", () => {
     });
   });
 
-  it.each(["lease_lost", "store_failed", "embedding_unreachable", "ENOENT", ""])(
+  it.each(["lease_lost", "store_failed", "embedding_unreachable", "internal", "ENOENT", ""])(
     "reveals no details of an error with another code: %s",
     (code) => {
       const { status, body } = refusalAnswer(failure(code, "/var/lib/kb.db is gone"));
