@@ -1,17 +1,12 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import type { SearchResult, SearchAnswer } from "../../wire/search.ts";
+import type { SearchResult } from "../../wire/search.ts";
 import { addressOf } from "../view/address.ts";
 import { markWords } from "./words.ts";
-import { ROUTES } from "../../wire/routes.ts";
-import { ask } from "../client/api.ts";
-import { Show } from "../parts/notice.tsx";
-import { useLoad } from "../view/load.ts";
 
 /** Characters of a chunk that are shown at first. */
 const SHOWN_CHARS = 420;
 
-/** A chunk that a search found, and on demand the text around it. */
+/** A chunk that a search found. Its title opens the document there. */
 export function Result({
   result,
   question,
@@ -21,7 +16,6 @@ export function Result({
   readonly question: string;
   readonly rank: number;
 }): JSX.Element {
-  const [isWhole, setIsWhole] = useState(false);
   const { id, score, payload, version } = result;
   const { content, title = "", headings = [], resourceId, lines, pages } = payload;
   const isCut = content.length > SHOWN_CHARS;
@@ -37,16 +31,12 @@ export function Result({
         <Score score={score} />
       </div>
       {headings.length === 0 ? null : <p class="small muted">{headings.join(" › ")}</p>}
-      {isWhole ? (
-        <Section result={result} question={question} />
-      ) : (
-        <p class="passage">
-          {markWords(isCut ? beginningOf(content) : content, question).map(({ text, isMatch }, at) =>
-            isMatch ? <mark key={at}>{text}</mark> : text,
-          )}
-          {isCut ? "…" : ""}
-        </p>
-      )}
+      <p class="passage">
+        {markWords(isCut ? beginningOf(content) : content, question).map(({ text, isMatch }, at) =>
+          isMatch ? <mark key={at}>{text}</mark> : text,
+        )}
+        {isCut ? "…" : ""}
+      </p>
       <p class="small muted">
         {[
           lines === undefined ? "" : rangeWords("Line", lines),
@@ -54,16 +44,6 @@ export function Result({
           `Version ${version}.`,
         ].join(" ")}
       </p>
-      <div class="row">
-        <button
-          type="button"
-          class="button small"
-          aria-expanded={isWhole}
-          onClick={() => setIsWhole(!isWhole)}
-        >
-          {isWhole ? "Show the chunk" : "Show more around it"}
-        </button>
-      </div>
     </article>
   );
 }
@@ -94,49 +74,5 @@ function Score({ score }: { readonly score: number }): JSX.Element {
         {score.toFixed(2)}
       </span>
     </span>
-  );
-}
-
-/** Chunks on each side of the hit, and the tokens that they may have. */
-const SIDES = 3;
-const TOKENS_MAX = 8000;
-/** Hits of the document among which the result is found again. */
-const HITS_MAX = 100;
-
-/** The text around a result. */
-function Section({
-  result: { id, payload },
-  question,
-}: {
-  readonly result: SearchResult;
-  readonly question: string;
-}): JSX.Element {
-  const loaded = useLoad(`section ${id} ${question}`, async (signal) => {
-    const body = {
-      query: question,
-      doc_id: payload.resourceId,
-      expand: SIDES,
-      top_k: HITS_MAX,
-      max_tokens: TOKENS_MAX,
-    };
-    const { results } = await ask<SearchAnswer>(ROUTES.query, { method: "POST", body, signal });
-    return results.find((each) => each.payload.hits?.some((hit) => hit.id === id) === true)?.payload.content;
-  });
-  return (
-    <Show loaded={loaded} lines={4}>
-      {(text) =>
-        text === undefined ? (
-          <p class="hint">
-            The document is too long to show it here, or it has changed. Open it by its title.
-          </p>
-        ) : (
-          <p class="passage section">
-            {markWords(text, question).map((piece, at) =>
-              piece.isMatch ? <mark key={at}>{piece.text}</mark> : piece.text,
-            )}
-          </p>
-        )
-      }
-    </Show>
   );
 }

@@ -378,8 +378,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
     await open(`/search?owner=${owner_id}&q=burrow+nests`);
     const fastest = page.getByRole("region", { name: "Results of Fastest" });
     await page.getByRole("region", { name: "Results of High accuracy" }).getByText("Puffins nest").waitFor();
-    await fastest.getByRole("button", { name: "Show more around it" }).click();
-    await fastest.locator(".section", { hasText: "Puffins nest in burrows." }).waitFor();
+    await fastest.locator("article", { hasText: "Puffins nest in burrows." }).waitFor();
     expect(await violations(page)).toEqual([]);
     await page.getByRole("slider").fill("1");
     await page.getByText("All results are below the lowest score").first().waitFor();
