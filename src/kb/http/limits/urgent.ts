@@ -7,7 +7,7 @@ const SLICE_MS = 1;
 const URGENT_FIRST_MS = 3;
 
 /**
- * Tracks urgent work, searches, to which bulk work yields: long lists and streams of changes. `pause` resolves when a
+ * Tracks urgent work, searches, to which bulk work yields: long lists and the figures of event streams. `pause` resolves when a
  * piece of bulk work may run.
  */
 export interface Urgent extends TurnSlice {
