@@ -76,15 +76,11 @@ const run = (command: string): void => {
 };
 
 const record = join(scratch, "up");
-const daemon = spawn(
-  "script",
-  ["-f", ...inTerminal("kbsync up observatory --port 0 --tier fastest", UP_COLUMNS), record],
-  {
-    cwd: home,
-    env,
-    stdio: "ignore",
-  },
-);
+const daemon = spawn("script", ["-f", ...inTerminal("kbsync up observatory --port 0", UP_COLUMNS), record], {
+  cwd: home,
+  env,
+  stdio: "ignore",
+});
 try {
   const untilMs = Date.now() + START_MS_MAX;
   let output = "";

@@ -25,7 +25,7 @@ const TOP_K = 10;
 export function SearchPage(): JSX.Element {
   const owners = useLoad("search-owners", loadOwners);
   return (
-    <Page title="Search" intro="Ask as a program does, and see why each result is found." width="wide">
+    <Page title="Search" intro="Ask as a program does." width="wide">
       <Show loaded={owners} lines={2}>
         {(found) =>
           found.length === 0 ? (
