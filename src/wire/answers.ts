@@ -194,6 +194,7 @@ export const AllCollectionsAnswer = answerOf(
       .describe("Media types of uploads that are read, in addition to PDFs, images and plain text."),
     locations: z.literal(true).describe("locations are taken with content."),
     metadata: z.literal(true).describe("User metadata is stored and found by filters."),
+    purges: z.literal(true).describe("A delete with purge=true removes the text for good."),
   }),
 ).meta({ id: "CollectionsAnswer" });
 

@@ -157,11 +157,14 @@ export const DAEMON_API = {
     request: z.strictObject({ path: Path, atMs: TimeMs.optional() }),
     answer: record({ files: list(PutBack) }),
   },
-  /** Erases the documents of a deleted or excluded file or folder; returns their number. */
+  /**
+   * Erases the documents of a deleted or excluded file or folder; returns their number. `purged`: the service has removed their
+   * texts. Otherwise it has deleted the documents, and does not declare more.
+   */
   erase: {
     method: "POST",
     request: z.strictObject({ path: Path }),
-    answer: record({ documents: z.number() }),
+    answer: record({ documents: z.number(), purged: z.boolean() }),
   },
   verify: {
     method: "POST",

@@ -179,6 +179,8 @@ export const CollectionsAnswer = z.object({
     locations: z.boolean().optional(),
     /** Whether resources take user metadata. */
     metadata: z.boolean().optional(),
+    /** Whether a delete with `purge=true` removes texts for good. */
+    purges: z.boolean().optional(),
   }),
 });
 export type CollectionsAnswer = z.infer<typeof CollectionsAnswer>;

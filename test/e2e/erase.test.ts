@@ -101,7 +101,7 @@ describe("kbsync erase", () => {
       writeFileSync(join(state(), "plan-99999999-b", "ledger.db"), files[0]?.path ?? "");
       const erased = await run("erase", "docs/private", "--json");
       expect(erased).toMatchObject({ code: 0 });
-      expect(JSON.parse(erased.stdout)).toEqual({ documents: 5 });
+      expect(JSON.parse(erased.stdout)).toEqual({ documents: 5, purged: true });
       expect(
         findCanaries(
           state(),

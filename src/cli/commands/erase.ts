@@ -37,10 +37,13 @@ async function run(context: Context, path: string, options: EraseOptions): Promi
   // They may hold the text. One that cannot be removed is tried again at the next start.
   removePlanCopies(state, { own: false });
   if (options.json === true) printJson(context, answer);
-  else
-    context.stdout.write(
-      `erased   ${counted(answer.documents, "document")}: the text is gone from service, index, trash and log; backups keep theirs\n`,
-    );
+  else context.stdout.write(`erased   ${counted(answer.documents, "document")}: ${fateWords(answer)}\n`);
+}
+
+function fateWords({ purged }: AnswerOf<"erase">): string {
+  return purged
+    ? "the text is gone from service, index, trash and log; backups keep theirs"
+    : "the text is gone from trash and log; the service deleted its documents, and does not say that it removed their text";
 }
 
 /** Erases while no daemon runs. Starts the embedded service for this time unless it runs. */

@@ -40,9 +40,9 @@ export async function erase(
   const subtree = subtreeOf(parts, path);
   refuseSynced(parts, subtree, path);
   const docIds = ledger.erasures.resources(subtree);
-  await parts.purge(docIds, signal);
+  const purged = await parts.purge(docIds, signal);
   await removeHere(parts, subtree, docIds);
-  return { documents: docIds.length };
+  return { documents: docIds.length, purged };
 }
 
 /** Removes what the ledger and the trash hold. */

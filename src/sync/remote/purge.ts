@@ -2,6 +2,7 @@ import { request } from "undici";
 import { KbsyncError, messageOf } from "../../lib/failure.ts";
 import { openAgent } from "../../lib/proxy.ts";
 import { Failure } from "../../wire/failure.ts";
+import { CollectionsAnswer } from "../../wire/resource.ts";
 import { KEY_HEADER, ROUTES } from "../../wire/routes.ts";
 import type { ServiceAddress } from "./transport.ts";
 
@@ -10,30 +11,32 @@ const ANSWER_MS_MAX = 30 * 60_000;
 /** Requests at a time: those that wait for the database to be rewritten share the next time. */
 const AT_ONCE = 8;
 
-/** Removes resources of a service for good, live or deleted. Ids that it does not know count as removed. */
-export type Purge = (ids: readonly string[], signal: AbortSignal) => Promise<void>;
+/**
+ * Removes resources of a service for good, live or deleted. Ids that it does not know count as removed. Returns false if the service
+ * does not declare that it removes texts: it has deleted the resources, and retains what it retains.
+ */
+export type Purge = (ids: readonly string[], signal: AbortSignal) => Promise<boolean>;
 
 /** Opens the removals at a service. They throw `service_unreachable`, `key_refused`, `service_refused`. */
 export function openPurge({ dbUrl, pauthkey }: Pick<ServiceAddress, "dbUrl" | "pauthkey">): Purge {
   const dispatcher = openAgent();
-  const purge = async (id: string, signal: AbortSignal): Promise<void> => {
+  const ask = async (
+    method: "DELETE" | "GET",
+    path: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly status: number; readonly text: string }> => {
     try {
-      const { statusCode, body } = await request(
-        `${dbUrl}${ROUTES.resource}/${encodeURIComponent(id)}?purge=true`,
-        {
-          method: "DELETE",
-          headers: { [KEY_HEADER]: pauthkey },
-          headersTimeout: ANSWER_MS_MAX,
-          bodyTimeout: ANSWER_MS_MAX,
-          signal,
-          dispatcher,
-        },
-      );
-      const text = await body.text();
-      if (statusCode !== 200 && statusCode !== 404) throw refused(statusCode, text);
+      const { statusCode, body } = await request(`${dbUrl}${path}`, {
+        method,
+        headers: { [KEY_HEADER]: pauthkey },
+        headersTimeout: ANSWER_MS_MAX,
+        bodyTimeout: ANSWER_MS_MAX,
+        signal,
+        dispatcher,
+      });
+      return { status: statusCode, text: await body.text() };
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof KbsyncError) throw error;
       throw new KbsyncError(`the service ${dbUrl} does not answer: ${messageOf(error)}`, {
         code: "service_unreachable",
         subject: dbUrl,
@@ -44,11 +47,18 @@ export function openPurge({ dbUrl, pauthkey }: Pick<ServiceAddress, "dbUrl" | "p
     }
   };
   return async (ids, signal) => {
+    // A service that does not know purges ignores the query and deletes as always.
+    const declared = CollectionsAnswer.safeParse(parsed((await ask("GET", ROUTES.collections, signal)).text));
     const waiting = [...ids];
     const work = async (): Promise<void> => {
-      for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) await purge(id, signal);
+      for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+        const path = `${ROUTES.resource}/${encodeURIComponent(id)}?purge=true`;
+        const { status, text } = await ask("DELETE", path, signal);
+        if (status !== 200 && status !== 404) throw refused(status, text);
+      }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
+    return declared.success && declared.data.data.purges === true;
   };
 }
 

@@ -36,7 +36,7 @@ const at = (name: string): string => join(world.root, name);
 
 it("deletes the documents at a service that does not know purges", async () => {
   rmSync(at("gone.txt"));
-  expect(await run({ path: at("gone.txt") })).toEqual({ documents: 1 });
+  expect(await run({ path: at("gone.txt") })).toEqual({ documents: 1, purged: false });
   expect(world.service.live()).toHaveLength(2);
   expect(readFileSync(ledgerFile(world.stateDir)).includes("gone.txt")).toBe(false);
   await world.sync();
@@ -78,7 +78,7 @@ it("refuses a file whose create was not answered, because the service may have i
   expect(world.service.live()).toHaveLength(3);
   intents.remove(intent);
   db.close();
-  expect(await run({ path: at("gone.txt") })).toEqual({ documents: 1 });
+  expect(await run({ path: at("gone.txt") })).toEqual({ documents: 1, purged: false });
 });
 
 it("refuses a path outside of all sources", async () => {

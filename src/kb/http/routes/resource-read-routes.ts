@@ -111,6 +111,7 @@ export function addResourceReadRoutes(server: FastifyInstance, parts: HttpParts)
         collections,
         reads: [MAIL_TYPE],
         metadata: true,
+        purges: true,
         locations: true,
       });
     },
