@@ -10,8 +10,7 @@ import { rememberedFolders } from "../state/sources.ts";
 /** The method and the cost of each tier. */
 export const TIER_WORDS: Readonly<Record<Tier, string>> = {
   fastest: "by words, at once",
-  moderate:
-    "by words at once; by meaning later, the newest change first (about 7 passages a second on two processors)",
+  moderate: "by words at once, meaning later",
   high_accuracy: "as moderate, and by single sentences; meaning takes twice as long",
 };
 
