@@ -116,7 +116,7 @@ async function readImage(
   const type = MEDIA_TYPES.find((known) => known === image.file.mediaType);
   if (type === undefined) throw new Error(`an image has the unknown type ${image.file.mediaType}`);
   const { pages, unread } = await image.read((path) =>
-    ocr.readImage(path, type, { signal, tenant: [image.file.accountId] }),
+    ocr.readImage(path, type, { lane: "client", signal, tenant: [image.file.accountId] }),
   );
   const texts = pages.filter(({ lines }) => holdsText(lines)).map(layoutText);
   const count = pages.length + unread.length;

@@ -3,7 +3,7 @@ import type { Requester } from "./extract/extract.ts";
 
 /** Returns the gate options of a tenant's work that holds `heldChars` characters in memory while it waits. */
 export function gateOptions(
-  { tenant, signal, whileWaiting }: Requester = {},
+  { tenant, signal, whileWaiting }: Pick<Requester, "tenant" | "signal" | "whileWaiting"> = {},
   heldChars: number,
 ): WorkOptions {
   return {

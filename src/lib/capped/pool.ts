@@ -31,15 +31,14 @@ export interface CappedPool<Request, Part> {
    * once, in a fresh process: an earlier document may be the cause. Rejects with the kind's `failure`, the signal's reason,
    * `busyCode`, or `closed` after `close`.
    */
-  ask(request: Request, options?: AskOptions): Promise<readonly Part[]>;
+  ask(request: Request, options: AskOptions): Promise<readonly Part[]>;
   /** Ends all processes; requests in flight fail. */
   close(): void;
 }
 
 export interface AskOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Default: `backlog`. */
-  readonly lane?: Lane | undefined;
+  readonly lane: Lane;
   /** Called at the end of each attempt with the processor time that it took, in milliseconds (`TimeWatch`). */
   readonly onUsed?: ((usedMs: number) => void) | undefined;
   /** Tenant of the request, such as account and owner; time is shared equally among tenants. Default: none. */
@@ -61,7 +60,7 @@ export function openCappedPool<Request extends object, Part, Failure extends str
     backlog: openLane(kind, options),
   };
   return {
-    ask: (request, asked) => lanes[asked?.lane ?? "backlog"].ask(request, asked),
+    ask: (request, asked) => lanes[asked.lane].ask(request, asked),
     close: () => {
       for (const lane of Object.values(lanes)) lane.close();
     },
@@ -85,19 +84,19 @@ function openLane<Request extends object, Part, Failure extends string>(
   });
   const idle = new Map<CappedProcess<Request, Part>, NodeJS.Timeout>();
   const busy = new Set<CappedProcess<Request, Part>>();
-  let baseKb: Promise<number | undefined> | undefined;
+  let baseKb: number | undefined;
   let closed = false;
 
   const take = async (): Promise<CappedProcess<Request, Part>> => {
-    baseKb ??= measureBaseKb();
-    const base = await baseKb;
+    // A measurement that failed is repeated for the next process: without it the memory is not limited.
+    baseKb ??= await measureBaseKb();
     assertOpen(closed);
     for (const [process, timer] of idle) {
       clearTimeout(timer);
       idle.delete(process);
       if (process.fit()) return process;
     }
-    return startCappedProcess<Request, Part, Failure>(kind, base, options);
+    return startCappedProcess<Request, Part, Failure>(kind, baseKb, options);
   };
 
   const giveBack = (process: CappedProcess<Request, Part>): void => {
@@ -113,7 +112,7 @@ function openLane<Request extends object, Part, Failure extends string>(
   };
 
   return {
-    ask: async (request, { signal, onUsed = () => undefined, tenant = [] } = {}) => {
+    ask: async (request, { signal, onUsed = () => undefined, tenant = [] }) => {
       assertOpen(closed);
       const attempt = async (isLast: boolean): Promise<readonly Part[]> => {
         const process = await take();

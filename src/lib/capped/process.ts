@@ -60,11 +60,11 @@ export interface CappedProcess<Request, Part> {
   kill(reason?: Error): void;
 }
 
-/** Signals by which Node or the kernel ends a process that exceeds its memory. */
-const MEMORY_SIGNALS: ReadonlySet<string> = new Set(["SIGABRT", "SIGTRAP", "SIGILL", "SIGKILL"]);
+/** Signals by which Node ends a process that exceeds its memory: the kernel refuses it more, and does not end it. */
+const MEMORY_SIGNALS: ReadonlySet<string> = new Set(["SIGABRT", "SIGTRAP", "SIGILL"]);
 
-/** Signals by which a person or a shell stops a program and its children. */
-const ENDING_SIGNALS: ReadonlySet<string> = new Set(["SIGINT", "SIGTERM", "SIGHUP", "SIGPIPE"]);
+/** Signals by which a person, a shell or a machine that is out of memory stops a program and its children. */
+const ENDING_SIGNALS: ReadonlySet<string> = new Set(["SIGINT", "SIGTERM", "SIGHUP", "SIGPIPE", "SIGKILL"]);
 
 /**
  * Processor time after which a child is not reused. The kernel's limit adds the time of a few requests: it ends a child
@@ -76,6 +76,8 @@ const HEAP_SHARE = 0.6;
 /** Resident memory of Node and a library before the first request. */
 const FRESH_RSS_BYTES = 110 * 1024 * 1024;
 const NICER_BY = 10;
+/** Longest start of an empty Node process, which takes 0.1 s unless the machine is busy. */
+const MEASURE_MS = 60_000;
 /** Default of `wallMs`: a machine that gives a child less than a tenth of a processor is busy. */
 const WALL_FACTOR = 10;
 const WALL_MS_MIN = 10 * 60_000;
@@ -99,14 +101,15 @@ const CONFINED = ["--no-warnings", "--permission", "--allow-fs-read=*"];
 
 /**
  * Measures the data segment of an empty Node process, in KB: V8 reserves some 500 MB for code, depending on its version.
- * Undefined where the system does not report it (not Linux); then only the heap is limited.
+ * Undefined where the system does not report it (not Linux), and on failure; then only the heap is limited.
  */
 export async function measureBaseKb(): Promise<number | undefined> {
+  if (process.platform !== "linux") return undefined;
   const script = "require('node:fs').readFileSync('/proc/self/status', 'utf8')";
   try {
     const { stdout } = await promisify(execFile)(process.execPath, ["-p", script], {
       env: {},
-      timeout: 10_000,
+      timeout: MEASURE_MS,
     });
     const found = /^VmData:\s+(\d+) kB$/m.exec(stdout);
     return found === null ? undefined : Number(found[1]);

@@ -15,12 +15,18 @@ const PNG = Buffer.from(
 const QUESTIONS = 200;
 
 /** The recogniser: it is done with the images of the first account that asks when `released`, with others at once. */
-const recogniser = vi.hoisted(() => ({ slow: "", started: 0, ...Promise.withResolvers<void>() }));
+const recogniser = vi.hoisted(() => ({
+  slow: "",
+  started: 0,
+  lanes: new Set<string>(),
+  ...Promise.withResolvers<void>(),
+}));
 vi.mock("../../../src/kb/ingest/extract/ocr.ts", async (original) => {
-  const readImage = async (_path: string, _type: string, { tenant }: ReadOptions = {}): Promise<object> => {
+  const readImage = async (_path: string, _type: string, { tenant, lane }: ReadOptions): Promise<object> => {
     const [account = "nobody"] = tenant ?? [];
     recogniser.slow ||= account;
     recogniser.started += 1;
+    recogniser.lanes.add(lane);
     if (account === recogniser.slow) await recogniser.promise;
     return { pages: [], unread: [] };
   };
@@ -71,5 +77,7 @@ it(
     recogniser.resolve();
     expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([200]));
     await vi.waitFor(() => expect(receiver.messages).toHaveLength(QUESTIONS + 1), WAIT);
+    // No backlog of documents delays an answer.
+    expect([...recogniser.lanes]).toEqual(["client"]);
   },
 );

@@ -98,7 +98,7 @@ describe("splitting", () => {
     const splitter = open(undefined, false);
     const text = SEA.repeat(Math.ceil(INLINE_CHARS_MAX / SEA.length) + 1);
     const split = (account: string) =>
-      splitter.split(text, settings("recursive"), { tenant: [account, "owner"] });
+      splitter.split(text, settings("recursive"), { lane: "backlog", tenant: [account, "owner"] });
     const outcomes = Promise.allSettled(Array.from({ length: 80 }, () => split("busy")));
     expect((await split("other")).spans.length).toBeGreaterThan(0);
     const refused = (await outcomes).filter(({ status }) => status === "rejected");
@@ -111,7 +111,7 @@ describe("splitting", () => {
     const text = SEA.repeat(Math.ceil(INLINE_CHARS_MAX / SEA.length) + 1);
     const ended: string[] = [];
     const split = async (account: string): Promise<void> => {
-      await splitter.split(text, settings("recursive"), { tenant: [account, "owner"] });
+      await splitter.split(text, settings("recursive"), { lane: "backlog", tenant: [account, "owner"] });
       ended.push(account);
     };
     const busy = Array.from({ length: 20 }, () => split("busy"));
@@ -138,7 +138,7 @@ describe("splitting", () => {
       const splitter = open(embedder, strategy === "agentic");
       if (strategy === "agentic") server.next({ hangs: true }, { hangs: true });
       const split = (text: string, account: string) =>
-        splitter.split(text, settings(strategy), { tenant: [account, "owner"] });
+        splitter.split(text, settings(strategy), { lane: "backlog", tenant: [account, "owner"] });
       const busy = Array.from({ length: 4 }, () => split(`Held. ${TWO_MATTERS}`, "busy"));
       await vi.waitFor(() => expect(strategy === "agentic" ? server.asked.length : held).toBe(2), WAIT);
       expect((await split(CHAPTERS, "other")).strategyUsed).toBe(strategy);

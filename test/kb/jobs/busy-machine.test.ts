@@ -17,7 +17,7 @@ const recogniser = vi.hoisted(() => ({
   lanes: [] as (string | undefined)[],
 }));
 vi.mock("../../../src/kb/ingest/extract/ocr.ts", async (original) => {
-  const readImageText = async (path: string, _type: string, { lane }: ReadOptions = {}): Promise<object> => {
+  const readImageText = async (path: string, _type: string, { lane }: ReadOptions): Promise<object> => {
     recogniser.lanes.push(lane);
     recogniser.busyTimes -= 1;
     if (recogniser.busyTimes < 0) return Promise.resolve({ pages: [], unread: [] });

@@ -11,11 +11,7 @@ const PNG = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
 /** The recogniser never ends the first read of a test by itself. */
 const recogniser = vi.hoisted(() => ({ reads: 0, stoppedBy: undefined as unknown }));
 vi.mock("../../../src/kb/ingest/extract/ocr.ts", async (original) => {
-  const readImageText = async (
-    _path: string,
-    _type: string,
-    { signal }: ReadOptions = {},
-  ): Promise<object> => {
+  const readImageText = async (_path: string, _type: string, { signal }: ReadOptions): Promise<object> => {
     recogniser.reads += 1;
     if (recogniser.reads > 1) return { pages: [], unread: [] };
     await (signal === undefined ? new Promise(() => undefined) : once(signal, "abort"));

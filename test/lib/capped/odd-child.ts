@@ -7,6 +7,7 @@ export interface OddRequest {
     | "exit"
     | "exit where used"
     | "end"
+    | "be killed"
     | "stay"
     | "hang"
     | "hang where used"
@@ -24,6 +25,7 @@ answerRequests<OddRequest, string, "broken">(
       process.kill(process.pid, "SIGTERM");
       await new Promise(() => undefined);
     }
+    if (deed === "be killed") process.kill(process.pid, "SIGKILL");
     if (deed === "hang" || (deed === "hang where used" && served > 0)) await new Promise(() => undefined);
     if (deed === "spin") spin(Infinity);
     if (deed === "spin on") {

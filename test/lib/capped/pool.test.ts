@@ -10,6 +10,7 @@ import { openCappedPool, type CappedPool, type CappedPoolOptions } from "../../.
 import { isAlive } from "../../../src/lib/process-alive.ts";
 import type { OddRequest } from "./odd-child.ts";
 
+const BACKLOG = { lane: "backlog" } as const;
 const MODULE = new URL("odd-child.ts", import.meta.url);
 
 let pool: CappedPool<OddRequest, string> | undefined;
@@ -55,20 +56,40 @@ function prioritiesOf(pid = ""): ReadonlySet<number> {
 describe("a process that works on requests", () => {
   it("a process that crashes over an earlier request is replaced, and the request is answered", async () => {
     const opened = open();
-    expect(await opened.ask({ deed: "answer" })).toEqual(["answer"]);
-    expect(await opened.ask({ deed: "exit where used" })).toEqual(["exit where used"]);
+    expect(await opened.ask({ deed: "answer" }, BACKLOG)).toEqual(["answer"]);
+    expect(await opened.ask({ deed: "exit where used" }, BACKLOG)).toEqual(["exit where used"]);
   });
 
   it("a request that crashes two processes fails as a crash", async () => {
-    await expect(open().ask({ deed: "exit" })).rejects.toThrow("fall");
+    await expect(open().ask({ deed: "exit" }, BACKLOG)).rejects.toThrow("fall");
   });
 
   it("a process that is stopped from outside says nothing about the request", async () => {
-    await expect(open().ask({ deed: "end" })).rejects.toThrow("unable");
+    await expect(open().ask({ deed: "end" }, BACKLOG)).rejects.toThrow("unable");
   });
 
+  it("a process that the machine ends for want of memory says nothing about the request", async () => {
+    await expect(open().ask({ deed: "be killed" }, BACKLOG)).rejects.toThrow("unable");
+  });
+
+  it.runIf(process.platform === "linux")(
+    "the memory of a process is limited even if it could not be measured for the one before",
+    async () => {
+      const { execPath } = process;
+      process.execPath = "/absent";
+      const unstarted = open()
+        .ask({ deed: "answer" }, BACKLOG)
+        .finally(() => (process.execPath = execPath));
+      await expect(unstarted).rejects.toThrow("unable");
+      const [pid] = (await pool?.ask({ deed: "stay" }, BACKLOG)) ?? [];
+      expect(readFileSync(`/proc/${pid}/limits`, "latin1")).toMatch(/^Max data size +\d/m);
+    },
+  );
+
   it("a process that does not start says nothing about the request", async () => {
-    await expect(open(new URL("absent.ts", MODULE)).ask({ deed: "answer" })).rejects.toThrow("unable");
+    await expect(open(new URL("absent.ts", MODULE)).ask({ deed: "answer" }, BACKLOG)).rejects.toThrow(
+      "unable",
+    );
   });
 
   it("a child does not outlive a killed parent, whatever a library left running in it", async () => {
@@ -115,14 +136,14 @@ describe("a process that works on requests", () => {
     async () => {
       const groupOf = (pid: number | string): string | undefined =>
         /^\d+ \(.*\) \S+ \d+ (\d+) /s.exec(readFileSync(`/proc/${pid}/stat`, "latin1"))?.[1];
-      const [pid = ""] = await open().ask({ deed: "stay" });
+      const [pid = ""] = await open().ask({ deed: "stay" }, BACKLOG);
       expect(groupOf(process.pid)).toMatch(/^\d+$/);
       expect(groupOf(pid)).toBe(pid);
     },
   );
 
   it.runIf(process.platform === "linux")("all threads of a child have a lower priority", async () => {
-    const [pid] = await open().ask({ deed: "stay" });
+    const [pid] = await open().ask({ deed: "stay" }, BACKLOG);
     const threads = readdirSync(`/proc/${pid}/task`);
     expect(threads.length).toBeGreaterThan(1);
     expect(prioritiesOf(pid)).toEqual(new Set([Math.min(19, getPriority() + 10)]));
@@ -142,7 +163,7 @@ describe("processes that several accounts share", () => {
     const opened = open();
     const ended: string[] = [];
     const ask = async (account: string, name: string): Promise<void> => {
-      await opened.ask({ deed: "answer" }, { tenant: [account, "owner"] });
+      await opened.ask({ deed: "answer" }, { ...BACKLOG, tenant: [account, "owner"] });
       ended.push(name);
     };
     await Promise.all([
@@ -156,7 +177,7 @@ describe("processes that several accounts share", () => {
     const opened = open();
     const ended: string[] = [];
     const ask = async (account: string, deed: OddRequest["deed"]): Promise<void> => {
-      await opened.ask({ deed }, { tenant: [account] });
+      await opened.ask({ deed }, { ...BACKLOG, tenant: [account] });
       ended.push(account);
     };
     const long = Promise.all(["spin on", "spin on"].map(() => ask("long", "spin on")));
@@ -168,29 +189,29 @@ describe("processes that several accounts share", () => {
   it("a pool starts a guest process for an idle tenant", async () => {
     const opened = open(MODULE, { guests: 1 });
     const stop = new AbortController();
-    const hanging = { tenant: ["busy"], signal: stop.signal };
+    const hanging = { ...BACKLOG, tenant: ["busy"], signal: stop.signal };
     const busy = Promise.allSettled([
       opened.ask({ deed: "hang" }, hanging),
       opened.ask({ deed: "hang" }, hanging),
     ]);
-    expect(await opened.ask({ deed: "answer" }, { tenant: ["quiet"] })).toEqual(["answer"]);
+    expect(await opened.ask({ deed: "answer" }, { ...BACKLOG, tenant: ["quiet"] })).toEqual(["answer"]);
     stop.abort(new Error("enough"));
     await busy;
   });
 
   it.runIf(process.platform === "linux")("a request that exceeds its processor time fails", async () => {
     const opened = open(MODULE, {}, 300);
-    await expect(opened.ask({ deed: "spin" })).rejects.toThrow("time");
+    await expect(opened.ask({ deed: "spin" }, BACKLOG)).rejects.toThrow("time");
     // Idle time does not count.
-    expect(await opened.ask({ deed: "answer" })).toEqual(["answer"]);
+    expect(await opened.ask({ deed: "answer" }, BACKLOG)).toEqual(["answer"]);
   });
 
   it.runIf(process.platform === "linux")(
     "a process that hangs is replaced, and the request is answered",
     async () => {
       const opened = open(MODULE, { wallMs: 16_000 });
-      expect(await opened.ask({ deed: "answer" })).toEqual(["answer"]);
-      expect(await opened.ask({ deed: "hang where used" })).toEqual(["hang where used"]);
+      expect(await opened.ask({ deed: "answer" }, BACKLOG)).toEqual(["answer"]);
+      expect(await opened.ask({ deed: "hang where used" }, BACKLOG)).toEqual(["hang where used"]);
     },
     60_000,
   );
@@ -198,14 +219,14 @@ describe("processes that several accounts share", () => {
   it.runIf(process.platform === "linux")("reports the processor time that a request used", async () => {
     let totalMs = 0;
     const onUsed = (usedMs: number): void => void (totalMs += usedMs);
-    await expect(open(MODULE, {}, 300).ask({ deed: "spin" }, { onUsed })).rejects.toThrow("time");
+    await expect(open(MODULE, {}, 300).ask({ deed: "spin" }, { ...BACKLOG, onUsed })).rejects.toThrow("time");
     expect(totalMs).toBeGreaterThanOrEqual(300);
   });
 
   it("a request of a waiting client overtakes a full backlog", async () => {
     const opened = open();
     const stop = new AbortController();
-    const ask = { tenant: ["one"], signal: stop.signal };
+    const ask = { ...BACKLOG, tenant: ["one"], signal: stop.signal };
     const backlog = Promise.allSettled([
       opened.ask({ deed: "hang" }, ask),
       opened.ask({ deed: "answer" }, ask),
@@ -216,7 +237,7 @@ describe("processes that several accounts share", () => {
   });
 
   it.runIf(process.platform === "linux")("a child can raise the processor time of its request", async () => {
-    expect(await open(MODULE, {}, 300).ask({ deed: "spin on" })).toEqual(["spin on"]);
+    expect(await open(MODULE, {}, 300).ask({ deed: "spin on" }, BACKLOG)).toEqual(["spin on"]);
   });
 });
 

@@ -28,6 +28,7 @@ export interface ExtractableFile {
   readonly mediaType: MediaType;
   /** Declared form of a text file. Default: undeclared. */
   readonly form?: TextForm;
+  /** Default: nobody in particular, who does not wait. */
   readonly requester?: Requester | undefined;
 }
 
@@ -35,8 +36,8 @@ export interface ExtractableFile {
 export interface Requester {
   /** Account and owner. The time of child processes is shared equally among tenants. Default: none. */
   readonly tenant?: readonly string[] | undefined;
-  /** Whether a client waits for the document. Default: `backlog`. */
-  readonly lane?: Lane | undefined;
+  /** Whether a client waits for the document. */
+  readonly lane: Lane;
   /** Stops the work: it rejects with the reason of the signal. Default: nothing does. */
   readonly signal?: AbortSignal | undefined;
   /** Wraps the waits of the document. Default: plain wait. */
@@ -117,6 +118,8 @@ const PAGE_HEAD_BYTES = 1024;
 
 const justWait: WhileWaiting = (work) => work();
 
+const NOBODY: Requester = { lane: "backlog" };
+
 /**
  * Opens an extractor. The first file that needs a child process starts it; child processes never keep this process alive. Throws
  * `ocr_data_missing` like `openOcr`.
@@ -193,7 +196,7 @@ function shareReads() {
 
 /** Reads the text layer of a PDF, and recognises the text of pages without one. */
 async function extractPdf(
-  { path, requester = {} }: ExtractableFile,
+  { path, requester = NOBODY }: ExtractableFile,
   { pool, ocr, charsMax }: Readers,
 ): Promise<Extraction> {
   const { tenant, lane, signal, whileWaiting = justWait, onPart } = requester;
@@ -243,7 +246,7 @@ async function extractPdf(
 }
 
 async function extractImage(
-  { path, mediaType, requester = {} }: ExtractableFile,
+  { path, mediaType, requester = NOBODY }: ExtractableFile,
   { ocr, charsMax }: Readers,
 ): Promise<Extraction> {
   const { tenant, lane, signal, whileWaiting = justWait } = requester;
@@ -275,7 +278,7 @@ async function extractImage(
 }
 
 async function extractPage(
-  { path, requester: { tenant, lane, signal, whileWaiting = justWait } = {} }: ExtractableFile,
+  { path, requester: { tenant, lane, signal, whileWaiting = justWait } = NOBODY }: ExtractableFile,
   { webPages, charsMax }: Readers,
 ): Promise<Extraction> {
   const page = { path, encoding: undefined, url: "" };

@@ -104,14 +104,14 @@ export interface Ocr {
    * `too_many_pages`, `extraction_failed`, `extractor_busy`, or the signal's reason; if no page was read also with `damaged_image`,
    * `extraction_memory`, `extraction_timeout` or `extraction_crashed`.
    */
-  readImage(path: string, mediaType: MediaType, options?: ReadOptions): Promise<ReadPages>;
+  readImage(path: string, mediaType: MediaType, options: ReadOptions): Promise<ReadPages>;
   /** As `readImage`, but returns text, and does not repeat the pages that `memory` has. */
-  readImageText(path: string, mediaType: MediaType, options?: TextOptions): Promise<ReadPages<PageText>>;
+  readImageText(path: string, mediaType: MediaType, options: TextOptions): Promise<ReadPages<PageText>>;
   /**
    * Reads the given pages (from 1) of a PDF, in order, within the bounds of one document; always the first. Rejects with
    * `extraction_failed`, `extractor_busy`, or the signal's reason; `unread` has the failures of single pages.
    */
-  readPages(path: string, pages: readonly number[], options?: TextOptions): Promise<ReadPages<PageText>>;
+  readPages(path: string, pages: readonly number[], options: TextOptions): Promise<ReadPages<PageText>>;
   close(): void;
 }
 
@@ -186,16 +186,16 @@ export function openOcr(options: OcrOptions = {}): Ocr {
 
   return {
     pagesMax,
-    readImage: async (path, mediaType, given = {}) => {
+    readImage: async (path, mediaType, given) => {
       const request = { ...ask, path, mediaType };
       return await readEachOfImage(request, given, (page) => readPage({ ...request, page }, given));
     },
-    readImageText: async (path, mediaType, { memory, ...given } = {}) => {
+    readImageText: async (path, mediaType, { memory, ...given }) => {
       const request = { ...ask, path, mediaType };
       const readOne = (page: number) => readText({ ...request, page }, { memory, ...given });
       return await readEachOfImage(request, given, readOne);
     },
-    readPages: async (path, pages, given = {}) => {
+    readPages: async (path, pages, given) => {
       const bytes = await bytesOfFile(path);
       const request = { ...ask, path, bytes, mediaType: "application/pdf" };
       return await readEach(pages, { ...bounds, failedCpuMsMax: pdfCpuMs(bytes) }, (page) =>

@@ -34,7 +34,7 @@ export async function convertDocument(
   request: ConversionRequest,
   options: Pick<AskOptions, "signal" | "onUsed">,
 ): Promise<Conversion> {
-  const [conversion] = await askTwice(request, options);
+  const [conversion] = await askTwice(request, { ...options, lane: "backlog" });
   if (conversion === undefined) throw conversionError("unable", request, "no answer came");
   return conversion;
 }

@@ -48,7 +48,7 @@ async function write(bytes: Uint8Array | string): Promise<string> {
 
 async function extractPdf(bytes: Uint8Array, extractor = open(), signal?: AbortSignal): Promise<Extraction> {
   const [path, mediaType] = [await write(bytes), "application/pdf" as const];
-  return await extractor.extractText({ path, mediaType, requester: { signal } });
+  return await extractor.extractText({ path, mediaType, requester: { lane: "backlog", signal } });
 }
 
 /** Process ids of the children of this process that read PDFs. */

@@ -15,6 +15,7 @@ const samples = join(import.meta.dirname, "../../../../../shared/data/images");
 /** Other systems do not report the processor time of a process. */
 const linux = process.platform === "linux";
 const LINES = ["Minutes of the harbour board", "", "The new crane lifts forty tons."];
+const CLIENT = { lane: "client" } as const;
 const TEXT = "Minutes of the harbour board\n\nThe new crane lifts forty tons.";
 
 /** A picture takes half a second, and much longer on a busy machine. */
@@ -44,8 +45,7 @@ async function write(bytes: Uint8Array): Promise<string> {
 async function extract(bytes: Uint8Array, with_ = extractor): Promise<Extraction> {
   const path = await write(bytes);
   // At this priority, a busy machine takes seconds for it and not minutes.
-  const requester = { lane: "client" } as const;
-  return await with_.extractText({ path, mediaType: await detectMediaType(path), requester });
+  return await with_.extractText({ path, mediaType: await detectMediaType(path), requester: CLIENT });
 }
 
 describe("text in pictures", SLOW, () => {
@@ -70,7 +70,7 @@ describe("text in pictures", SLOW, () => {
 
   it("returns recognised lines of words with positions and confidence", async () => {
     const path = await write(await drawn.clone().withMetadata({ density: 300 }).png().toBuffer());
-    const { pages } = await ocr.readImage(path, "image/png");
+    const { pages } = await ocr.readImage(path, "image/png", CLIENT);
     const [page] = pages;
     expect(page?.page).toBe(1);
     const [first, second] = page?.lines ?? [];
@@ -278,7 +278,7 @@ describe("pictures that are none, or too much", SLOW, () => {
       .toBuffer();
     const path = await write(bytes);
     const brief = openOcr({ documentCpuMs: 0 });
-    const { pages, unread } = await brief.readImage(path, "image/tiff");
+    const { pages, unread } = await brief.readImage(path, "image/tiff", CLIENT);
     brief.close();
     expect([pages.length, unread]).toEqual([
       1,
@@ -295,7 +295,7 @@ describe("pictures that are none, or too much", SLOW, () => {
     const blind = openOcr({ dataDir });
     const rule = (height: number): Promise<Buffer> => drawn.clone().resize(300, height).png().toBuffer();
     const read = async (height: number): Promise<unknown> =>
-      await blind.readImage(await write(await rule(height)), "image/png");
+      await blind.readImage(await write(await rule(height)), "image/png", CLIENT);
     expect(await read(4)).toMatchObject({ pages: [{ page: 1, lines: [] }], unread: [] });
     await expect(read(5)).rejects.toThrow(/./);
     blind.close();
@@ -330,7 +330,7 @@ describe.skipIf(!existsSync(samples))("sample pictures (skipped without ../share
   ])("%s: at least %d of the known words", async (name, least) => {
     const path = join(samples, name);
     const truth = readFileSync(path.replace(/\.\w+$/, ".truth.txt"), "utf8");
-    const { pages } = await ocr.readImage(path, await detectMediaType(path));
+    const { pages } = await ocr.readImage(path, await detectMediaType(path), CLIENT);
     expect(recall(truth, pages.map(ocrText).join("\n"))).toBeGreaterThanOrEqual(least);
   });
 });
