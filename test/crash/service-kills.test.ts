@@ -86,7 +86,7 @@ async function problems(): Promise<readonly string[]> {
   const path = join(stateDir, "kb.sqlite");
   const report = sqliteMaintenance(path).check();
   const signal = AbortSignal.timeout(60_000);
-  const files = await checkUploads(join(stateDir, "uploads"), async () => sqliteMaintenance(path).uploads(), {
+  const files = await checkUploads(join(stateDir, "uploads"), () => sqliteMaintenance(path).uploads(), {
     signal,
   });
   return [...(report?.findings ?? []), ...files].map(({ message }) => message);

@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { databaseName, hasPassword, withPassword } from "../../config/database.ts";
 import type { Config } from "../../config/load.ts";
-import type { ReadUploads } from "../../kb/store/maintenance.ts";
 import type { DatabaseReport } from "../../kb/store/postgres/check.ts";
 import type { Store } from "../../kb/store/store.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
@@ -69,17 +68,6 @@ export async function checkDatabase(
   if (address === undefined) return undefined;
   const { checkPostgres } = await import("../../kb/store/postgres/check.ts");
   return checkPostgres(address);
-}
-
-/** Returns a function that reads the uploads which the configured database records; undefined: none is configured. */
-export async function uploadsInDatabase(
-  service: OwnService,
-  env: NodeJS.ProcessEnv,
-): Promise<ReadUploads | undefined> {
-  const address = databaseAddress(service, env);
-  if (address === undefined) return undefined;
-  const { uploadsInPostgres } = await import("../../kb/store/postgres/check.ts");
-  return uploadsInPostgres(address);
 }
 
 /** Pause between attempts: short enough that a service starts soon after its database. */

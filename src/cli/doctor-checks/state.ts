@@ -1,5 +1,4 @@
 import { filesOf, filesWords } from "../../config/schema/files.ts";
-import type { ReadUploads } from "../../kb/store/maintenance.ts";
 import { checkUploads } from "../../kb/uploads/check-files.ts";
 import { checkStorage } from "../../kb/uploads/check-storage.ts";
 import { KbsyncError } from "../../lib/failure.ts";
@@ -9,11 +8,11 @@ import { isOpenToOthers } from "../../lib/private-path.ts";
 import { checkLedger } from "../../sync/ledger/check.ts";
 import { ledgerFile } from "../../sync/ledger/ledger.ts";
 import { trashFolder } from "../../sync/ledger/trash.ts";
-import { checkDatabase, type OwnService, PASSWORD_FILE, uploadsInDatabase } from "../compose/store.ts";
+import { checkDatabase, type OwnService, PASSWORD_FILE } from "../compose/store.ts";
 import { counted, thousands } from "../output/progress.ts";
 import { maintainStore, storeFile } from "../state/embedded-store.ts";
 import { uploadsFolder } from "../state/state-parts.ts";
-import { type Check, type Checked, type DoctorGround, openFile } from "./check.ts";
+import { type Check, type Checked, openFile } from "./check.ts";
 
 const NONE: Checked = { seen: "none yet", findings: [] };
 
@@ -100,46 +99,16 @@ async function databaseSeen(service: OwnService, env: NodeJS.ProcessEnv): Promis
   };
 }
 
-/** Checks that the storage of uploaded files can be used, and compares the files in it with those that the store knows. */
+/** Compares the uploaded files of a store in the state folder with it, and checks that another storage can be used. */
 export const uploadsCheck: Check = {
   name: "uploads",
-  run: async ({ config: { service }, state, env, quick, signal }) => {
+  run: async ({ config: { service }, state, quick, signal }) => {
     const files = filesOf(service);
-    const { read, known } = await readableUploads(service, state, env);
-    if (files === undefined) {
-      if (read === undefined) return NONE;
-      // Without a common storage each process has files of its own, so that others are missing here.
-      if (!("apiUrl" in service) && service.database !== undefined)
-        return { seen: `in the state folder, ${counted(known ?? 0, "file")} in the database`, findings: [] };
-      const findings = await checkUploads(uploadsFolder(state), read, { quick, signal });
-      return { seen: counted(known ?? 0, "file"), findings };
-    }
-    const seen = known === undefined ? "" : `${counted(known, "file")} in `;
-    return {
-      seen: `${seen}${filesWords(files)}`,
-      findings: await checkStorage(files, read, { quick, signal }),
-    };
+    if (files !== undefined) return { seen: filesWords(files), findings: await checkStorage(files, signal) };
+    // Without a common storage each process of a database has files of its own.
+    if ("apiUrl" in service || service.database !== undefined || !isThere(storeFile(state))) return NONE;
+    const read = () => maintainStore(storeFile(state)).uploads();
+    const findings = await checkUploads(uploadsFolder(state), read, { quick, signal });
+    return { seen: counted(read().length, "file"), findings };
   },
 };
-
-/** Returns how to read the uploads of a store, and how many there are; undefined: there is no store, or it cannot be read. */
-async function readableUploads(
-  service: DoctorGround["config"]["service"],
-  state: DoctorGround["state"],
-  env: NodeJS.ProcessEnv,
-): Promise<{ readonly read?: ReadUploads; readonly known?: number }> {
-  if ("apiUrl" in service) return {};
-  if (service.database === undefined) {
-    if (!isThere(storeFile(state))) return {};
-    const read = async () => maintainStore(storeFile(state)).uploads();
-    return { read, known: (await read()).length };
-  }
-  try {
-    const read = await uploadsInDatabase(service, env);
-    return read === undefined ? {} : { read, known: (await read()).length };
-  } catch (error) {
-    // The check of the store reports a database that cannot be used.
-    if (error instanceof KbsyncError) return {};
-    throw error;
-  }
-}

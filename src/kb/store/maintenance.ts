@@ -41,9 +41,6 @@ export interface StoreReport {
 /** An uploaded file as the store records it. */
 export type KnownUpload = Pick<StoredFile, "token" | "name" | "sizeBytes" | "sha256">;
 
-/** Reads the uploads that a store records, ordered by token. */
-export type ReadUploads = () => Promise<readonly KnownUpload[]>;
-
 export interface AccountKey extends KeyRecord {
   /** Name of the account. */
   readonly account: string;

@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
 import { createReadStream, existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { KnownUpload, ReadUploads } from "../store/maintenance.ts";
+import type { KnownUpload } from "../store/maintenance.ts";
 import type { Finding } from "../../lib/finding.ts";
-import { compareUploads, type Comparison, type Suspicion } from "./compare.ts";
 
 /** Options of a check of the uploads. */
 export interface FileCheckOptions {
@@ -13,48 +12,50 @@ export interface FileCheckOptions {
 }
 
 /** Most damaged files that the findings name. */
-export const NAMED_MAX = 20;
+const NAMED_MAX = 20;
 
 /** The remedy for a file that is lost. */
 const SEND_AGAIN =
   "The documents made from it stay searchable, but the file itself cannot be downloaded. Upload it again, or restore a " +
   "backup that contains it.";
 
-/** Compares the folder of uploads with the store: each file must exist, with the recorded size and hash. */
+/**
+ * Compares the folder of uploads with the store: each file must exist, with the recorded size and hash. A service may use both
+ * meanwhile: a file is only wrong if the store knew it before and after the folder was read, and only unknown if it knew it at neither
+ * time.
+ */
 export async function checkUploads(
   folder: string,
-  readUploads: ReadUploads,
+  readUploads: () => readonly KnownUpload[],
   options: FileCheckOptions,
 ): Promise<readonly Finding[]> {
-  const found = await compareUploads(readUploads, async (known) => {
-    const suspicions: Suspicion[] = [];
-    for (const upload of known) {
-      if (suspicions.length === NAMED_MAX) break;
-      const message = await problemOf(folder, upload, options);
-      if (message !== undefined) suspicions.push({ upload, message });
-    }
-    const names = existsSync(folder) ? readdirSync(folder).filter((name) => name !== "incoming") : [];
-    return { suspicions, names };
-  });
-  return findingsOf(found, folder, "the folder of uploads");
-}
-
-/** Describes what a comparison found. */
-export function findingsOf({ wrong, unknown }: Comparison, subject: string, what: string): Finding[] {
-  const findings = wrong.map(({ upload, message }): Finding => ({
-    check: "uploads",
-    level: "damage",
-    subject: upload.name,
-    message,
-    remedy: SEND_AGAIN,
-  }));
+  const before = readUploads();
+  const wrong: { readonly upload: KnownUpload; readonly message: string }[] = [];
+  for (const upload of before) {
+    if (wrong.length === NAMED_MAX) break;
+    const message = await problemOf(folder, upload, options);
+    if (message !== undefined) wrong.push({ upload, message });
+  }
+  const names = existsSync(folder) ? readdirSync(folder).filter((name) => name !== "incoming") : [];
+  const after = new Set(readUploads().map(({ token }) => token));
+  const known = new Set([...after, ...before.map(({ token }) => token)]);
+  const findings = wrong
+    .filter(({ upload }) => after.has(upload.token))
+    .map(({ upload, message }): Finding => ({
+      check: "uploads",
+      level: "damage",
+      subject: upload.name,
+      message,
+      remedy: SEND_AGAIN,
+    }));
+  const unknown = names.filter((name) => !known.has(name));
   if (unknown.length === 0) return findings;
   const files = unknown.length === 1 ? "a file" : `${unknown.length} files`;
   return findings.concat({
     check: "uploads",
     level: "warning",
-    subject,
-    message: `${what} has ${files} that the store does not know, for example ${unknown[0] ?? ""}`,
+    subject: folder,
+    message: `the folder of uploads has ${files} that the store does not know, for example ${unknown[0] ?? ""}`,
     remedy: "They are never served. You can remove them, unless another store uses the same place.",
   });
 }

@@ -25,7 +25,7 @@ const FETCHES_MAX = 3;
 /** Marks that one recovery reads. More are left to the next. */
 const MARKS_MAX = 100_000;
 /** Begins the keys of marks: empty objects that name the files in flight. */
-export const MARKS = "incoming/";
+const MARKS = "incoming/";
 const PROBE = "kbsync";
 
 /**

@@ -23,7 +23,7 @@ afterEach(() => rm(folder, { recursive: true }));
 
 /** Checks the files that the store knows; returns the findings as lines. */
 async function found(known: readonly KnownUpload[], quick = false): Promise<string[]> {
-  const findings = await checkUploads(folder, async () => known, { quick, signal });
+  const findings = await checkUploads(folder, () => known, { quick, signal });
   return findings.map(({ level, message }) => `${level}: ${message}`);
 }
 
@@ -56,6 +56,6 @@ it("does not report files that come and go while it compares", async () => {
   await writeFile(join(folder, "new"), "tide");
   await writeFile(join(folder, "removed"), "moon");
   const reads = [[upload("removed", "moon"), upload("going", "wave")], [upload("new", "tide")]];
-  const findings = await checkUploads(folder, async () => reads.shift() ?? [], { signal });
+  const findings = await checkUploads(folder, () => reads.shift() ?? [], { signal });
   expect(findings).toEqual([]);
 });

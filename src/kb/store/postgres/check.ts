@@ -1,5 +1,4 @@
 import type { Finding } from "../../../lib/finding.ts";
-import type { KnownUpload, ReadUploads } from "../maintenance.ts";
 import type { Transaction } from "./database/connections.ts";
 import { nameOf, openDatabase } from "./database/database.ts";
 import { readVersions, refuseUnfit, refuseUnknown } from "./database/migrate.ts";
@@ -45,36 +44,6 @@ export async function checkPostgres(url: string): Promise<DatabaseReport> {
   } finally {
     await database.close();
   }
-}
-
-/** Most uploads that are read, because they are in memory; those that follow by their tokens are left out. */
-const UPLOADS_MAX = 1_000_000;
-/** Uploads that one statement reads. */
-const UPLOADS_PAGE = 10_000;
-
-/** Returns a function that reads the uploads which a database records, up to `max`, ordered by token. */
-export function uploadsInPostgres(url: string, max = UPLOADS_MAX): ReadUploads {
-  return async () => {
-    const database = openDatabase(url);
-    const found: KnownUpload[] = [];
-    try {
-      for (let isMore = true; isMore;) {
-        const limit = Math.min(UPLOADS_PAGE, max - found.length);
-        const page = await database.run("single", "", (tx) =>
-          tx.all<KnownUpload>(
-            `SELECT token, name, size_bytes AS "sizeBytes", sha256 FROM stored_file WHERE token > @after
-            ORDER BY token LIMIT @limit`,
-            { after: found.at(-1)?.token ?? "", limit },
-          ),
-        );
-        found.push(...page);
-        isMore = page.length === limit && found.length < max;
-      }
-    } finally {
-      await database.close();
-    }
-    return found;
-  };
 }
 
 interface Facts {

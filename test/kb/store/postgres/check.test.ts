@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkPostgres, uploadsInPostgres } from "../../../../src/kb/store/postgres/check.ts";
-import { openPostgresStore } from "../../../../src/kb/store/postgres/open.ts";
+import { checkPostgres } from "../../../../src/kb/store/postgres/check.ts";
 import { isSkipped, newDatabase, query } from "./databases.ts";
 
 describe.skipIf(isSkipped())("the check of a database", () => {
@@ -35,19 +34,5 @@ describe.skipIf(isSkipped())("the check of a database", () => {
     await expect(checkPostgres(await newDatabase("template0"))).rejects.toMatchObject({
       code: "store_older",
     });
-  });
-
-  it("reads the uploads that the database records, up to a bound", async () => {
-    const url = await newDatabase();
-    const store = await openPostgresStore(url);
-    const { id: accountId } = await store.records.ensureAccount("one");
-    const file = { name: "a.pdf", mediaType: "application/pdf", declaredType: null, sizeBytes: 5 };
-    for (const token of ["b", "c", "a"])
-      await store.records.addFile({ ...file, accountId, token, sha256: token, createdAt: "2026-01-01" });
-    await store.close();
-    const [first, ...others] = await uploadsInPostgres(url)();
-    expect(first).toEqual({ token: "a", name: "a.pdf", sizeBytes: 5, sha256: "a" });
-    expect(others.map(({ token }) => token)).toEqual(["b", "c"]);
-    expect((await uploadsInPostgres(url, 2)()).map(({ token }) => token)).toEqual(["a", "b"]);
   });
 });

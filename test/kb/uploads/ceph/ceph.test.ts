@@ -109,7 +109,7 @@ describe.skipIf(programs === undefined)("a bucket in Ceph", () => {
   it("the check of a bucket in Ceph finds nothing wrong, and leaves nothing in it", async () => {
     const storage = { kind: "bucket", bucket, prefix: "kb/", endpoint: gateway.endpoint } as const;
     const { signal } = new AbortController();
-    expect(await checkStorage(storage, undefined, { signal })).toEqual([]);
+    expect(await checkStorage(storage, signal)).toEqual([]);
     expect(await names()).toEqual([]);
   });
 });
