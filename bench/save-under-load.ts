@@ -167,7 +167,7 @@ async function findWord(
 
 /** Resolves with the milliseconds since the start until the service says that all texts are found by words. */
 async function textsFound({ running, collectionId, ownerId }: Scope, startMs: number): Promise<number> {
-  const query = new URLSearchParams({ collectionId, ownerId, path: "texts", limit: "1" });
+  const query = new URLSearchParams({ collectionId, ownerId, text: "texts/", limit: "1" });
   await until(
     "all texts",
     async () => {

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { answerOf } from "./answers.ts";
 import { DESCRIPTION_CHARS } from "./constants.ts";
-import { type Filter, readFilter } from "./filter.ts";
 import { Count, WireInteger } from "./primitives.ts";
 
 /** Most documents per answer. */
@@ -10,23 +9,11 @@ const DOCUMENTS_DEFAULT = 100;
 
 const Status = z.enum(["queued", "chunked", "error"]);
 
-/** A filter as JSON. */
-const filterText = z
-  .string()
-  .transform((text, context): Filter => readFilter(parsed(text), context))
-  .meta({ type: "string", description: "A filter as JSON; only resources that match it are counted." });
-
 /** Query string of `GET /api/rag/documents` (an addition). */
 export const DocumentsQuery = z.object({
   collectionId: z.string().min(1),
   ownerId: z.string().min(1),
   status: Status.optional(),
-  title: z
-    .string()
-    .min(1)
-    .max(500)
-    .optional()
-    .describe("Only documents whose title contains this, whatever the case."),
   text: z
     .string()
     .min(1)
@@ -35,15 +22,6 @@ export const DocumentsQuery = z.object({
     .describe(
       "Only documents whose title, description, address or metadata contain each of these words, whatever the case.",
     ),
-  path: z
-    .string()
-    .min(1)
-    .max(4096)
-    .optional()
-    .describe("Only documents whose metadata `path` is this or lies below it."),
-  filter: filterText.optional(),
-  sort: z.enum(["created", "updated", "title"]).default("created"),
-  order: z.enum(["asc", "desc"]).default("asc"),
   limit: WireInteger.pipe(z.int().min(1).max(DOCUMENTS_MAX)).default(DOCUMENTS_DEFAULT),
   cursor: z.string().max(2000).optional().describe("nextCursor of the previous page."),
 });
@@ -81,11 +59,3 @@ export const DocumentsAnswer = answerOf(
   }),
 ).meta({ id: "DocumentsAnswer" });
 export type DocumentsAnswer = z.infer<typeof DocumentsAnswer>;
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // refused as no object
-  }
-}

@@ -2,36 +2,8 @@ import type { JSX } from "preact";
 import { State } from "../parts/notice.tsx";
 import { addressOf } from "../view/address.ts";
 import { ago } from "../view/format.ts";
-import { refine } from "../view/router.ts";
-import type { Filter, SortKey } from "./documents.ts";
 import { STATUS_WORDS } from "./listed-document.ts";
 import type { ListedDocument } from "./listed-document.ts";
-
-/** The head of a column that can be sorted by. */
-export function SortHead({
-  filter,
-  name,
-  label,
-}: {
-  readonly filter: Filter;
-  readonly name: SortKey;
-  readonly label: string;
-}): JSX.Element {
-  const isSorted = filter.sort === name;
-  const direction = filter.isDescending ? "descending" : "ascending";
-  return (
-    <span role="columnheader" aria-sort={isSorted ? direction : "none"}>
-      <button
-        type="button"
-        class="sort"
-        onClick={() => refine({ sort: name, order: isSorted && !filter.isDescending ? "down" : "up" })}
-      >
-        {label}
-        <span aria-hidden="true">{isSorted ? (filter.isDescending ? " ↓" : " ↑") : ""}</span>
-      </button>
-    </span>
-  );
-}
 
 /** The cells of a document in the list. */
 export function DocumentCells({

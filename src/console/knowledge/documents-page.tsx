@@ -10,22 +10,15 @@ import { liveTurn } from "../client/live.ts";
 import { may } from "../client/session.ts";
 import { workEnds } from "./many-documents.ts";
 import { folderOf, useDocuments } from "./documents.ts";
-import type { Filter, Scope, SortKey } from "./documents.ts";
+import type { Filter, Scope } from "./documents.ts";
 import { DocumentsTable } from "./documents-table.tsx";
 import type { Status } from "./listed-document.ts";
 import { ownerWords } from "./owner-words.ts";
 
-/** The documents of one owner in a collection: filter, sort, select, delete and retry. */
+/** The documents of one owner in a collection: filter, select, delete and retry. */
 export function DocumentsPage(scope: Scope): JSX.Element {
   const { query } = route.value;
-  const sort = sortOf(query.get("sort"));
-  const filter: Filter = {
-    text: query.get("q") ?? "",
-    status: statusOf(query.get("status")),
-    sort,
-    // The newest first, unless a person turns it round.
-    isDescending: (query.get("order") ?? (sort === "updated" ? "down" : "up")) === "down",
-  };
+  const filter: Filter = { text: query.get("q") ?? "", status: statusOf(query.get("status")) };
   const list = useDocuments(scope, filter);
   const { documents, statuses, isCurrent, error, reload } = list;
   const folder = useLoad(`folder ${scope.collectionId} ${scope.ownerId}`, (signal) =>
@@ -104,8 +97,4 @@ function NoDocuments({ ownerId }: { readonly ownerId: string }): JSX.Element {
 
 function statusOf(text: string | null): Status | "all" {
   return text === "searchable" || text === "waiting" || text === "failed" ? text : "all";
-}
-
-function sortOf(text: string | null): SortKey {
-  return text === "title" ? text : "updated";
 }

@@ -15,10 +15,7 @@ export interface Filter {
   /** Words of title, description, address and metadata. */
   readonly text: string;
   readonly status: Status | "all";
-  readonly sort: SortKey;
-  readonly isDescending: boolean;
 }
-export type SortKey = "title" | "updated";
 
 /** Documents of a first page: some screens. */
 const PAGE = 100;
@@ -125,7 +122,7 @@ export function useDocuments(scope: Scope, filter: Filter): DocumentsState {
 /** Loads documents after a cursor until there are so many. */
 async function loadPart(
   { collectionId, ownerId }: Scope,
-  { text, status, sort, isDescending }: Filter,
+  { text, status }: Filter,
   after: string | undefined,
   count: number,
   signal?: AbortSignal,
@@ -136,8 +133,6 @@ async function loadPart(
     const query = {
       collectionId,
       ownerId,
-      sort,
-      order: isDescending ? "desc" : "asc",
       text: text.trim() === "" ? undefined : text.trim().slice(0, TEXT_CHARS_MAX),
       status: status === "all" ? undefined : WIRE_STATUS[status],
       limit: Math.min(PAGE_MAX, count - documents.length),

@@ -9,16 +9,14 @@ import { invalidField, shown } from "./refusal.ts";
 export async function listDocuments(
   kb: KnowledgeBase,
   accountId: string,
-  { collectionId, ownerId, filter, cursor, order, ...query }: DocumentsQuery,
+  { collectionId, ownerId, cursor, ...query }: DocumentsQuery,
 ): Promise<DocumentsAnswer["data"]> {
   const tier = await kb.collections.tierOf(accountId, collectionId);
   if (tier === undefined) throw noCollection(collectionId, "collectionId");
-  const whole = { accountId, collectionId, ownerId: ownerId.toWellFormed() };
-  const from = cursor === undefined ? undefined : readCursor(cursor, query.sort);
+  const from = cursor === undefined ? undefined : readCursor(cursor);
   const page = await kb.index.documents({
     ...query,
-    scope: filter === undefined ? whole : { ...whole, filter },
-    descending: order === "desc",
+    scope: { accountId, collectionId, ownerId: ownerId.toWellFormed() },
     after: from?.position,
   });
   // The counts of the first page travel in the cursor: other pages cost what they show.
@@ -29,28 +27,25 @@ export async function listDocuments(
     documents: [...page.documents],
     total: status === undefined ? all : statuses[status],
     statuses,
-    nextCursor: page.next === undefined ? null : writeCursor(query.sort, page.next, statuses),
+    nextCursor: page.next === undefined ? null : writeCursor(page.next, statuses),
   };
 }
 
 const count = z.int().min(0);
-/** The contents of a cursor: the order, the position of the last document, and the counts. */
-const Cursor = z.tuple([z.string(), z.string(), z.string().regex(/^[0-9a-f]{24}$/), count, count, count]);
+/** The contents of a cursor: the position of the last document, and the counts. */
+const Cursor = z.tuple([z.string(), z.string().regex(/^[0-9a-f]{24}$/), count, count, count]);
 
-function writeCursor(sort: string, { key, id }: ListPosition, { queued, chunked, error }: Statuses): string {
-  const contents: z.infer<typeof Cursor> = [sort, key, id, queued, chunked, error];
+function writeCursor({ updatedAt, id }: ListPosition, { queued, chunked, error }: Statuses): string {
+  const contents: z.infer<typeof Cursor> = [updatedAt, id, queued, chunked, error];
   return Buffer.from(JSON.stringify(contents)).toString("base64url");
 }
 
-function readCursor(
-  cursor: string,
-  wanted: string,
-): { readonly position: ListPosition; readonly statuses: Statuses } {
+function readCursor(cursor: string): { readonly position: ListPosition; readonly statuses: Statuses } {
   const read = Cursor.safeParse(jsonOf(Buffer.from(cursor, "base64url").toString()));
-  if (!read.success || read.data[0] !== wanted)
+  if (!read.success)
     throw invalidField("cursor", `expected the nextCursor of the same query, got ${shown(cursor)}`);
-  const [, key, id, queued, chunked, error] = read.data;
-  return { position: { key, id }, statuses: { queued, chunked, error } };
+  const [updatedAt, id, queued, chunked, error] = read.data;
+  return { position: { updatedAt, id }, statuses: { queued, chunked, error } };
 }
 
 /** Returns undefined for what is no JSON. */

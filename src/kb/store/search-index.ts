@@ -266,17 +266,12 @@ export interface DocumentMatch {
   readonly chunks: number;
 }
 
+/** A list of an owner's documents in a collection, the last changed first. */
 export interface DocumentsQuery {
-  readonly scope: Scope;
+  readonly scope: { readonly accountId: string; readonly collectionId: string; readonly ownerId: string };
   readonly status?: DocumentEntry["status"] | undefined;
-  /** Part of the title, whatever its case. */
-  readonly title?: string | undefined;
   /** Words that title, description, address or metadata contain, whatever their case. */
   readonly text?: string | undefined;
-  /** The metadata `path`, or a folder above it. */
-  readonly path?: string | undefined;
-  readonly sort: "created" | "updated" | "title";
-  readonly descending: boolean;
   /** Starts after this position. Undefined: at the first. */
   readonly after: ListPosition | undefined;
   readonly limit: number;
@@ -284,8 +279,7 @@ export interface DocumentsQuery {
 
 /** The position of a document in a list. It stays valid when the document is changed or deleted. */
 export interface ListPosition {
-  /** The sort key. */
-  readonly key: string;
+  readonly updatedAt: string;
   readonly id: string;
 }
 

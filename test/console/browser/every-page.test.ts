@@ -87,7 +87,7 @@ describe.skipIf(whyNoBrowser !== "")(`every page of the console${whyNoBrowser}`,
       createBody({ title: `Herring ${at}`, content: "A fish.", owner_id: owner }),
     );
     await createMany(running, bodies, key);
-    await open(`${scope.replace("harbour", owner)}&sort=title`);
+    await open(scope.replace("harbour", owner));
     await page.getByText("10,000 documents").waitFor({ timeout: 60_000 });
     // The processor's time of the page, which other programs on the machine do not lengthen.
     const devtools = await page.context().newCDPSession(page);

@@ -23,12 +23,12 @@ const titlesOf = ({ json }: Answered): string[] =>
 
 describe("GET /api/rag/documents", () => {
   it("pages with the totals of the first page, whatever is added meanwhile", async () => {
-    const first = await list({ sort: "title", limit: "2" });
-    expect(titlesOf(first)).toEqual(["apple", "Bee"]);
+    const first = await list({ limit: "2" });
+    expect(titlesOf(first)).toEqual(["Bee", "apple"]);
     expect(first.json.data).toMatchObject({ total: 3, statuses: { queued: 0, chunked: 3, error: 0 } });
     expect(first.json.data.documents[0].description).toHaveLength(200);
     await running.send("POST", "/api/rag/resource", { body: createBody({ title: "aaa", owner_id: "o" }) });
-    const rest = await list({ sort: "title", limit: "2", cursor: first.json.data.nextCursor });
+    const rest = await list({ limit: "2", cursor: first.json.data.nextCursor });
     expect(titlesOf(rest)).toEqual(["Über"]);
     expect(rest.json.data).toMatchObject({ total: 3, nextCursor: null });
   });
@@ -45,14 +45,10 @@ describe("GET /api/rag/documents", () => {
   });
 
   it.each([
-    ["of another order", async () => (await list({ sort: "updated", limit: "1" })).json.data.nextCursor],
-    ["of nothing", async () => "AAAA"],
-    [
-      "with a count that is none",
-      async () => Buffer.from('["created","a","b",-1,0,0]').toString("base64url"),
-    ],
-  ])("refuses a cursor %s", async (_what, cursorOf) => {
-    expect(await list({ cursor: await cursorOf() })).toMatchObject({
+    ["of nothing", "AAAA"],
+    ["with a count that is none", Buffer.from('["a","b",-1,0,0]').toString("base64url")],
+  ])("refuses a cursor %s", async (_what, cursor) => {
+    expect(await list({ cursor })).toMatchObject({
       status: 400,
       json: { error: { code: "invalid_field", field: "cursor" } },
     });

@@ -10,6 +10,7 @@ import type {
   ResourceKey,
 } from "../../../src/kb/store/resources.ts";
 import type {
+  DocumentsQuery,
   EvidenceQuery,
   FoundChunk,
   LexicalHits,
@@ -34,7 +35,7 @@ export interface StoreFixture {
   /** Creates a resource, by default of owner `ann` in `fastest`, with a chunk per paragraph. */
   create(this: void, content: string, fields?: Partial<NewResource>, chunking?: Embedded): Promise<Resource>;
   collection(this: void, tier?: Tier): Promise<CollectionRecord>;
-  scope(this: void, ownerId?: string, tier?: Tier): Promise<Scope>;
+  scope(this: void, ownerId?: string, tier?: Tier): Promise<DocumentsQuery["scope"]>;
   /** Chunks found by words, by default in `scope()`. */
   find(this: void, query: string, within?: Scope, limit?: number): Promise<readonly FoundChunk[]>;
   /** Texts of the chunks found by words. */
@@ -82,7 +83,7 @@ export function openFixture(open: () => Promise<Store>): StoreFixture {
     if (found === undefined) throw new Error(`no collection ${tier}`);
     return found;
   };
-  const scope = async (ownerId = "ann", tier: Tier = "fastest"): Promise<Scope> => ({
+  const scope = async (ownerId = "ann", tier: Tier = "fastest"): Promise<DocumentsQuery["scope"]> => ({
     accountId: account.id,
     collectionId: (await collection(tier)).id,
     ownerId,

@@ -5,7 +5,6 @@ import type { LocatedText } from "../../../lib/markup/located-text.ts";
 import { withLines } from "../locations.ts";
 import type { Chunking } from "../chunks.ts";
 import type { Expected, NewResource, ResourceChange, ResourceKey, ResourceStatus } from "../resources.ts";
-import { titleKeyOf } from "../title-key.ts";
 import { resourceOf, type ResourceRow } from "./records.ts";
 import type { UserMetadata } from "../../../wire/metadata.ts";
 
@@ -66,7 +65,6 @@ export function newColumns(resource: NewResource, chunking: Chunking | undefined
     sha256: chunking === undefined ? null : digestOf(resource.content),
     locations: locationsColumn(resource.content, resource.locations),
     label: labelOf(title, resource.metadata ?? {}),
-    titleKey: titleKeyOf(title),
   };
 }
 
@@ -84,7 +82,6 @@ export function changedColumns(
     number: before.number,
     title: change.title ?? before.title,
     label: labelAfter(before, change),
-    titleKey: titleKeyOf(change.title ?? before.title),
     description: change.description ?? before.description,
     url: change.url ?? before.url,
     settings: change.settings === undefined ? before.settings : JSON.stringify(change.settings),

@@ -160,7 +160,6 @@ export const SCHEMA: Schema = {
     scope bigint NOT NULL,
     origin ${TEXT} NOT NULL CHECK (origin IN ('content', 'file', 'link')),
     title ${TEXT} NOT NULL,
-    title_key ${TEXT} NOT NULL,
     label ${TEXT} NOT NULL,
     description ${TEXT} NOT NULL,
     url ${TEXT},
@@ -189,7 +188,6 @@ export const SCHEMA: Schema = {
   CREATE INDEX resource_by_number ON resource (account_id, number);
   CREATE INDEX resource_of_scope ON resource (scope, id) INCLUDE (status) WHERE NOT is_deleted;
   CREATE INDEX resource_by_update ON resource (scope, updated_at, id) INCLUDE (status) WHERE NOT is_deleted;
-  CREATE INDEX resource_by_title ON resource (scope, title_key, id) INCLUDE (status) WHERE NOT is_deleted;
   CREATE INDEX resource_place ON resource (scope, number) INCLUDE (first_row, chunks) WHERE NOT is_deleted;
   CREATE INDEX resource_unfinished ON resource (scope, status) WHERE status <> 'chunked' AND NOT is_deleted;
   CREATE INDEX resource_deleted ON resource (scope, id) WHERE is_deleted;

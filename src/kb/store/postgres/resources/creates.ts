@@ -7,7 +7,7 @@ import type { NewResource, Resource, ResourceJob } from "../../resources.ts";
 import { changeFacts } from "../../rows/webhooks.ts";
 import { ingestJob } from "../../rows/job-body.ts";
 import { splitText } from "../../rows/parts.ts";
-import { resourceOf } from "../../rows/records.ts";
+import { resourceOf, type ResourceRow } from "../../rows/records.ts";
 import { newColumns } from "../../rows/resource-columns.ts";
 import type { Transaction } from "../database/connections.ts";
 import { runSteps } from "../database/steps.ts";
@@ -17,7 +17,7 @@ import { addMetadata } from "../scopes/metadata.ts";
 import { changeScopes, openScopes, type OpenScope, type ScopeChange } from "../scopes/scopes.ts";
 import { encodeChunks, writeChunks, type NewChunks, type PlacedChunks } from "./chunks.ts";
 import { noteResources } from "./request-notes.ts";
-import { insertRows, reserveNumbers, type NewRow } from "./rows.ts";
+import { insertRows, reserveNumbers } from "./rows.ts";
 
 /** A resource that is not written yet, with all that is computed of it beforehand. */
 export interface NewDocument {
@@ -104,7 +104,7 @@ async function refuseFull(
 /** A document with the rows that are reserved for it. */
 interface Placed {
   readonly document: NewDocument;
-  readonly row: NewRow;
+  readonly row: ResourceRow;
   readonly resource: Resource;
 }
 
@@ -165,7 +165,7 @@ function rowOf(
   { number: scope, collectionId }: OpenScope,
   number: number,
   firstRow: number,
-): NewRow {
+): ResourceRow {
   return {
     number,
     id: columns.id,
@@ -176,7 +176,6 @@ function rowOf(
     owner_id: resource.ownerId,
     origin: columns.origin,
     title: columns.title,
-    title_key: columns.titleKey,
     label: columns.label,
     description: columns.description,
     url: columns.url,

@@ -40,11 +40,8 @@ export async function reserveNumbers(tx: Transaction, count: number): Promise<nu
   return rows.map(({ number }) => number);
 }
 
-/** A row that is not written yet. */
-export type NewRow = ResourceRow & { readonly title_key: string };
-
 /** Writes new rows. */
-export async function insertRows(tx: Transaction, rows: readonly NewRow[]): Promise<void> {
+export async function insertRows(tx: Transaction, rows: readonly ResourceRow[]): Promise<void> {
   const names = COLUMNS.map(([name]) => name).join(", ");
   await tx.run(
     `INSERT INTO resource (${names})
@@ -61,7 +58,6 @@ const COLUMNS = [
   ["scope", "bigint"],
   ["origin", "text"],
   ["title", "text"],
-  ["title_key", "text"],
   ["label", "text"],
   ["description", "text"],
   ["url", "text"],
@@ -80,7 +76,7 @@ const COLUMNS = [
   ["warning", "text"],
   ["sha256", "bytea"],
   ["locations", "text"],
-] as const satisfies readonly (readonly [keyof NewRow, string])[];
+] as const satisfies readonly (readonly [keyof ResourceRow, string])[];
 
 /** Changes the row of a resource. */
 export async function updateRow(tx: Transaction, accountId: string, columns: ChangedColumns): Promise<void> {
@@ -89,7 +85,7 @@ export async function updateRow(tx: Transaction, accountId: string, columns: Cha
       refreshed_at = @refreshedAt, updated_at = @nowIso, version = @version, first_row = @firstRow, chunks = @chunks,
       status = @status, status_message = @statusMessage, status_error = @statusError, metadata = @metadata,
       file_metadata = @fileMetadata, file_token = @fileToken, strategy_used = @strategyUsed, warning = @warning,
-      sha256 = @sha256, locations = @locations, label = @label, title_key = @titleKey, revision = revision + 1
+      sha256 = @sha256, locations = @locations, label = @label, revision = revision + 1
     WHERE account_id = @accountId AND number = @number`,
     { ...columns, accountId },
   );

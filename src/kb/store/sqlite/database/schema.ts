@@ -70,8 +70,6 @@ export const SCHEMA: Schema = {
     scope INTEGER NOT NULL REFERENCES scope (number),
     origin TEXT NOT NULL CHECK (origin IN ('content', 'file', 'link')),
     title TEXT NOT NULL,
-    -- The title as lists sort it (title-key.ts).
-    title_key TEXT NOT NULL DEFAULT '',
     -- Words of the metadata by which the resource is found (label.ts).
     label TEXT NOT NULL DEFAULT '',
     description TEXT NOT NULL,
@@ -108,7 +106,6 @@ export const SCHEMA: Schema = {
   -- Lists of documents read one index per order, with the status, so that a page costs what it shows.
   CREATE INDEX resource_of_scope ON resource (scope, id, status) WHERE is_deleted = 0;
   CREATE INDEX resource_by_update ON resource (scope, updated_at, id, status) WHERE is_deleted = 0;
-  CREATE INDEX resource_by_title ON resource (scope, title_key, id, status) WHERE is_deleted = 0;
   CREATE INDEX resource_deleted ON resource (scope, id) WHERE is_deleted = 1;
   CREATE INDEX resource_of_file ON resource (file_token) WHERE file_token IS NOT NULL AND is_deleted = 0;
   -- Covers the query for the rows of the resources that match a filter.

@@ -21,16 +21,16 @@ export function prepareResourceRows(db: Connection) {
   const insert = db.prepare<NewColumns>(`
     INSERT INTO resource (id, account_id, scope, origin, title, description, url, head, settings, created_at,
       updated_at, first_row, chunks, version, status, metadata, file_metadata, file_token, strategy_used, warning,
-      sha256, locations, label, title_key)
+      sha256, locations, label)
     VALUES (@id, @accountId, @scope, @origin, @title, @description, @url, @head, @settings, @createdAt,
       @createdAt, @firstRow, @chunks, @version, @status, @metadata, @fileMetadata, @fileToken, @strategyUsed, @warning, @sha256,
-      @locations, @label, @titleKey)`);
+      @locations, @label)`);
   const update = db.prepare<ChangedColumns>(`
     UPDATE resource SET title = @title, description = @description, url = @url, head = @head, settings = @settings,
       refreshed_at = @refreshedAt, updated_at = @nowIso, version = @version, first_row = @firstRow, chunks = @chunks,
       status = @status, status_message = @statusMessage, status_error = @statusError, metadata = @metadata, file_metadata = @fileMetadata, file_token = @fileToken,
       strategy_used = @strategyUsed, warning = @warning, sha256 = @sha256, locations = @locations, label = @label,
-      title_key = @titleKey, revision = revision + 1
+      revision = revision + 1
     WHERE number = @number`);
   const setQueued = db.prepare(
     "UPDATE resource SET status = 'queued', updated_at = ?, revision = revision + 1 WHERE number = ?",

@@ -1,9 +1,8 @@
 import { DESCRIPTION_CHARS } from "../../../../wire/constants.ts";
 import type { DocumentEntry } from "../../../../wire/documents.ts";
 import type { ListPosition, DocumentsPage, DocumentsQuery, Statuses } from "../../search-index.ts";
-import { folded } from "../../title-key.ts";
+import { wordFilter } from "../../word-filter.ts";
 import type { Connection } from "../database/connection.ts";
-import { queryOf } from "./filters.ts";
 import type { prepareScopes } from "./scopes.ts";
 
 /** Documents that one step looks at: a few milliseconds. */
@@ -32,8 +31,8 @@ const NOTHING: DocumentList = {
 };
 
 /**
- * Prepares lists of a scope's documents, without their texts. A list walks along the index of its order from the end of the page
- * before. It looks at all documents only to count those whose title or text matches, for the first page.
+ * Prepares lists of a scope's documents, without their texts. A list walks along an index from the end of the page before. It looks
+ * at all documents only to count those that match words, for the first page.
  */
 export function prepareDocumentList(
   db: Connection,
@@ -53,21 +52,20 @@ export function prepareDocumentList(
     const { status, limit } = query;
     const scope = scopes.find(query.scope)?.scope;
     if (scope === undefined) return NOTHING;
-    const matching = matchingNumbers(db, scope, query);
-    const hasWords = matchesWords(query);
+    const hasWords = matchesWords(query.text);
     const isFirst = query.after === undefined;
     // Without words to look for, the counts are known from indexes.
-    const known = isFirst && hasWords === undefined ? count.all(scope, matching) : undefined;
+    const known = isFirst && hasWords === undefined ? count.all(scope) : undefined;
     const counted = { queued: 0, chunked: 0, error: 0 };
     const isCounting = isFirst && known === undefined;
-    const read = walk(scope, query, fewest(matching, count.unfinished(scope, status, isCounting)));
+    const read = walk(scope, count.unfinished(scope, status, isCounting));
     const found: Sorted[] = [];
     let { after } = query;
 
     const consider = (each: Sorted): void => {
       const isWanted = status === undefined || each.status === status;
       if (!isCounting && !isWanted) return;
-      if (matching?.has(each.number) === false || hasWords?.(each.number) === false) return;
+      if (hasWords?.(each.number) === false) return;
       counted[each.status] += 1;
       if (isWanted && found.length <= limit) found.push(each);
     };
@@ -94,40 +92,25 @@ export function prepareDocumentList(
 }
 
 function positionOf(last: Sorted | undefined): ListPosition | undefined {
-  return last === undefined ? undefined : { key: last.key, id: last.id };
+  return last === undefined ? undefined : { updatedAt: last.updatedAt, id: last.id };
 }
 
-/** Returns the smaller set, if it has few numbers. */
-function fewest(
-  one: ReadonlySet<number> | undefined,
-  other: ReadonlySet<number> | undefined,
-): ReadonlySet<number> | undefined {
-  const [smaller] = [one, other].filter((set) => set !== undefined).toSorted((a, b) => a.size - b.size);
-  return smaller !== undefined && smaller.size <= FEW ? smaller : undefined;
-}
-
-/** Reads documents in an order, after a position. */
+/** Reads documents, the last changed first, after a position. */
 type Walk = (
   after: ListPosition | undefined,
   max: number,
 ) => { readonly sorted: readonly Sorted[]; readonly isLast: boolean };
 
-/** Prepares walks along the indexes. `few`: all numbers that may match, which are read instead and sorted. */
-function prepareWalk(
-  db: Connection,
-): (scope: number, query: DocumentsQuery, few: ReadonlySet<number> | undefined) => Walk {
-  const KEYS = { created: "id", updated: "updated_at", title: "title_key" } as const;
-  const INDEXES = { created: "resource_of_scope", updated: "resource_by_update", title: "resource_by_title" };
-  return (scope, { sort, descending }, few) => {
-    const key = KEYS[sort];
-    const [isAfter, order] = descending ? ["<", "DESC"] : [">", "ASC"];
+/** Prepares walks along the index. `few`: all numbers that may match, which are read instead and sorted. */
+function prepareWalk(db: Connection): (scope: number, few: ReadonlySet<number> | undefined) => Walk {
+  return (scope, few) => {
     const sql = (hasAfter: boolean): string => `
-      SELECT number, id, ${key} AS key, status
-      FROM resource ${few === undefined ? `INDEXED BY ${INDEXES[sort]}` : ""}
+      SELECT number, id, updated_at AS updatedAt, status
+      FROM resource ${few === undefined ? "INDEXED BY resource_by_update" : ""}
       WHERE scope = @scope AND is_deleted = 0
-        ${hasAfter ? `AND (${key}, id) ${isAfter} (@key, @id)` : ""}
+        ${hasAfter ? "AND (updated_at, id) < (@updatedAt, @id)" : ""}
         ${few === undefined ? "" : "AND number IN (SELECT value FROM json_each(@few))"}
-      ORDER BY ${key} ${order}, id ${order} LIMIT @max`;
+      ORDER BY updated_at DESC, id DESC LIMIT @max`;
     const numbers = few === undefined ? {} : { few: JSON.stringify([...few]) };
     return (after, most) => {
       const max = few === undefined ? most : FEW;
@@ -142,9 +125,6 @@ function prepareWalk(
 /** Prepares the counts of a scope's documents, which cost what is not searchable yet. */
 function prepareCounts(db: Connection) {
   const selectAll = db.prepare<[number], number>("SELECT resources FROM scope WHERE number = ?").pluck();
-  const selectUnfinished = db.prepare<[number], { readonly number: number; readonly status: Status }>(
-    "SELECT number, status FROM resource WHERE scope = ? AND status <> 'chunked' AND is_deleted = 0",
-  );
   const selectFew = db
     .prepare<[number, Status], number>(
       `SELECT number FROM resource WHERE scope = ? AND status = ? AND status <> 'chunked' AND is_deleted = 0 LIMIT ${FEW + 1}`,
@@ -154,18 +134,9 @@ function prepareCounts(db: Connection) {
     SELECT count(*) FILTER (WHERE status = 'queued') AS queued, count(*) FILTER (WHERE status = 'error') AS error
     FROM resource WHERE scope = ? AND status <> 'chunked' AND is_deleted = 0`);
   return {
-    all: (scope: number, matching: ReadonlySet<number> | undefined): Statuses => {
-      if (matching === undefined) {
-        const { queued = 0, error = 0 } = countUnfinished.get(scope) ?? {};
-        return { queued, error, chunked: (selectAll.get(scope) ?? 0) - queued - error };
-      }
-      const counts = { queued: 0, chunked: matching.size, error: 0 };
-      for (const { number, status } of selectUnfinished.iterate(scope)) {
-        if (!matching.has(number)) continue;
-        counts[status] += 1;
-        counts.chunked -= 1;
-      }
-      return counts;
+    all: (scope: number): Statuses => {
+      const { queued = 0, error = 0 } = countUnfinished.get(scope) ?? {};
+      return { queued, error, chunked: (selectAll.get(scope) ?? 0) - queued - error };
     },
     /** The documents of a status that most do not have, if they are few; undefined if all must be looked at. */
     unfinished: (
@@ -174,60 +145,25 @@ function prepareCounts(db: Connection) {
       needsAll: boolean,
     ): ReadonlySet<number> | undefined => {
       if (needsAll || status === undefined || status === "chunked") return undefined;
-      return new Set(selectFew.all(scope, status));
+      const few = selectFew.all(scope, status);
+      return few.length > FEW ? undefined : new Set(few);
     },
   };
 }
 
-/** Prepares the filter by title and by words; undefined: the query has neither. */
+/** Prepares the filter by words; undefined: there are none. */
 function prepareWordFilter(
   db: Connection,
-): (query: Pick<DocumentsQuery, "title" | "text">) => ((number: number) => boolean) | undefined {
-  const selectTitle = db.prepare<[number], string>("SELECT title FROM resource WHERE number = ?").pluck();
+): (text: string | undefined) => ((number: number) => boolean) | undefined {
   const selectText = db
     .prepare<[number], string>(`
     SELECT title || char(10) || description || char(10) || ifnull(url, '') || char(10) || metadata || char(10) || file_metadata
     FROM resource WHERE number = ?`)
     .pluck();
-  return ({ title, text }) => {
-    if (title === undefined && text === undefined) return undefined;
-    const part = title === undefined ? "" : folded(title);
-    const words =
-      text === undefined
-        ? []
-        : folded(text)
-            .split(/\s+/)
-            .filter((word) => word !== "");
-    return (number) => {
-      if (part !== "" && !folded(selectTitle.get(number) ?? "").includes(part)) return false;
-      if (words.length === 0) return true;
-      const whole = folded(selectText.get(number) ?? "");
-      return words.every((word) => whole.includes(word));
-    };
+  return (text) => {
+    const matches = wordFilter(text);
+    return matches && ((number) => matches(selectText.get(number) ?? ""));
   };
-}
-
-/** The numbers of the documents that have the path and match the filter; undefined: all. */
-function matchingNumbers(
-  db: Connection,
-  scope: number,
-  { scope: { filter }, path }: Pick<DocumentsQuery, "scope" | "path">,
-): ReadonlySet<number> | undefined {
-  const queries: { readonly sql: string; readonly values: readonly unknown[] }[] = [];
-  if (path !== undefined) {
-    const folder = path.replace(/\/+$/, "");
-    // `0` follows `/`, so that the range has what begins with the folder's name and a slash.
-    const sql = `SELECT resource FROM metadata_value WHERE scope = ? AND path = 'path' AND kind = 's'
-      AND (value = ? OR (value >= ? AND value < ?))`;
-    queries.push({ sql, values: [scope, path, `${folder}/`, `${folder}0`] });
-  }
-  if (filter !== undefined) queries.push(queryOf(scope, filter));
-  if (queries.length === 0) return undefined;
-  const numbers = db
-    .prepare<unknown[], number>(queries.map(({ sql }) => `SELECT * FROM (${sql})`).join(" INTERSECT "))
-    .pluck()
-    .all(...queries.flatMap(({ values }) => values));
-  return new Set(numbers);
 }
 
 function entryOf({ path, ...entry }: DocumentEntry & { readonly path: unknown }): DocumentEntry {
