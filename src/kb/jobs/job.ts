@@ -152,7 +152,12 @@ export async function finishJobs(kb: KnowledgeBase, { accountId, id }: ResourceK
     }
     const job = await kb.leases.take(number, true);
     if (job !== undefined) {
-      await runLeased(kb, job, crashes);
+      await runLeased(kb, job, crashes).catch(async (error: unknown) => {
+        // The store failed. Renewed further, the lease would keep the job from the runner. If this fails too, it ends by time.
+        kb.leases.drop(number);
+        await handBack(kb, job).catch(() => undefined);
+        throw error;
+      });
       last = number;
     } else await sleep(ELSEWHERE_PAUSE_MS); // another process works on it
   }

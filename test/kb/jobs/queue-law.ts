@@ -24,13 +24,20 @@ const DOCUMENTS = 2;
 const WORKERS = 2;
 /** The last documents are PDFs, of which a part is written before the whole. */
 const PDFS = 1;
-/** The longest time between two checks of a queue. */
-const SWEEP_MS = 60_000;
-const SWEEPS_MAX = 40;
+/** A worker renews its leases in this time, and checks the queue at least once in three times this time. */
+const TICK_MS = LEASE_MS / 3;
+const TICKS_MAX = 120;
 /** Turns of the event loop without a call of the store, after which a worker has nothing to do before its next check. */
 const IDLE_TURNS = 10;
 /** Steps for which a stopped process stands still. */
 const STOPPED_STEPS = 8;
+const STORE_FAILURES: Readonly<Record<"store failure" | "busy store", Error>> = {
+  "store failure": new Error("The store fails."),
+  "busy store": new Refusal("ingest_busy", "The store is busy.", { retryAfterSeconds: 1 }),
+};
+const DIRECT: ReadonlySet<string> = new Set(["direct title", ...Object.keys(STORE_FAILURES)]);
+/** Statements of a worker before the one that fails: those of a change of a document whose queued change runs first. */
+const STATEMENTS_MAX = 4;
 /** Where the addresses of uploaded files begin. */
 const FILES_URL = "http://files.test/";
 
@@ -53,12 +60,18 @@ const STEPS = fc.array(
       "lease expiry",
       "stop",
       "stop",
+      "store failure",
+      "store failure",
+      "busy store",
+      "busy store",
       "pause",
     ),
     document: fc.nat({ max: DOCUMENTS - 1 }),
     worker: fc.nat({ max: WORKERS - 1 }),
     /** Whether the worker is woken after the step. */
     isWoken: fc.boolean(),
+    /** Statements of the worker before the one that fails. */
+    statements: fc.nat({ max: STATEMENTS_MAX }),
     /** Turns of the event loop until the next step. */
     turns: fc.integer({ min: 0, max: 30 }),
   }),
@@ -84,6 +97,8 @@ interface Worker {
   isAlive: boolean;
   /** Steps until it goes on, as a process that was stopped does. Others have its leases by then. */
   stoppedSteps: number;
+  /** What one of its next statements rejects with. */
+  failure: { readonly error: Error; statements: number } | undefined;
   /** Work of its jobs in progress. */
   readonly calls: number;
 }
@@ -129,13 +144,16 @@ async function checkRun(
 ): Promise<void> {
   const clock = { aheadMs: 0 };
   const problems: unknown[] = [];
+  const onProblem = (error: unknown): void => {
+    if (!isStoreFailure(error)) problems.push(error);
+  };
   /** Why documents failed, by id. */
   const failures = new Map<string, string>();
   const workers: Worker[] = [];
   const start = (at: number): Worker => {
     const store = stores[at % stores.length];
     if (store === undefined) throw new TypeError("there is no store");
-    const worker = openWorker(noteFailures(store, failures), clock, chance, (error) => problems.push(error));
+    const worker = openWorker(noteFailures(store, failures), clock, chance, onProblem);
     workers[at] = worker;
     worker.runner.wake();
     return worker;
@@ -166,14 +184,11 @@ async function checkRun(
     } else if (step.kind === "lease expiry" || step.kind === "stop") {
       clock.aheadMs += LEASE_MS;
       if (step.kind === "stop") worker.stoppedSteps = STOPPED_STEPS;
-    } else if (step.kind === "direct title")
-      direct.push({
-        worker,
-        done: changeTitle(worker, accountId, document, at).catch(
-          (error: unknown) => void problems.push(error),
-        ),
-      });
-    else if (!document.isDeleted) await change(kbOf(step.worker), accountId, document, step.kind, at);
+    } else if (!document.isDeleted) await change(kbOf(step.worker), accountId, document, step.kind, at);
+    if (step.kind === "store failure" || step.kind === "busy store")
+      worker.failure = { error: STORE_FAILURES[step.kind], statements: step.statements };
+    if (DIRECT.has(step.kind))
+      direct.push({ worker, done: changeTitle(worker, accountId, document, at).catch(onProblem) });
     // Others are not woken, and a wake-up may be lost: a regular check finds what waits.
     if (step.isWoken) workers[step.worker]?.runner.wake();
     for (let turn = 0; turn < step.turns; turn += 1) await setImmediate();
@@ -183,6 +198,7 @@ async function checkRun(
   for (const worker of workers) worker.stoppedSteps = 0;
   await drain(first, workers, clock);
   await Promise.all(direct.filter(({ worker }) => worker.isAlive).map(({ done }) => done));
+  for (const worker of workers) worker.failure = undefined;
   for (const { runner, kb, isAlive } of [...workers, ...retired]) {
     await runner.close(1);
     const closed = kb.leases.close();
@@ -246,7 +262,7 @@ async function changeTitle(worker: Worker, accountId: string, document: Accepted
     if (document.titles === before) document.titles = titlesAfter(document, title);
   } catch (error) {
     // Another worker has the queued change of the document, or it is deleted.
-    if (!(error instanceof Refusal)) throw error;
+    if (!(error instanceof Refusal || isStoreFailure(error))) throw error;
     document.titles = new Set([...document.titles].filter((each) => each !== title));
   } finally {
     unanswered.delete(title);
@@ -279,6 +295,9 @@ async function change(
       break;
     }
     case "title":
+    // A direct change of the title comes after it, and works on it.
+    case "store failure":
+    case "busy store":
       await putTitle();
       break;
     case "settings":
@@ -299,14 +318,14 @@ async function change(
 
 /** Moves the clock until the queue is empty. Only the timers of the workers wake them. */
 async function drain(store: Store, workers: readonly Worker[], clock: { aheadMs: number }): Promise<void> {
-  for (let sweeps = 0; sweeps < SWEEPS_MAX; sweeps += 1) {
+  for (let ticks = 0; ticks < TICKS_MAX; ticks += 1) {
     for (let idle = 0; idle < IDLE_TURNS; idle += 1) {
       if (workers.some(({ calls }) => calls > 0)) idle = 0;
       await setImmediate();
     }
     if ((await store.queue.figures("ingest", undefined)).waiting === 0) return;
-    clock.aheadMs += SWEEP_MS;
-    vi.advanceTimersByTime(SWEEP_MS);
+    clock.aheadMs += TICK_MS;
+    vi.advanceTimersByTime(TICK_MS);
   }
 }
 
@@ -355,7 +374,12 @@ function openWorker(
   chance: () => number,
   onProblem: (error: unknown) => void,
 ): Worker {
-  const state = { isAlive: true, stoppedSteps: 0, calls: 0 };
+  const state: Omit<Worker, "kb" | "runner" | "calls"> & { calls: number } = {
+    isAlive: true,
+    stoppedSteps: 0,
+    failure: undefined,
+    calls: 0,
+  };
   const turns = async (): Promise<void> => {
     for (let left = Math.floor(chance() * 4); left > 0; left -= 1) await setImmediate();
   };
@@ -365,9 +389,16 @@ function openWorker(
     while (state.stoppedSteps > 0) await setImmediate();
     if (!state.isAlive) await new Promise<never>(() => undefined);
   };
+  const fail = (): void => {
+    const { failure } = state;
+    if (failure === undefined || failure.statements-- > 0) return;
+    state.failure = undefined;
+    throw failure.error;
+  };
   const statement = async (): Promise<void> => {
     await turns();
     if (!state.isAlive) throw new Error("the worker has crashed");
+    fail();
   };
   const slowly =
     <A extends unknown[], R>(work: (...given: A) => R) =>
@@ -386,7 +417,10 @@ function openWorker(
       get: (target, name, receiver) => {
         const method: unknown = Reflect.get(target, name, receiver);
         return typeof method === "function"
-          ? slowly((...given) => Reflect.apply(method, target, given))
+          ? slowly((...given) => {
+              fail();
+              return Reflect.apply(method, target, given);
+            })
           : method;
       },
     });
@@ -444,6 +478,12 @@ function clientOf(store: Store, clock: { readonly aheadMs: number }): KnowledgeB
     nowMs,
     steadyMs: nowMs,
   } as Partial<KnowledgeBase> as KnowledgeBase; // as above
+}
+
+/** Whether a store failed as a step says. PostgreSQL's names the cause. */
+function isStoreFailure(error: unknown): boolean {
+  const isOurs = (given: unknown): boolean => Object.values<unknown>(STORE_FAILURES).includes(given);
+  return isOurs(error) || (error instanceof Error && isOurs(error.cause));
 }
 
 /** Returns numbers in [0, 1) that follow from a seed. */
