@@ -173,8 +173,8 @@ export interface QueueFigures {
   readonly failed: number;
   /** When the oldest waiting job was put. */
   readonly oldestMs: number | null;
-  /** Jobs that have been due for ten minutes, in which no worker had them. */
+  /** Jobs that have been due for ten minutes, in which no worker had them or worked on them. */
   readonly overdue: number;
-  /** Jobs without a file that are due, or that a worker works on: not those that wait for a process or a model. */
+  /** Jobs without a file that are due and need nothing first (`ingestLine`). One that a worker has may only wait for the network. */
   readonly texts: number;
 }

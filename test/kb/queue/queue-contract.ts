@@ -1,5 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { LEASE_MS, type LeasedJob, type NewJob, type Queue } from "../../../src/kb/queue/queue.ts";
+import {
+  ingestLine,
+  LEASE_MS,
+  type LeasedJob,
+  type NewJob,
+  type Queue,
+} from "../../../src/kb/queue/queue.ts";
 import { OVERDUE_MS } from "../../../src/kb/store/sql/queue.ts";
 import type { Records } from "../../../src/kb/store/records.ts";
 
@@ -255,19 +261,32 @@ export function queueContract(
       expect(await overdue(NOW + OVERDUE_MS)).toBe(1);
     });
 
-    it("counts jobs without a file that are due or worked on", async () => {
-      const texts = async () => (await other.figures("chat", undefined, NOW)).texts;
-      await put("file", { fileToken: "file" });
-      expect(await texts()).toBe(0);
-      await put("text");
-      expect(await texts()).toBe(1);
-      await leased();
+    it("counts a job whose lease has been renewed without work for ten minutes, but none that is worked on", async () => {
+      await put("a");
       const job = await leased();
-      expect(await texts()).toBe(1);
-      const renewal = { worker: "one", leases: [job], nowMs: NOW };
-      await one.renew({ ...renewal, isWorking: false });
+      const overdueAfter = async (ms: number, isWorking: boolean) => {
+        await one.renew({ worker: "one", leases: [job], isWorking, nowMs: NOW + ms });
+        return (await other.figures("chat", undefined, NOW + ms)).overdue;
+      };
+      expect(await overdueAfter(OVERDUE_MS, true)).toBe(0);
+      expect(await overdueAfter(OVERDUE_MS + 1, false)).toBe(0);
+      expect(await overdueAfter(2 * OVERDUE_MS, false)).toBe(1);
+      expect(await overdueAfter(2 * OVERDUE_MS, true)).toBe(0);
+    });
+
+    it("counts due jobs without a file, but none that a worker has or that waits for something else", async () => {
+      const texts = async () => (await other.figures("ingest", undefined, NOW)).texts;
+      const putText = (name: string, need = "", more: Partial<NewJob> = {}) =>
+        put(ingestLine(accountId, "owner", need), { queue: "ingest", name, ...more });
+      await putText("scan", "", { fileToken: "file" });
+      await putText("link", "file");
       expect(await texts()).toBe(0);
-      await one.renew({ ...renewal, isWorking: true });
+      await putText("text");
+      expect(await texts()).toBe(1);
+      const found = (await due("ingest")).find(({ name }) => name === "text");
+      const job = await one.lease({ number: found?.number ?? 0, worker: "one", nowMs: NOW });
+      if (job === undefined) throw new TypeError("the text is not leased");
+      expect(await texts()).toBe(0);
       await one.postpone(job, wait(NOW + HOUR_MS));
       expect(await texts()).toBe(0);
     });
@@ -322,7 +341,7 @@ export function queueContract(
         failed: 0,
         oldestMs: NOW,
         overdue: 0,
-        texts: 3,
+        texts: 0,
       });
       expect(await one.figures("chat", otherAccountId)).toMatchObject({ waiting: 1, oldestMs: NOW + 1 });
     });

@@ -45,7 +45,7 @@ export type QueueSteps = {
 
 /** Maximum difference between two machines' clocks: a wait that starts further in the future was written by another clock. */
 const CLOCKS_APART_MS = 60_000;
-/** How long an entry is due, and no worker has it, before it counts as overdue. */
+/** How long an entry is due, or has a lease without work, before it counts as overdue. */
 export const OVERDUE_MS = 10 * 60_000;
 
 /** Columns of a `WaitingJob`. A job whose lease ended while a worker ran it crashed the worker; `lease` counts that in the row. */
@@ -148,10 +148,11 @@ function* insert(jobs: readonly NewJob[]): Steps<void> {
 const FIGURES = `
   SELECT count(*) FILTER (WHERE is_failed = false) AS waiting, count(*) FILTER (WHERE is_failed = true) AS failed,
     min(created_ms) FILTER (WHERE is_failed = false) AS "oldestMs",
-    count(*) FILTER (WHERE is_failed = false AND due_ms <= CAST(@beforeMs AS bigint)
+    count(*) FILTER (WHERE is_failed = false
+      AND (due_ms <= CAST(@beforeMs AS bigint) OR worker IS NOT NULL AND is_working = false)
       AND created_ms <= CAST(@beforeMs AS bigint) AND waits_from_ms <= CAST(@beforeMs AS bigint)) AS overdue,
-    count(*) FILTER (WHERE is_failed = false AND file_token IS NULL
-      AND CASE WHEN worker IS NULL THEN due_ms <= CAST(@nowMs AS bigint) ELSE is_working END) AS texts
+    count(*) FILTER (WHERE is_failed = false AND file_token IS NULL AND line LIKE '/%'
+      AND due_ms <= CAST(@nowMs AS bigint)) AS texts
   FROM job WHERE queue = @queue AND (CAST(@accountId AS text) IS NULL OR account_id = @accountId)`;
 
 const LOOKUPS = {
@@ -202,7 +203,8 @@ function leaseSteps({ lock, skipLocked }: QueueDialect) {
     RETURNING number, account_id AS "accountId", owner_id AS "ownerId", line, name, octet_length(body) AS "bodyBytes", crashes,
       token, body, created_ms AS "createdMs", attempts`;
   const renew = (locking: string): string => `
-    UPDATE job SET due_ms = CAST(@nowMs AS bigint) + ${LEASE_MS}, waits_from_ms = @nowMs, is_working = CAST(@isWorking AS boolean)
+    UPDATE job SET due_ms = CAST(@nowMs AS bigint) + ${LEASE_MS}, is_working = CAST(@isWorking AS boolean),
+      waits_from_ms = CASE WHEN CAST(@isWorking AS boolean) THEN @nowMs ELSE waits_from_ms END
     WHERE number = (SELECT number FROM job WHERE number = @number AND token = @token AND worker = @worker ${locking})
     RETURNING number`;
 
@@ -232,7 +234,8 @@ function leaseSteps({ lock, skipLocked }: QueueDialect) {
       }
       yield* run(
         `UPDATE job SET due_ms = 0 WHERE number IN (SELECT number FROM job
-          WHERE due_ms > 0 AND waits_from_ms > CAST(@fromMs AS bigint) ${skipLocked})`,
+          WHERE due_ms > 0 AND CASE WHEN worker IS NULL THEN waits_from_ms ELSE due_ms - ${LEASE_MS} END > CAST(@fromMs AS bigint)
+          ${skipLocked})`,
         { fromMs: nowMs + CLOCKS_APART_MS },
       );
     },

@@ -258,7 +258,7 @@ export const SCHEMA: Schema = {
     is_failed INTEGER NOT NULL DEFAULT 0 CHECK (is_failed IN (0, 1)),
     -- When it may be leased: the end of a wait, or of the lease that a worker has. 0: at once.
     due_ms INTEGER NOT NULL,
-    -- When that wait or lease began.
+    -- When that wait or lease began, or the work under the lease was last known to go on.
     waits_from_ms INTEGER NOT NULL DEFAULT 0,
     created_ms INTEGER NOT NULL,
     attempts INTEGER NOT NULL DEFAULT 0,
