@@ -1,11 +1,12 @@
 /**
  * A fair queue. Each item has a path, such as account and owner. Time is shared equally among the first parts of the
- * paths, then among the second parts below each, and so on; items of one path leave first in, first out. Shares count the
- * time that work took, not its items (start-time fair queueing, P. Goyal et al., SIGCOMM 1996). Synchronous; time comes in
- * with the calls.
+ * paths, then among the second parts below each, and so on. Items of one path leave by rank, the highest first, but every
+ * fourth is one of the lowest, so that none starves; equals leave first in, first out. Shares count the time that work took,
+ * not its items (start-time fair queueing, P. Goyal et al., SIGCOMM 1996). Synchronous; time comes in with the calls.
  */
 export interface FairLine<T> {
-  push(path: readonly string[], item: T): void;
+  /** Default of `rank`: 0. */
+  push(path: readonly string[], item: T, rank?: number): void;
   /**
    * Returns the next item without removing it; undefined if none waits. `accept` filters paths by their first part.
    */
@@ -28,7 +29,10 @@ interface Node<T> {
   usedMs: number;
   /** Items that wait at or below this node. */
   waiting: number;
-  readonly items: T[];
+  /** By rank, the highest first; equals in the order in which they came. */
+  readonly items: { readonly item: T; readonly rank: number }[];
+  /** Items that left this node. */
+  served: number;
   readonly below: Map<string, Node<T>>;
   /** `usedMs` of the child served last. A new child starts here, so it has no claim on earlier time. */
   floorMs: number;
@@ -36,6 +40,9 @@ interface Node<T> {
 
 /** Children remembered per node. Those that used least are evicted first, at no cost to them. */
 const NODES_MAX = 10_000;
+
+/** Of so many items of one path, one is of the lowest rank. */
+const LOWEST_EVERY = 4;
 
 export function openFairLine<T>(): FairLine<T> {
   const root = openNode<T>("", 0);
@@ -61,16 +68,20 @@ export function openFairLine<T>(): FairLine<T> {
   };
 
   return {
-    push: (path, item) => {
+    push: (path, item, rank = 0) => {
       const nodes = walk(root, path);
       for (const [at, node] of nodes.entries()) {
         const above = nodes[at - 1];
         if (node.waiting === 0 && above !== undefined) node.usedMs = Math.max(node.usedMs, above.floorMs);
         node.waiting += 1;
       }
-      nodes.at(-1)?.items.push(item);
+      const items = nodes.at(-1)?.items ?? [];
+      items.splice(items.findLastIndex((other) => other.rank >= rank) + 1, 0, { item, rank });
     },
-    peek: (accept) => nextPath(accept).at(-1)?.items[0],
+    peek: (accept) => {
+      const node = nextPath(accept).at(-1);
+      return node?.items[nextAt(node)]?.item;
+    },
     shift: (accept) => {
       const nodes = nextPath(accept);
       for (const [at, node] of nodes.entries()) {
@@ -82,10 +93,13 @@ export function openFairLine<T>(): FairLine<T> {
         node.below.delete(next.part);
         node.below.set(next.part, next);
       }
-      return nodes.at(-1)?.items.shift();
+      const node = nodes.at(-1);
+      const [next] = node?.items.splice(nextAt(node), 1) ?? [];
+      if (node !== undefined) node.served += 1;
+      return next?.item;
     },
     remove: (path, item) => {
-      const at = find(root, path)?.items.indexOf(item) ?? -1;
+      const at = find(root, path)?.items.findIndex((each) => each.item === item) ?? -1;
       if (at === -1) return false;
       const nodes = walk(root, path);
       nodes.at(-1)?.items.splice(at, 1);
@@ -98,6 +112,13 @@ export function openFairLine<T>(): FairLine<T> {
     waiting: () => root.waiting,
     waitingAt: (path) => find(root, path)?.waiting ?? 0,
   };
+}
+
+/** Returns where the next item of a node is. */
+function nextAt<T>({ items, served }: Node<T>): number {
+  if (served % LOWEST_EVERY < LOWEST_EVERY - 1) return 0;
+  const lowest = items.at(-1)?.rank;
+  return items.findIndex(({ rank }) => rank === lowest);
 }
 
 /** Returns the nodes from the root to the end of a path, which it makes if they do not exist. */
@@ -124,7 +145,7 @@ function find<T>(root: Node<T>, path: readonly string[]): Node<T> | undefined {
 }
 
 function openNode<T>(part: string, usedMs: number): Node<T> {
-  return { part, usedMs, waiting: 0, items: [], below: new Map(), floorMs: 0 };
+  return { part, usedMs, waiting: 0, items: [], served: 0, below: new Map(), floorMs: 0 };
 }
 
 /** Evicts idle children whose use the others have reached, and the half of the idle ones that used least. */

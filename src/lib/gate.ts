@@ -36,6 +36,8 @@ export interface WorkOptions {
   readonly whileWaiting?: (<T>(wait: () => Promise<T>) => Promise<T>) | undefined;
   /** Tenant of the work, such as account and owner; time is shared equally among tenants. Default: none. */
   readonly path?: readonly string[] | undefined;
+  /** Rank of the work within its path (`FairLine`). Default 0. */
+  readonly rank?: number | undefined;
 }
 
 type Slot = "regular" | "guest";
@@ -49,7 +51,7 @@ interface Waiter extends Task {
   readonly enter: () => void;
 }
 
-/** Opens a gate that is fair among paths (`openFairLine`) and first in, first out within one path. */
+/** Opens a gate that is fair among paths, and goes by rank within one path (`openFairLine`). */
 export function openGate({
   width,
   lineMax,
@@ -86,7 +88,7 @@ export function openGate({
 
   const enter = async (
     task: Task,
-    { signal, whileWaiting = (wait) => wait() }: Pick<WorkOptions, "signal" | "whileWaiting">,
+    { signal, rank, whileWaiting = (wait) => wait() }: Pick<WorkOptions, "signal" | "rank" | "whileWaiting">,
   ): Promise<Slot> => {
     const { path } = task;
     signal?.throwIfAborted();
@@ -105,7 +107,7 @@ export function openGate({
       // A lighter task may fit now.
       admit();
     };
-    line.push(path, waiter);
+    line.push(path, waiter, rank);
     signal?.addEventListener("abort", giveUp);
     try {
       // The task may run at once: as a guest, or ahead of others that have to wait.

@@ -40,6 +40,15 @@ describe("openGate", () => {
     );
   });
 
+  it("a gate runs the tasks of one path by rank, but every fourth is the lowest", async () => {
+    const gate = openGate({ width: 1, lineMax: 9, full });
+    const started: string[] = [];
+    const run = (rank: number, name = String(rank)) =>
+      gate.run(async () => void started.push(name), { path: ["account"], rank });
+    await Promise.all([run(0, "first"), run(1), run(3), run(5), run(4), run(2), run(5, "5 again")]);
+    expect(started).toEqual(["first", "5", "5 again", "4", "1", "3", "2"]);
+  });
+
   it("a gate runs weighted tasks in order as they fit, and a task heavier than its width alone", async () => {
     const gate = openGate({ width: 10, lineMax: 9, full });
     const started: string[] = [];

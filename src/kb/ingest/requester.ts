@@ -3,11 +3,12 @@ import type { Requester } from "./extract/extract.ts";
 
 /** Returns the gate options of a tenant's work that holds `heldChars` characters in memory while it waits. */
 export function gateOptions(
-  { tenant, signal, whileWaiting }: Pick<Requester, "tenant" | "signal" | "whileWaiting"> = {},
+  { tenant, rank, signal, whileWaiting }: Omit<Requester, "lane"> = {},
   heldChars: number,
 ): WorkOptions {
   return {
     path: tenant,
+    rank,
     signal,
     whileWaiting: whileWaiting && ((wait) => whileWaiting(wait, heldChars)),
   };

@@ -110,7 +110,7 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
 
 const keyOf = ({ accountId, name }: WaitingJob): string => jobKey({ accountId, id: name });
 
-/** The order of the due jobs that were read last: by class, fair among accounts and owners. */
+/** The order of the due jobs that were read last: by class, fair among accounts and owners, of each the newest change first. */
 function openDueLines() {
   const openLine = () => openFairLine<WaitingJob>();
   const classes = { suspect: openLine(), file: openLine(), text: openLine(), other: openLine() };
@@ -122,14 +122,15 @@ function openDueLines() {
     update: (due: readonly WaitingJob[]): void => {
       const found = new Map(due.map((job) => [job.number, { job, jobClass: classOf(job) }]));
       for (const [number, { job, jobClass }] of waiting) {
-        if (found.get(number)?.jobClass === jobClass) continue;
+        const now = found.get(number);
+        if (now?.jobClass === jobClass && now.job.changedMs === job.changedMs) continue;
         classes[jobClass].remove(pathOf(job), job);
         waiting.delete(number);
       }
       for (const [number, entry] of found) {
         if (waiting.has(number)) continue;
         waiting.set(number, entry);
-        classes[entry.jobClass].push(pathOf(entry.job), entry.job);
+        classes[entry.jobClass].push(pathOf(entry.job), entry.job, entry.job.changedMs);
       }
     },
     next: (jobClass: JobClass, accept: (accountId: string) => boolean) => classes[jobClass].peek(accept),

@@ -77,7 +77,7 @@ function withUncountedWaits(kb: KnowledgeBase, job: LeasedJob, run: WhileWaiting
             await pause();
           }
         }, 0);
-  return { ...kb, lane: "backlog", whileWaiting, whileFetching };
+  return { ...kb, lane: "backlog", rank: job.changedMs, whileWaiting, whileFetching };
 }
 
 async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<void> {

@@ -16,8 +16,9 @@ export interface Queue {
   /** Throws `queue_full`. */
   put(job: NewJob): Promise<void>;
   /**
-   * The jobs of each line that may be leased now: postponed jobs that are due, then new ones, both oldest first. In a queue
-   * that is in order this is the first job of the line or none.
+   * The jobs of each line that may be leased now: postponed jobs that are due, then new ones, both oldest first. In `ingest`
+   * these are the newest changes, and of `perLine` a quarter for the oldest, in any order. In a queue that is in order this is
+   * the first job of the line or none.
    */
   due(query: DueQuery): Promise<readonly WaitingJob[]>;
   /** The entry of a document in the queue `ingest`, due or not. */
@@ -108,6 +109,8 @@ export interface WaitingJob {
   readonly name: string;
   /** Bytes of its body as stored. */
   readonly bodyBytes: number;
+  /** When the job was put, or in `ingest` the last change of its document. */
+  readonly changedMs: number;
   /** How often a worker crashed while it worked on the job. */
   readonly crashes: number;
 }

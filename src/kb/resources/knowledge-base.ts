@@ -74,6 +74,8 @@ export interface KnowledgeBase {
   readonly isEnding: () => boolean;
   /** Where documents wait to be read. Default: `client`. */
   readonly lane?: Lane;
+  /** Set for a queued job: `Requester.rank`. */
+  readonly rank?: number;
   /** Set for a queued job: aborts when its lease has ended, because its document was changed again or deleted. */
   readonly signal?: AbortSignal;
   /** Set for a queued job: runs its waits. */
@@ -134,10 +136,10 @@ export interface OwnerKey {
 
 /** Returns the context of reading a document. Accounts, and the owners of each, share slow steps equally. */
 export function requesterOf(
-  { lane = "client", signal, whileWaiting, memoryOf, onPart }: KnowledgeBase,
+  { lane = "client", rank, signal, whileWaiting, memoryOf, onPart }: KnowledgeBase,
   { accountId, ownerId }: OwnerKey,
 ): Requester {
-  return { tenant: [accountId, ownerId], lane, signal, whileWaiting, memoryOf, onPart };
+  return { tenant: [accountId, ownerId], lane, rank, signal, whileWaiting, memoryOf, onPart };
 }
 
 /** Returns the current time in the wire format. */

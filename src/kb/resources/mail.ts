@@ -93,11 +93,12 @@ async function mailText(
 async function unpack(
   kb: KnowledgeBase,
   path: string,
-  { tenant, lane, signal, whileWaiting }: Requester,
+  { tenant, lane, rank, signal, whileWaiting }: Requester,
   budget: Budget,
   tokens: string[],
 ): Promise<{ readonly markdown: string; readonly attachments: readonly Unpacked[] }> {
-  const read = (): ReturnType<typeof kb.mails.read> => kb.mails.read({ path }, { tenant, lane, signal });
+  const read = (): ReturnType<typeof kb.mails.read> =>
+    kb.mails.read({ path }, { tenant, lane, rank, signal });
   const { markdown, attachments } = await (whileWaiting?.(read, 0) ?? read());
   const unpacked: Unpacked[] = [];
   for (const [at, { name, mediaType, bytes }] of attachments.entries()) {

@@ -43,6 +43,8 @@ export interface AskOptions {
   readonly onUsed?: ((usedMs: number) => void) | undefined;
   /** Tenant of the request, such as account and owner; time is shared equally among tenants. Default: none. */
   readonly tenant?: readonly string[] | undefined;
+  /** Rank of the request within its tenant (`FairLine`). Default 0. */
+  readonly rank?: number | undefined;
 }
 
 /** Requests that may wait. Callers have lower limits; this one bounds a defect. */
@@ -112,7 +114,7 @@ function openLane<Request extends object, Part, Failure extends string>(
   };
 
   return {
-    ask: async (request, { signal, onUsed = () => undefined, tenant = [] }) => {
+    ask: async (request, { signal, onUsed = () => undefined, tenant = [], rank }) => {
       assertOpen(closed);
       const attempt = async (isLast: boolean): Promise<readonly Part[]> => {
         const process = await take();
@@ -134,7 +136,7 @@ function openLane<Request extends object, Part, Failure extends string>(
         // lose a turn after each, and wait for a page of every other tenant, however long those take.
         await nextTurn();
       };
-      gate.run(work, { signal, path: tenant }).catch(reject);
+      gate.run(work, { signal, path: tenant, rank }).catch(reject);
       return await promise;
     },
     close: () => {

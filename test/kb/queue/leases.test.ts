@@ -20,6 +20,7 @@ const jobOf = (number: number): LeasedJob => ({
   body: "{}",
   createdMs: 0,
   attempts: 0,
+  changedMs: 0,
   crashes: 0,
 });
 

@@ -89,6 +89,7 @@ export function queueContract(
         bodyBytes: 7,
         createdMs: NOW,
         attempts: 0,
+        changedMs: NOW,
         crashes: 0,
       });
       expect([await one.complete(job), await one.complete(job)]).toEqual([true, false]);
@@ -217,6 +218,18 @@ export function queueContract(
       expect(again).toMatchObject({ name: "1", attempts: 1 });
     });
 
+    it("returns the newest changes of a line first, and some of the oldest", async () => {
+      const puts = ["1", "2", "3", "4", "5", "6", "7", "8"];
+      for (const [at, name] of puts.entries()) {
+        const change = { queue: "ingest", name, nowMs: NOW + (name === "6" ? -1 : at) } as const;
+        await put("line", change);
+      }
+      const found = await due("ingest", NOW + 8, 4);
+      expect(found.map(({ name }) => name).toSorted()).toEqual(["5", "6", "7", "8"]);
+      const all = await due("ingest", NOW + 8, 10);
+      expect(all.map(({ name }) => name).toSorted()).toEqual(puts);
+    });
+
     it("leases a waiting job early on request", async () => {
       await put("a");
       const job = await leased();
@@ -238,6 +251,7 @@ export function queueContract(
         ownerId: "owner",
         line: "owner's",
         name: "id",
+        changedMs: NOW,
         crashes: 0,
         dueMs: 0,
         bodyBytes: 8,

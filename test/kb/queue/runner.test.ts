@@ -157,6 +157,7 @@ it("lets accounts take turns, those with fewer running jobs first", () => {
     name: "",
     bodyBytes: 2,
     line: "",
+    changedMs: 0,
     crashes: 0,
   });
   const accounts = (due: readonly WaitingJob[], running: readonly WaitingJob[] = []): string =>

@@ -38,6 +38,8 @@ export interface Requester {
   readonly tenant?: readonly string[] | undefined;
   /** Whether a client waits for the document. */
   readonly lane: Lane;
+  /** Rank among the documents of the tenant: the highest are read first (`FairLine`). Default 0. */
+  readonly rank?: number | undefined;
   /** Stops the work: it rejects with the reason of the signal. Default: nothing does. */
   readonly signal?: AbortSignal | undefined;
   /** Wraps the waits of the document. Default: plain wait. */
@@ -199,8 +201,8 @@ async function extractPdf(
   { path, requester = NOBODY }: ExtractableFile,
   { pool, ocr, charsMax }: Readers,
 ): Promise<Extraction> {
-  const { tenant, lane, signal, whileWaiting = justWait, onPart } = requester;
-  const ask = { signal, tenant, lane };
+  const { tenant, lane, rank, signal, whileWaiting = justWait, onPart } = requester;
+  const ask = { signal, tenant, lane, rank };
   const pdf = await whileWaiting(() => pool.extract({ path, charsMax }, ask), 0);
   const texts = [...pdf.texts];
   const fileMetadata = { ...(pdf.author !== undefined && { author: pdf.author }), pages: texts.length };
@@ -249,7 +251,7 @@ async function extractImage(
   { path, mediaType, requester = NOBODY }: ExtractableFile,
   { ocr, charsMax }: Readers,
 ): Promise<Extraction> {
-  const { tenant, lane, signal, whileWaiting = justWait } = requester;
+  const { tenant, lane, rank, signal, whileWaiting = justWait } = requester;
   if (ocr.pagesMax === 0) {
     throw new KbsyncError("text in images is not recognised by this service", {
       code: "image_without_text",
@@ -258,7 +260,7 @@ async function extractImage(
     });
   }
   const memory = await memoryFor(path, requester);
-  const ask = { signal, tenant, lane, memory };
+  const ask = { signal, tenant, lane, rank, memory };
   const read = await whileWaiting(() => ocr.readImageText(path, mediaType, ask), 0);
   const count = read.pages.length + read.unread.length;
   const texts = Array.from({ length: count }, () => "");
@@ -278,11 +280,11 @@ async function extractImage(
 }
 
 async function extractPage(
-  { path, requester: { tenant, lane, signal, whileWaiting = justWait } = NOBODY }: ExtractableFile,
+  { path, requester: { tenant, lane, rank, signal, whileWaiting = justWait } = NOBODY }: ExtractableFile,
   { webPages, charsMax }: Readers,
 ): Promise<Extraction> {
   const page = { path, encoding: undefined, url: "" };
-  const text = await whileWaiting(() => webPages.read(page, { tenant, lane, signal }), 0);
+  const text = await whileWaiting(() => webPages.read(page, { tenant, lane, rank, signal }), 0);
   if (text !== "") return bounded({ text }, charsMax, path);
   throw new KbsyncError("there is no text in the page", {
     code: "page_without_text",

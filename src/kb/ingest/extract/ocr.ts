@@ -91,7 +91,7 @@ const PAGE_FAILURES: ReadonlySet<string> = new Set([
 ]);
 
 /** Options of reading a document. */
-export type ReadOptions = Pick<AskOptions, "signal" | "tenant" | "lane">;
+export type ReadOptions = Omit<AskOptions, "onUsed">;
 
 type TextOptions = ReadOptions & { readonly memory?: PageMemory | undefined };
 

@@ -30,7 +30,7 @@ export interface PageReader {
    * Returns the Markdown of the readable part; empty if there is none. Rejects with `page_unreadable`, `extraction_failed`,
    * `extractor_busy`, or the signal's reason.
    */
-  read(page: PageRequest, options: Pick<AskOptions, "tenant" | "lane" | "signal">): Promise<string>;
+  read(page: PageRequest, options: Omit<AskOptions, "onUsed">): Promise<string>;
   /** Terminates the child process. A page in flight fails. */
   close(): void;
 }

@@ -39,10 +39,10 @@ export interface Script {
  * account. Times are ISO texts, and JSON is text, because the code of both stores reads them the same way.
  */
 export const SCHEMA: Schema = {
-  baseline: 8,
+  baseline: 9,
   scripts: [
     {
-      minimum: 8,
+      minimum: 9,
       sql: `
   CREATE TABLE account (
     id ${TEXT} PRIMARY KEY,
@@ -89,6 +89,7 @@ export const SCHEMA: Schema = {
     due_ms bigint NOT NULL,
     waits_from_ms bigint NOT NULL DEFAULT 0,
     created_ms bigint NOT NULL,
+    changed_ms bigint NOT NULL DEFAULT 0,
     attempts integer NOT NULL DEFAULT 0,
     crashes integer NOT NULL DEFAULT 0,
     worker ${TEXT},
@@ -100,6 +101,7 @@ export const SCHEMA: Schema = {
   ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
   CREATE INDEX job_of_line ON job (queue, line, number) WHERE NOT is_failed;
   CREATE INDEX job_due_in_line ON job (queue, line, due_ms, number) WHERE NOT is_failed;
+  CREATE INDEX job_changed ON job (line, changed_ms, number) WHERE queue = 'ingest' AND NOT is_failed;
   CREATE INDEX job_of_account ON job (queue, account_id, created_ms) INCLUDE (chars) WHERE NOT is_failed;
   CREATE UNIQUE INDEX job_of_document ON job (account_id, name) WHERE queue = 'ingest';
   CREATE INDEX job_due ON job (queue, due_ms) WHERE NOT is_failed;

@@ -1,5 +1,5 @@
-import { IN_ORDER, type Queue, type WaitingJob } from "../../../queue/queue.ts";
-import { queueSteps, WAITING } from "../../sql/queue.ts";
+import { IN_ORDER, type Queue, type QueueName, type WaitingJob } from "../../../queue/queue.ts";
+import { dueChanges, queueSteps, WAITING } from "../../sql/queue.ts";
 import type { Transaction } from "../database/connections.ts";
 import { runSteps } from "../database/steps.ts";
 
@@ -17,7 +17,7 @@ export const QUEUE = queueSteps({
 export function queueOn(tx: Transaction): Queue {
   return {
     due: ({ queue, nowMs, perLine }) =>
-      tx.all<WaitingJob>(`${LINES} ${IN_ORDER[queue] ? FIRST_IF_DUE : DUE}`, { queue, nowMs, perLine }),
+      tx.all<WaitingJob>(`${LINES} ${dueOf(queue)}`, { queue, nowMs, perLine }),
     put: (job) => runSteps(tx, QUEUE.put(job)),
     change: (query) => runSteps(tx, QUEUE.change(query)),
     lease: (request) => runSteps(tx, QUEUE.lease(request)),
@@ -34,6 +34,11 @@ export function queueOn(tx: Transaction): Queue {
   };
 }
 
+function dueOf(queue: QueueName): string {
+  if (queue === "ingest") return CHANGES;
+  return IN_ORDER[queue] ? FIRST_IF_DUE : DUE;
+}
+
 /** The lines of a queue, each found by one read of the index, however many jobs it has. */
 const LINES = `WITH RECURSIVE lines AS (
   (SELECT line FROM job WHERE queue = @queue AND NOT is_failed ORDER BY line LIMIT 1)
@@ -41,7 +46,8 @@ const LINES = `WITH RECURSIVE lines AS (
   SELECT (SELECT line FROM job WHERE queue = @queue AND NOT is_failed AND line > lines.line ORDER BY line LIMIT 1)
   FROM lines WHERE line IS NOT NULL)`;
 
-const FOUND = `found.number, found."accountId", found."ownerId", found.line, found.name, found."bodyBytes", found.crashes`;
+const FOUND = `found.number, found."accountId", found."ownerId", found.line, found.name, found."bodyBytes",
+  found."changedMs", found.crashes`;
 
 /** The first job of each line, if it is due. */
 const FIRST_IF_DUE = `
@@ -50,6 +56,10 @@ const FIRST_IF_DUE = `
     WHERE queue = @queue AND NOT is_failed AND line = lines.line ORDER BY job.number LIMIT 1
   ) AS found
   WHERE due_ms <= @nowMs::bigint AND @perLine::int > 0 ORDER BY found.line`;
+
+/** Due changes of each line. */
+const CHANGES = `
+  SELECT ${FOUND} FROM lines CROSS JOIN LATERAL (${dueChanges("lines.line")}) AS found`;
 
 /** Due jobs of each line: postponed ones, then new ones. */
 const DUE = `

@@ -5,7 +5,7 @@ import type { Schema } from "../../../../lib/upgrade.ts";
  * tables, so that the others are read without them.
  */
 export const SCHEMA: Schema = {
-  baseline: 40,
+  baseline: 41,
   scripts: [
     `
   CREATE TABLE account (
@@ -261,6 +261,8 @@ export const SCHEMA: Schema = {
     -- When that wait or lease began, or the work under the lease was last known to go on.
     waits_from_ms INTEGER NOT NULL DEFAULT 0,
     created_ms INTEGER NOT NULL,
+    -- When it was put; in the queue 'ingest' the last change of its document.
+    changed_ms INTEGER NOT NULL DEFAULT 0,
     attempts INTEGER NOT NULL DEFAULT 0,
     crashes INTEGER NOT NULL DEFAULT 0,
     -- The worker that has the lease; null: none.
@@ -272,6 +274,7 @@ export const SCHEMA: Schema = {
     body TEXT NOT NULL CHECK (json_valid(body))
   ) STRICT;
   CREATE INDEX job_of_line ON job (queue, is_failed, line, due_ms, number);
+  CREATE INDEX job_changed ON job (queue, is_failed, line, changed_ms, number, due_ms);
   CREATE INDEX job_of_account ON job (queue, is_failed, account_id, created_ms, chars);
   -- One entry for each document.
   CREATE UNIQUE INDEX job_of_document ON job (account_id, name) WHERE queue = 'ingest';

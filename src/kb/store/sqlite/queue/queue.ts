@@ -1,6 +1,6 @@
 import { IN_ORDER, type DueQuery, type WaitingJob } from "../../../queue/queue.ts";
 import type { Inside } from "../../methods.ts";
-import { queueSteps, WAITING, type QueueSteps } from "../../sql/queue.ts";
+import { dueChanges, queueSteps, WAITING, type QueueSteps } from "../../sql/queue.ts";
 import type { Steps } from "../../sql/steps.ts";
 import type { Connection } from "../database/connection.ts";
 import { prepareSteps } from "../database/steps.ts";
@@ -41,6 +41,7 @@ export function prepareQueueReads(db: Connection): QueueReads {
     SELECT ${WAITING} FROM job
     WHERE queue = @queue AND is_failed = 0 AND line = @line AND due_ms BETWEEN @fromMs AND @toMs
     ORDER BY due_ms, number LIMIT @limit`);
+  const selectChanges = db.prepare<object, WaitingJob>(dueChanges("@line"));
   const selectFirst = db.prepare<object, WaitingJob & { readonly isDue: number }>(`
     SELECT ${WAITING}, due_ms <= @nowMs AS isDue FROM job
     WHERE queue = @queue AND is_failed = 0 AND line = @line ORDER BY number LIMIT 1`);
@@ -52,6 +53,7 @@ export function prepareQueueReads(db: Connection): QueueReads {
       const { isDue, ...job } = first;
       return isDue === 1 ? [job] : [];
     }
+    if (queue === "ingest") return selectChanges.all({ line, nowMs, perLine });
     const due = selectDue.all({ queue, line, nowMs, fromMs: 1, toMs: nowMs, limit: perLine });
     const limit = perLine - due.length;
     return due.concat(selectDue.all({ queue, line, nowMs, fromMs: 0, toMs: 0, limit }));
