@@ -117,8 +117,8 @@ function findReranker(): Reranker | undefined {
   return openReranker({ url, model, apiKey: keyOf(keyFile), timeoutMs: 30_000, nowMs: Date.now, onChange });
 }
 
-function keyOf(file: string | undefined): string | undefined {
-  return file === undefined ? undefined : readFileSync(file, "utf8").trim();
+function keyOf(file: string | undefined): (() => string) | undefined {
+  return file === undefined ? undefined : () => readFileSync(file, "utf8").trim();
 }
 
 async function measureSet(

@@ -131,6 +131,8 @@ export const LiveStatus = record({
   pid: z.int(),
   version: z.string(),
   startedMs: z.number(),
+  /** Changes of the configuration and of key files that are not in force, each with the reason. */
+  notApplied: list(z.string()),
   service: PaceState,
   sources: list(SourceStatus),
   removed: list(RemovedStatus),

@@ -173,6 +173,32 @@ describe("a daemon that runs", () => {
   });
 });
 
+it("a changed configuration is applied, or every command that reads it says why not", async () => {
+  const file = join(temporary.path, `config-${count}.json`);
+  const save = (more: object): void =>
+    writeFileSync(file, JSON.stringify({ service: { port: 0 }, sources: [{ path: docs }], ...more }));
+  const other = join(temporary.path, `other-${count}`);
+  mkdirSync(other);
+  save({});
+  running = await startUp(["up", "--config", file], state);
+  const { child } = running;
+  const shown = async (command: string, words: string): Promise<unknown> =>
+    until(`${words} in ${command}`, async () => {
+      const { stdout, stderr } = await ask(command, "--config", file);
+      return `${stdout}${stderr}`.includes(words);
+    });
+  save({ sources: [{ path: other }] });
+  await shown("status", `source   ${other}`);
+  save({ sources: [{ path: other }], kb: { unusedFileDays: 3 } });
+  await shown("status", "config   not applied: kb.unusedFileDays needs a restart");
+  expect((await ask("doctor", "--quick", "--config", file)).stdout).toContain(
+    "warning: not applied: kb.unusedFileDays needs a restart",
+  );
+  writeFileSync(file, "{");
+  await shown("status", `Not applied: the running kbsync up (process ${child.pid}) goes on`);
+  await until("the refusal in the log", () => running?.output.stderr.includes("is not JSON") === true);
+});
+
 describe("wait", () => {
   it("returns when the file as it is can be found, and not before", async () => {
     write("a.md", "# A\n");

@@ -167,7 +167,7 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
 
     configure({ service: SERVICE, sources: [{ pth: "/srv/handbook" }] });
     box.sh("systemctl reload kbsync");
-    await statusSays(/the configuration is refused: .*sources\[0\]\.pa?th/);
+    await statusSays(/not applied: .*sources\[0\]\.pa?th/);
     expect(journal()).toContain("unknown key, did you mean path?");
     write("nova.md", "# Nova\n\na-new-star-shines");
     agreesByOldConfiguration();
@@ -178,7 +178,7 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     box.sh(`${hangUp} && ${hangUp} && systemctl reload kbsync`);
     await until("the unit to be up", () => (unit()["ActiveState"] === "active" ? true : undefined));
     await statusSays(/^\d+ files in agreement/);
-    expect(journal()).toContain("changed in the configuration, effective after the next start: service.port");
+    expect(journal()).toContain("not applied: service.port needs a restart");
     agrees();
     expect(found("a comet with two tails")).toBe(true);
     expect(mainPid(), "all of that without another process").toBe(before);

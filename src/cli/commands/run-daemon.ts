@@ -175,6 +175,7 @@ function programOf({ edits }: DaemonRun, reloads: Reloads, config: () => Config)
   const reload = async (): Promise<ConfigChange> => reloads.reload();
   return {
     reload,
+    notApplied: () => reloads.notApplied(),
     ...openFolderChanges({ ...edits, config, reload, onDelete: (folder) => removed.push(folder) }),
     takeRemoved: () => {
       const taken = removed;

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import type { Command } from "commander";
 import type { Config } from "../../config/load.ts";
+import { codeOf } from "../../lib/failure.ts";
 import { findService, runningService } from "../compose/reached-service.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../terminal/log.ts";
@@ -42,8 +43,12 @@ async function run(context: Context, options: CommonOptions): Promise<void> {
   const supervisor = openSupervisor({ env: context.env, log, signal: context.signal });
   const read = async (): Promise<Ground> => {
     const fresh = readConfig();
-    // An embedded service in another process that is restarting is still the same one.
-    return { config: fresh, service: (await findService(config, state, context.env)) ?? service };
+    // An embedded service in another process that is restarting, or does not answer now, is still the same one.
+    const found = await findService(config, state, context.env).catch((error: unknown) => {
+      if (codeOf(error) === "control_silent") return undefined;
+      throw error;
+    });
+    return { config: fresh, service: found ?? service };
   };
   try {
     await runDaemon(

@@ -11,7 +11,7 @@ import { type CommonOptions, configRequest, wholeNumber } from "../output/option
 import { openReloads } from "./reload.ts";
 import { servicePulse } from "../systemd/service-pulse.ts";
 import { registerInstance } from "../state/instances.ts";
-import { makeStateFolder } from "../state/state-folder.ts";
+import { makeStateFolder, writeServiceAddress } from "../state/state-folder.ts";
 import { openStopBudget } from "../systemd/stop-budget.ts";
 import { openSupervisor } from "../systemd/supervise.ts";
 
@@ -68,6 +68,7 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
       ground: { config, service },
       read: () => ({ config: loadConfig(configRequest(context, options)), service }),
       live: LIVE_IN_SERVICE,
+      onRead: (notApplied) => writeServiceAddress(state, service.dbUrl, notApplied),
     });
     if (!context.signal.aborted) await once(context.signal, "abort");
     reloads.stop();

@@ -22,7 +22,7 @@ import {
 } from "./follow.ts";
 import { type CommonOptions, jsonOption } from "../output/options.ts";
 import { LISTED_STATES, listedText, listFiles } from "./listed-files.ts";
-import { type StateFolder, stateFolder } from "../state/state-folder.ts";
+import { readServiceAddress, type StateFolder, stateFolder } from "../state/state-folder.ts";
 
 interface StatusOptions extends CommonOptions, Partial<Record<ListedState, boolean>> {
   readonly json?: boolean;
@@ -37,6 +37,8 @@ interface Status {
     readonly address: string | null;
     /** Null: a hosted service is not asked, because that would need its key and the network. */
     readonly running: boolean | null;
+    /** Changes of the configuration that `kbsync serve` has not applied, each with the reason. */
+    readonly notApplied: readonly string[];
   };
   readonly sources: readonly SourceStatus[];
   /** Folders of the configuration that no pass has seen yet. */
@@ -124,9 +126,10 @@ async function serviceLine(
   state: StateFolder,
   context: Context,
 ): Promise<Status["service"]> {
-  if ("apiUrl" in config.service) return { address: config.service.dbUrl, running: null };
+  if ("apiUrl" in config.service) return { address: config.service.dbUrl, running: null, notApplied: [] };
   const service = await findService(config, state, context.env);
-  return { address: service?.dbUrl ?? null, running: service !== undefined };
+  const notApplied = service === undefined ? [] : (readServiceAddress(state)?.notApplied ?? []);
+  return { address: service?.dbUrl ?? null, running: service !== undefined, notApplied };
 }
 
 /** The status for a person. */
@@ -140,6 +143,8 @@ export function statusText({
   failures,
 }: Status): string {
   const lines = [daemonText(daemon), serviceText(service, daemon)];
+  for (const change of [...(daemon?.notApplied ?? []), ...service.notApplied])
+    lines.push(`config   not applied: ${change}`);
   if (sources.length + unsynced.length + removed.length === 0) lines.push(nothingSynced(stateDir).message);
   for (const source of sources) {
     const counts = [...badNews(source), agreementWords(source)];

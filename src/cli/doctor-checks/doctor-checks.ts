@@ -1,7 +1,7 @@
 import type { Check } from "./check.ts";
 import { diskCheck, nodeCheck } from "./machine.ts";
 import { modelCheck } from "./model.ts";
-import { keyCheck, serviceCheck } from "./service.ts";
+import { keyCheck, notAppliedFindings, serviceCheck } from "./service.ts";
 import { sourcesCheck } from "./sources.ts";
 import { accessCheck, ledgerCheck, storeCheck, uploadsCheck } from "./state.ts";
 
@@ -12,7 +12,8 @@ const daemonCheck: Check = {
   name: "daemon",
   run: async ({ daemon }) => {
     const status = await daemon();
-    return { seen: status === undefined ? "not running" : `running (process ${status.pid})`, findings: [] };
+    if (status === undefined) return { seen: "not running", findings: [] };
+    return { seen: `running (process ${status.pid})`, findings: notAppliedFindings(status.notApplied) };
   },
 };
 

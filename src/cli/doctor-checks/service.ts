@@ -4,6 +4,7 @@ import type { Finding } from "../../lib/finding.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { openAgent } from "../../lib/proxy.ts";
 import { KEY_HEADER, ROUTES } from "../../wire/routes.ts";
+import { readServiceAddress } from "../state/state-folder.ts";
 import { openWithoutTls } from "../state/exposure.ts";
 import { type Check, type Checked, type DoctorGround, openFile } from "./check.ts";
 
@@ -19,7 +20,8 @@ export const serviceCheck: Check = {
     const { config } = ground;
     if (!("apiUrl" in config.service)) {
       const found = await ground.reached();
-      const findings = exposed(config.service);
+      const alone = found === undefined ? undefined : readServiceAddress(ground.state);
+      const findings = [...exposed(config.service), ...notAppliedFindings(alone?.notApplied ?? [])];
       return { seen: found === undefined ? "embedded, not running" : `embedded, ${found.dbUrl}`, findings };
     }
     const { apiUrl } = config.service;
@@ -40,6 +42,17 @@ export const serviceCheck: Check = {
     }
   },
 };
+
+/** Reports changes of the configuration that a running process has not applied. */
+export function notAppliedFindings(notApplied: readonly string[]): Finding[] {
+  return notApplied.map((change) => ({
+    check: "not-applied",
+    level: "warning",
+    subject: "",
+    message: `not applied: ${change}`,
+    remedy: "Restart kbsync, or correct the file: the former configuration stays in force until then.",
+  }));
+}
 
 /** Reports an embedded service that other machines reach without TLS. */
 function exposed(service: DoctorGround["config"]["service"]): Finding[] {

@@ -146,12 +146,21 @@ export function writeKeyFile(state: StateFolder, key: string): void {
   writeStateFile(state.keyFile, `${key}\n`);
 }
 
-const ServiceAddress = z.object({ url: z.string(), pid: z.int() });
+const ServiceAddress = z.object({
+  url: z.string(),
+  pid: z.int(),
+  /** Changes of the configuration that `kbsync serve` has not applied, each with the reason. */
+  notApplied: z.array(z.string()).default([]),
+});
 export type ServiceAddress = z.infer<typeof ServiceAddress>;
 
 /** Writes the address of this process's service for the other commands. */
-export function writeServiceAddress(state: StateFolder, url: string): void {
-  writeStateFile(state.addressFile, `${JSON.stringify({ url, pid: process.pid })}\n`);
+export function writeServiceAddress(
+  state: StateFolder,
+  url: string,
+  notApplied: readonly string[] = [],
+): void {
+  writeStateFile(state.addressFile, `${JSON.stringify({ url, pid: process.pid, notApplied })}\n`);
 }
 
 /** The address that the last service wrote. It may no longer run. */

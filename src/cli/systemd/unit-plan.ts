@@ -180,7 +180,7 @@ function argsOf(config: Config, request: UnitRequest): string[] {
 }
 
 /** Keys in files: the service manager reads them as root, so that no other user needs access. */
-function credentialsOf({ service, kb }: Config): Credential[] {
+export function credentialsOf({ service, kb }: Config): Credential[] {
   const hosted = "apiUrl" in service ? service.pauthkeyFile : undefined;
   const others = [
     [PASSWORD_FILE, "apiUrl" in service ? undefined : service.databasePasswordFile],

@@ -38,7 +38,14 @@ function need(key: string, title: string, detail?: string | null, action?: Need[
   return { key, title, detail: detail ?? undefined, action };
 }
 
-function daemonNeeds({ service }: LiveStatus): readonly Need[] {
+function daemonNeeds({ service, notApplied }: LiveStatus): readonly Need[] {
+  const needs = notApplied.map((change) =>
+    need(change, "A change of the configuration is not applied", change),
+  );
+  return [...serviceNeeds(service), ...needs];
+}
+
+function serviceNeeds(service: LiveStatus["service"]): readonly Need[] {
   if (service.kind === "key_refused")
     return [need("key", "The knowledge base refuses the daemon's key", service.reason)];
   if (service.kind === "waiting" && service.hint !== undefined)

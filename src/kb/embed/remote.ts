@@ -13,7 +13,7 @@ export interface RemoteEmbedderOptions {
   readonly baseUrl: string;
   readonly model: string;
   /** Undefined: sends no key. Local servers need none. */
-  readonly apiKey: string | undefined;
+  readonly apiKey: (() => string) | undefined;
   /** Dimensions to request from a model that can shorten its vectors. Default: the model's own. */
   readonly dimensions?: number;
   /** Timeout of a request. Default 30 s. */

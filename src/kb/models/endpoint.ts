@@ -26,8 +26,8 @@ const STREAM_BYTES_MAX = 128 * 1024 * 1024;
 /** Options of an endpoint. */
 export interface EndpointOptions {
   readonly url: string;
-  /** Sent as a bearer token; undefined: none. */
-  readonly apiKey: string | undefined;
+  /** Returns the key for a request, sent as a bearer token; undefined: none. */
+  readonly apiKey: (() => string) | undefined;
   /** Largest non-streamed response or error. */
   readonly answerBytesMax: number;
   /** Concurrent requests; more wait. Default: unlimited. */
@@ -50,14 +50,15 @@ export function openEndpoint({ url, apiKey, answerBytesMax, ...pool }: EndpointO
   const noTimeouts = { ...pool, headersTimeout: 0, bodyTimeout: 0 };
   const wholes = openAgent({ ...noTimeouts, maxResponseSize: answerBytesMax });
   const streams = openAgent({ ...noTimeouts, maxResponseSize: STREAM_BYTES_MAX });
-  const headers = {
-    accept: "application/json",
-    "content-type": "application/json",
-    ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
-  };
 
   return {
     send: async (body, signal) => {
+      const key = apiKey?.();
+      const headers = {
+        accept: "application/json",
+        "content-type": "application/json",
+        ...(key !== undefined && { authorization: `Bearer ${key}` }),
+      };
       const dispatcher = body.stream === true ? streams : wholes;
       // Follows no redirects: documents, images and the key go to this address alone.
       const options = { method: "POST", headers, dispatcher, redirect: "manual", signal } as const;
@@ -68,7 +69,13 @@ export function openEndpoint({ url, apiKey, answerBytesMax, ...pool }: EndpointO
         },
       );
       if (response.ok) return response;
-      throw new EndpointRefusal(response.status, reasonIn(await response.text()), response.headers);
+      const reason = reasonIn(await response.text());
+      throw new EndpointRefusal(
+        response.status,
+        // Some endpoints quote a key that they refuse.
+        key === undefined ? reason : reason.replaceAll(key, "(the key)"),
+        response.headers,
+      );
     },
     close: async () => {
       await Promise.all([wholes.destroy(), streams.destroy()]);

@@ -9,7 +9,7 @@ export interface JsonEndpointOptions {
   readonly kind: "embedding" | "reranker";
   readonly url: string;
   /** Sent as a bearer token and never logged; undefined: none, for local servers. */
-  readonly apiKey: string | undefined;
+  readonly apiKey: (() => string) | undefined;
   /** Timeout of one response, its body included. */
   readonly timeoutMs: number;
   /** Attempts per request, the first included. */
@@ -56,7 +56,7 @@ export function openJsonEndpoint(options: JsonEndpointOptions): JsonEndpoint {
     } catch (error) {
       signal.throwIfAborted();
       // Without the cause, whose message may contain the key.
-      const problem = problemOf(error, { apiKey, timeoutMs });
+      const problem = problemOf(error, { apiKey: apiKey?.(), timeoutMs });
       switch (failureKind(error)) {
         case "unreachable":
           throw failure("unreachable", problem, true);

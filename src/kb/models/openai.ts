@@ -20,7 +20,7 @@ export interface OpenAiOptions {
   /** URL up to the version, as clients of such services expect it: `https://api.openai.com/v1`. */
   readonly baseUrl: string;
   /** Undefined: sends no key. Local servers need none. */
-  readonly apiKey: string | undefined;
+  readonly apiKey: (() => string) | undefined;
   /** Timeout of an answer over all attempts, and of the next chunk of a stream. */
   readonly timeoutMs: number;
   /** Attempts if the endpoint is busy or disconnects before it answers anything. Default 3. */
@@ -52,7 +52,7 @@ export function openOpenAiModel(options: OpenAiOptions): ChatModel {
     signal.throwIfAborted();
     const tries = { limits, attempts, signal };
     const failureOf = (error: unknown): ModelFailure =>
-      modelFailure(error, { model: request.model, apiKey, timeoutMs: limits.attemptMs });
+      modelFailure(error, { model: request.model, apiKey: apiKey?.(), timeoutMs: limits.attemptMs });
     try {
       const given =
         onText === undefined

@@ -8,7 +8,7 @@ export interface RerankerOptions {
   readonly url: string;
   readonly model: string;
   /** Undefined: sends no key. Local servers need none. */
-  readonly apiKey: string | undefined;
+  readonly apiKey: (() => string) | undefined;
   /** Timeout of a request. Default 3 s: a person waits for the search. */
   readonly timeoutMs?: number;
   /** Sends nothing for this long after a failure. Default 30 s. */

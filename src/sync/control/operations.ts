@@ -48,6 +48,8 @@ export interface DaemonFacts {
 export interface DaemonProgram extends FolderChanges {
   /** Reads the configuration again. Throws the KbsyncError of one that is refused. */
   reload(): Promise<Reloaded>;
+  /** The changes of the configuration that are not in force, each with the reason. */
+  notApplied(): readonly string[];
 }
 
 /** Changes which folders the daemon syncs. Throws what `add` and `remove` answer with. */
@@ -63,7 +65,12 @@ export interface FolderChanges {
 export function operationsOf(daemon: Daemon, facts: DaemonFacts, program: DaemonProgram): DaemonOperations {
   const shared = ledgerOperations(daemon);
   return {
-    status: async () => ({ pid: process.pid, ...facts, ...daemon.status() }),
+    status: async () => ({
+      pid: process.pid,
+      ...facts,
+      notApplied: program.notApplied(),
+      ...daemon.status(),
+    }),
     ...shared,
     why: async (request, context) => {
       const activity = daemon.about(request.path);

@@ -5,7 +5,7 @@ import type { DaemonSources } from "./sources.ts";
 import { earliest } from "../../lib/earliest.ts";
 
 /** Status of a daemon at one time. */
-export type DaemonStatus = Omit<LiveStatus, "pid" | "version" | "startedMs">;
+export type DaemonStatus = Omit<LiveStatus, "pid" | "version" | "startedMs" | "notApplied">;
 
 /** Figures of a daemon, for metrics. */
 export interface DaemonFigures {

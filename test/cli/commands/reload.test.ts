@@ -1,5 +1,8 @@
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { pino } from "pino";
-import { beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Ground, openReloads, type Reloads } from "../../../src/cli/commands/reload.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import { KbsyncError } from "../../../src/lib/failure.ts";
@@ -23,6 +26,7 @@ function open(read?: () => Promise<Ground>): Reloads {
   const sink = { write: (line: string) => void lines.push(JSON.parse(line)) };
   return openReloads({
     context: {
+      env: {},
       onHangup: (listener) => {
         hangup = listener;
         return () => (hangup = () => undefined);
@@ -99,24 +103,23 @@ describe("at a SIGHUP", () => {
     );
     await hangUp();
     await expect.poll(() => reported).toHaveLength(2);
-    expect(reported).toEqual([
-      "reloading",
-      "the configuration is refused: c.json: sync.settleMs: expected number",
-    ]);
+    expect(reported).toEqual(["reloading", "not applied: c.json: sync.settleMs: expected number"]);
+    expect(reloads.notApplied()).toEqual(["c.json: sync.settleMs: expected number"]);
     expect(lines).toMatchObject([{ level: 50, code: "config_invalid" }]);
     expect(reloads.signal().aborted).toBe(false);
     expect(reloads.take()).toBeUndefined();
     await hangUp();
     await expect.poll(() => reloads.signal().aborted).toBe(true);
+    expect(reloads.notApplied()).toEqual([]);
   });
 
   it("a SIGHUP names settings that need another start", async () => {
     const reloads = open();
     answers.push(() => ({ ...GROUND, config: { ...PLAIN, stateDir: "/elsewhere" } }));
     await hangUp();
-    await expect.poll(() => reported).toEqual(["reloading", "all is well"]);
+    await expect.poll(() => reported).toEqual(["reloading", "not applied: stateDir needs a restart"]);
     expect(lines.map(({ msg }) => msg)).toEqual([
-      "changed in the configuration, effective after the next start: stateDir",
+      "not applied: stateDir needs a restart",
       "reloaded the configuration: nothing changed",
     ]);
     expect(reloads.take()).toBeUndefined();
@@ -158,5 +161,113 @@ describe("at a SIGHUP", () => {
     open().stop();
     hangup();
     expect(reported).toEqual([]);
+  });
+});
+
+describe("when a file has changed", () => {
+  let base: string;
+  let file: string;
+  let key: string;
+  let reloads: Reloads;
+  const env: Record<string, string> = {};
+  const write = (config: object): void => writeFileSync(file, JSON.stringify(config));
+  const messages = (): string[] => lines.map(({ msg }) => msg);
+
+  /** Opens the reloads of a daemon on the configuration in `file`. */
+  const start = (): void => {
+    const read = (): Ground => ({
+      config: loadConfig({ file, cwd: base, env: {} }),
+      service: { ...SERVICE, pauthkey: readFileSync(key, "utf8") },
+    });
+    const sink = { write: (line: string) => void lines.push(JSON.parse(line)) };
+    reloads = openReloads({
+      context: { env },
+      log: pino({ base: null }, sink),
+      supervisor: { reloading: () => undefined, reloaded: () => undefined },
+      ground: read(),
+      read,
+      everyMs: 20,
+    });
+  };
+  const taken = async (): Promise<Ground> => {
+    await expect.poll(() => reloads.signal().aborted).toBe(true);
+    const next = reloads.take();
+    if (next === undefined) throw new Error("nothing changed");
+    return next;
+  };
+
+  beforeEach(() => {
+    base = mkdtempSync(join(tmpdir(), "kbsync-reload-"));
+    file = join(base, "kbsync.config.json");
+    key = join(base, "key");
+    delete env["CREDENTIALS_DIRECTORY"];
+    writeFileSync(key, "first");
+    write(hosted({}));
+    start();
+  });
+  afterEach(() => {
+    reloads.stop();
+    rmSync(base, { recursive: true });
+  });
+  const hosted = (more: object): object => ({
+    service: {
+      apiUrl: "http://127.0.0.1:9",
+      dbUrl: "http://127.0.0.1:9",
+      resourcesUrl: "http://127.0.0.1:9",
+      pauthkeyFile: "key",
+    },
+    ...more,
+  });
+
+  it("applies a configuration that was written in place, or saved by a rename", async () => {
+    write(hosted({ sync: { trashDays: 5 } }));
+    expect((await taken()).config.sync.trashDays).toBe(5);
+    writeFileSync(`${file}.new`, JSON.stringify(hosted({ sync: { trashDays: 8 } })));
+    renameSync(`${file}.new`, file);
+    expect((await taken()).config.sync.trashDays).toBe(8);
+  });
+
+  it("reports a configuration that is invalid or missing until a valid one replaces it", async () => {
+    writeFileSync(file, "{");
+    await expect.poll(() => reloads.notApplied()).toEqual([expect.stringContaining("is not JSON")]);
+    rmSync(file);
+    await expect.poll(() => reloads.notApplied()).toEqual([`there is no configuration file ${file}`]);
+    expect(messages()).toContain(
+      `not applied, the former configuration stays in force: there is no configuration file ${file}`,
+    );
+    write(hosted({}));
+    await expect.poll(() => reloads.notApplied()).toEqual([]);
+    expect(reloads.signal().aborted).toBe(false);
+  });
+
+  it("reports a setting that needs a restart until it is changed back", async () => {
+    write(hosted({ stateDir: "elsewhere" }));
+    await expect.poll(() => reloads.notApplied()).toEqual(["stateDir needs a restart"]);
+    write(hosted({}));
+    await expect.poll(() => reloads.notApplied()).toEqual([]);
+  });
+
+  it("applies a new key, and reports one that the service manager passes at a start only", async () => {
+    writeFileSync(key, "second");
+    expect((await taken()).service.pauthkey).toBe("second");
+    reloads.stop();
+    env["CREDENTIALS_DIRECTORY"] = join(base, "given");
+    mkdirSync(join(base, "given"));
+    writeFileSync(join(base, "given", "pauthkey"), "second");
+    const passed = key;
+    key = join(base, "given", "pauthkey");
+    start();
+    writeFileSync(passed, "third");
+    await expect.poll(() => reloads.notApplied()).toEqual([`${passed} needs a restart`]);
+  });
+
+  it("reads nothing for a change that the program made and reported itself", async () => {
+    write(hosted({ sync: { trashDays: 5 } }));
+    await reloads.reload();
+    expect(reloads.take()?.config.sync.trashDays).toBe(5);
+    // The next change is the next that is logged.
+    write(hosted({ sync: { trashDays: 8 } }));
+    await taken();
+    expect(messages()).toEqual(Array(2).fill("reloaded the configuration: sync.trashDays"));
   });
 });

@@ -28,7 +28,7 @@ describe("skipped files", () => {
     const text = statusText({
       daemon: null,
       stateDir: "/state",
-      service: { address: "http://127.0.0.1:1", running: true },
+      service: { address: "http://127.0.0.1:1", running: true, notApplied: [] },
       sources: [source({ skipped: 1 })],
       unsynced: [],
       removed: [],
@@ -132,7 +132,7 @@ it("the status counts no file of a halted source as in agreement", () => {
   const text = statusText({
     daemon: null,
     stateDir: "/state",
-    service: { address: "http://127.0.0.1:1", running: true },
+    service: { address: "http://127.0.0.1:1", running: true, notApplied: [] },
     sources: [source({ files: 4000, inAgreement: 4000, halted: true, holdReason: lost })],
     unsynced: [],
     removed: [],
@@ -148,7 +148,11 @@ it("the status says of a service that was not asked that it was not", () => {
   const text = statusText({
     daemon: null,
     stateDir: "/state",
-    service: { address: "https://db.example.com", running: null },
+    service: {
+      address: "https://db.example.com",
+      running: null,
+      notApplied: ["service.port needs a restart"],
+    },
     sources: [],
     unsynced: [],
     removed: [],
@@ -156,6 +160,7 @@ it("the status says of a service that was not asked that it was not", () => {
     skipped: [],
   });
   expect(text).toContain("service  https://db.example.com (not asked)\n");
+  expect(text).toContain("config   not applied: service.port needs a restart\n");
   expect(text).toContain("nothing was synced with the state folder /state yet\n");
 });
 

@@ -50,7 +50,7 @@ it("the key of a model comes from the environment, else from the service manager
   const log = pino({ level: "silent" });
   const file = join(folder, "file.key");
   const key = (env: Record<string, string>): string | undefined =>
-    serviceKey(file, "kb.reranker.apiKeyFile", log, env);
+    serviceKey(file, "kb.reranker.apiKeyFile", log, env)?.();
   expect(key({ CREDENTIALS_DIRECTORY: credentials })).toBe("from-the-file");
   give("kb.reranker.apiKey", "from-the-manager");
   expect(key({ CREDENTIALS_DIRECTORY: credentials })).toBe("from-the-manager");

@@ -42,16 +42,16 @@ describe("the models of the configuration", () => {
   it("the models of the configuration rerank where a reranker is configured", () => {
     expect(rerankerOf(undefined, log)).toEqual({});
     const file = keyFile();
-    expect(rerankerOf({ url: "http://a/rerank", model: "r", apiKeyFile: file }, log)).toEqual({
-      reranker: { url: "http://a/rerank", model: "r", apiKey: KEY },
-    });
+    const { reranker } = rerankerOf({ url: "http://a/rerank", model: "r", apiKeyFile: file }, log);
+    expect(reranker).toMatchObject({ url: "http://a/rerank", model: "r" });
+    expect(reranker?.apiKey?.()).toBe(KEY);
   });
 });
 
 describe("the key of another service", () => {
   it("the key of another service is read from its file, and needs none", () => {
     expect(serviceKey(undefined, "kb.x", log)).toBeUndefined();
-    expect(serviceKey(keyFile(), "kb.x", log)).toBe(KEY);
+    expect(serviceKey(keyFile(), "kb.x", log)?.()).toBe(KEY);
     expect(lines).toEqual([]);
   });
 
@@ -61,8 +61,22 @@ describe("the key of another service", () => {
   });
 
   it("the key of another service is used but warned of where everybody can read it", () => {
-    expect(serviceKey(keyFile(KEY, 0o644), "kb.x", log)).toBe(KEY);
+    expect(serviceKey(keyFile(KEY, 0o644), "kb.x", log)?.()).toBe(KEY);
     expect(lines.join("")).toContain("other users of this machine can read the key of kb.x");
     expect(lines.join("")).not.toContain(KEY);
+  });
+
+  it("a new key is used from the next request on, and the former one while the file has none", () => {
+    const file = keyFile();
+    const key = serviceKey(file, "kb.x", log);
+    writeFileSync(file, "sk-new");
+    expect(key?.()).toBe("sk-new");
+    rmSync(file);
+    expect(key?.()).toBe("sk-new");
+    expect(key?.()).toBe("sk-new");
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain(`not applied, the former key stays in use: there is no key file ${file}`);
+    writeFileSync(file, "sk-newest");
+    expect(key?.()).toBe("sk-newest");
   });
 });

@@ -110,7 +110,7 @@ it.each([
 it("remembers where the service of this process answers, and forgets it", () => {
   expect(readServiceAddress(state)).toBeUndefined();
   writeServiceAddress(state, "http://127.0.0.1:1");
-  expect(readServiceAddress(state)).toEqual({ url: "http://127.0.0.1:1", pid: process.pid });
+  expect(readServiceAddress(state)).toEqual({ url: "http://127.0.0.1:1", pid: process.pid, notApplied: [] });
   forgetServiceAddress(state);
   expect(readServiceAddress(state)).toBeUndefined();
   writeFileSync(state.addressFile, "{ half");

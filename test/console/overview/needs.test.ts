@@ -9,6 +9,7 @@ const STATUS: LiveStatus = {
   pid: 1,
   version: "1",
   startedMs: 0,
+  notApplied: [],
   sources: [SOURCE],
   filesPerSecond: null,
   secondsLeft: null,

@@ -17,7 +17,7 @@ export async function openAsking(
   chat: Partial<ChatOptions> = {},
   options: RunningOptions = {},
 ): Promise<Running> {
-  const languageModel = endpoint && { baseUrl: endpoint.url, model: "seeing", apiKey: ENDPOINT_KEY };
+  const languageModel = endpoint && { baseUrl: endpoint.url, model: "seeing", apiKey: () => ENDPOINT_KEY };
   return openRunning({
     fetchAllow: ["127.0.0.1"],
     webhookAllow: ["127.0.0.1"],

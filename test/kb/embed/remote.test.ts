@@ -20,7 +20,7 @@ afterEach(async () => {
 afterAll(() => service.close());
 
 const openAt = (options: Partial<RemoteEmbedderOptions>): Promise<RemoteEmbedder> => {
-  const facts = { baseUrl: service.baseUrl, model: "hashed", apiKey: KEY, delayMs: 1, timeoutMs: 5000 };
+  const facts = { baseUrl: service.baseUrl, model: "hashed", apiKey: () => KEY, delayMs: 1, timeoutMs: 5000 };
   return openRemoteEmbedder({ ...facts, ...options });
 };
 /** Opens an embedder and closes it after the test. */
@@ -215,7 +215,7 @@ describe("openRemoteEmbedder", () => {
 
   it("the remote embedder never reveals the key, even if the service echoes it", async () => {
     const wrong = "sk-another-secret";
-    const failure: unknown = await open({ apiKey: wrong }).catch((error: unknown) => error);
+    const failure: unknown = await open({ apiKey: () => wrong }).catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: "embedding_refused", message: expect.stringContaining("401") });
     expect(String(failure)).not.toContain(wrong);
   });

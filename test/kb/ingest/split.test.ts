@@ -59,7 +59,7 @@ describe("splitting", () => {
       onReady: () => undefined,
       onProblem: () => undefined,
     });
-    const chat = openOpenAiModel({ baseUrl, apiKey, timeoutMs: 60_000, attempts: 1 });
+    const chat = openOpenAiModel({ baseUrl, apiKey: () => apiKey, timeoutMs: 60_000, attempts: 1 });
     chats.push(chat);
     const splitter = openSplitter({
       model,

@@ -25,7 +25,7 @@ const open = (options: Partial<RerankerOptions> = {}): Reranker => {
   const reranker = openReranker({
     url: `${service.baseUrl}/rerank`,
     model: "overlap",
-    apiKey: KEY,
+    apiKey: () => KEY,
     nowMs: () => nowMs,
     onChange: (problem) => changes.push(problem?.code),
     ...options,

@@ -66,8 +66,8 @@ describe("high_accuracy", () => {
     models = await openModelService(KEY);
     const { baseUrl } = models;
     await open({
-      openEmbedder: () => openRemoteEmbedder({ baseUrl, model: "hashed", apiKey: KEY, delayMs: 1 }),
-      reranker: { url: `${baseUrl}/rerank`, model: "overlap", apiKey: KEY },
+      openEmbedder: () => openRemoteEmbedder({ baseUrl, model: "hashed", apiKey: () => KEY, delayMs: 1 }),
+      reranker: { url: `${baseUrl}/rerank`, model: "overlap", apiKey: () => KEY },
     });
     expect((await health()).reranker.state).toBe("idle");
     const { _id } = await create("The heron waits by the river.");

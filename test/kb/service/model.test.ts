@@ -151,7 +151,7 @@ describe("moderate", () => {
     const facts = {
       baseUrl: service.baseUrl,
       model: "hashed",
-      apiKey: "sk-test",
+      apiKey: () => "sk-test",
       timeoutMs: 300,
       delayMs: 1,
     };

@@ -28,7 +28,9 @@ const service = await openService({
   port: 0,
   webhookAllow: ["127.0.0.1"],
   fetchAllow: ["127.0.0.1"],
-  ...(languageModel !== undefined && { languageModel }),
+  ...(languageModel !== undefined && {
+    languageModel: { ...languageModel, apiKey: () => languageModel.apiKey },
+  }),
   ...(isHashed && { openEmbedder: () => Promise.resolve(hashedEmbedder()) }),
   log: pino({ level: "silent" }),
   version: "0.0.0-test",

@@ -22,8 +22,8 @@ it.each(["/v1/embeddings", "/v1/rerank"])(
     const { baseUrl, requests } = service;
     models = service;
     const at = await openRunning({
-      openEmbedder: () => openRemoteEmbedder({ baseUrl, model: "hashed", apiKey: KEY, delayMs: 1 }),
-      reranker: { url: `${baseUrl}/rerank`, model: "overlap", apiKey: KEY },
+      openEmbedder: () => openRemoteEmbedder({ baseUrl, model: "hashed", apiKey: () => KEY, delayMs: 1 }),
+      reranker: { url: `${baseUrl}/rerank`, model: "overlap", apiKey: () => KEY },
       limits: { drainMs: 100 },
     });
     running = at;

@@ -22,7 +22,7 @@ describe("chunking strategies over the wire", () => {
     const { baseUrl, apiKey } = server;
     running = await openRunning({
       ...(withModel && { openEmbedder: async () => hashedEmbedder() }),
-      ...(withLanguage && { languageModel: { baseUrl, apiKey, model: "divider-1" } }),
+      ...(withLanguage && { languageModel: { baseUrl, apiKey: () => apiKey, model: "divider-1" } }),
     });
     return running;
   };

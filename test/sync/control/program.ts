@@ -7,6 +7,7 @@ const noFolders = async (): Promise<never> => {
 /** A program whose configuration never changes. */
 export const FIXED_PROGRAM: DaemonProgram = {
   reload: async () => ({ applied: [], pending: [] }),
+  notApplied: () => [],
   add: noFolders,
   remove: noFolders,
 };

@@ -22,7 +22,7 @@ describe("a language model behind an OpenAI-compatible server", () => {
     server = await startLanguageModelServer();
     const { baseUrl, apiKey } = server;
     // Documents have a timeout of their own.
-    chat = openOpenAiModel({ baseUrl, apiKey, timeoutMs: 1 });
+    chat = openOpenAiModel({ baseUrl, apiKey: () => apiKey, timeoutMs: 1 });
     model = openTextModel(chat, "divider-1");
   });
   afterEach(async () => {

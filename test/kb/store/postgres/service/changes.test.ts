@@ -15,7 +15,7 @@ describe.skipIf(isSkipped())("two processes that change the same", () => {
     model = await openModelEndpoint();
     services = await openServices(2, {
       webhookAllow: ["127.0.0.1"],
-      languageModel: { baseUrl: model.url, model: "seeing", apiKey: ENDPOINT_KEY },
+      languageModel: { baseUrl: model.url, model: "seeing", apiKey: () => ENDPOINT_KEY },
     });
   });
   afterAll(async () => {
