@@ -106,6 +106,7 @@ export const Pending = z
     embed: Count.describe(
       "Documents of which passages are not found by meaning yet; those of the first 10,000 such passages, and 0 in fastest.",
     ),
+    more: z.literal(true).optional().describe("At least 10,000 such passages: `embed` is a lower bound."),
   })
   .describe("At most a second old.")
   .meta({ id: "Pending" });
@@ -113,19 +114,24 @@ export type Pending = z.infer<typeof Pending>;
 
 /** Returns the documents that wait in the ranges of answers shown together. */
 export function joinPending(answers: readonly Pick<SearchAnswer, "pending">[]): Pending {
-  const sum = (count: keyof Pending): number =>
+  const sum = (count: "read" | "embed"): number =>
     answers.reduce((total, { pending }) => total + (pending?.[count] ?? 0), 0);
-  return { read: sum("read"), embed: sum("embed") };
+  const isMore = answers.some(({ pending }) => pending?.more === true);
+  return { read: sum("read"), embed: sum("embed"), ...(isMore && { more: true }) };
 }
 
 /** States for a person or a language model which documents wait; undefined: none does. */
-export function pendingText({ read, embed }: Pending): string | undefined {
+export function pendingText({ read, embed, more }: Pending): string | undefined {
   const parts = [
     ...(read > 0
       ? [read === 1 ? "1 document is still being read" : `${read} documents are still being read`]
       : []),
     ...(embed > 0
-      ? [embed === 1 ? "1 is not found by meaning yet" : `${embed} are not found by meaning yet`]
+      ? [
+          embed === 1
+            ? "1 is not found by meaning yet"
+            : `${more === true ? "at least " : ""}${embed} are not found by meaning yet`,
+        ]
       : []),
   ];
   return parts.length === 0 ? undefined : `Not everything is searchable yet: ${parts.join(", ")}.`;

@@ -5,11 +5,12 @@ import type { RemovedStatus, SourceStatus } from "../../wire/daemon-status.ts";
 import type { Daemon, DaemonStatus } from "../../sync/daemon.ts";
 import type { DaemonActivity, ListedFile } from "../../wire/daemon-files.ts";
 import { shellWord } from "../../lib/shell-word.ts";
+import type { Pending } from "../../wire/search.ts";
 import type { Context } from "../output/context.ts";
 import { visibleLine } from "../output/visible.ts";
 import { counted, duration, thousands } from "../output/progress.ts";
 import { badNews, standingWords } from "../output/standing-words.ts";
-import { startProgress } from "../terminal/pass-progress.ts";
+import { type Embedded, embeddedOf, shareOf, startProgress } from "../terminal/pass-progress.ts";
 import { unbroken } from "../terminal/prose.ts";
 
 /** Interval between two readings of the progress, in milliseconds. */
@@ -47,9 +48,10 @@ export async function followDaemon(
   context: Context,
   logged: Pick<LoggedFailures, "has">,
   signal: AbortSignal,
+  askPending?: () => Promise<Pending | undefined>,
 ): Promise<void> {
   const startMs = context.nowMs();
-  const progress = startProgress(context, startMs);
+  const progress = startProgress(context, startMs, askPending);
   try {
     for (;;) {
       const status = daemon.status();
@@ -58,13 +60,23 @@ export async function followDaemon(
       await sleep(POLL_EVERY_MS, undefined, { signal });
     }
     progress.finish();
-    context.stdout.write(passSummary(daemon.status(), context.nowMs() - startMs));
+    const status = daemon.status();
+    context.stdout.write(passSummary(status, context.nowMs() - startMs));
+    // A service that does not answer shows no figure.
+    const pending = await askPending?.().catch(() => undefined);
+    context.stdout.write(embeddedLine(pending && embeddedOf(pending, status), sum(status.sources, "files")));
     const troubled = daemon.files({ limit: FILES_MAX }).filter((file) => !logged.has(file));
     context.stdout.write(troubleLines(troubled, FILES_SHOWN));
   } catch (error) {
     progress.finish();
     if (!signal.aborted) throw error;
   }
+}
+
+/** Which share is found by meaning after a pass; empty if all is, or it is not known. */
+export function embeddedLine(embedded: Embedded | undefined, files: number): string {
+  if (embedded === undefined || (embedded.files >= files && !embedded.isFewer)) return "";
+  return `found by meaning: ${shareOf(embedded, files)}; the rest follows while this runs, and words find it already\n`;
 }
 
 /**

@@ -2,16 +2,13 @@ import type { Command } from "commander";
 import { type Daemon, type PassResult, recoverLedger, type RecoverReport } from "../../sync/daemon.ts";
 import type { Config } from "../../config/load.ts";
 import { FILES_MAX } from "../../wire/daemon.ts";
-import type { SourceStatus } from "../../wire/daemon-status.ts";
 import { codeOf } from "../../lib/failure.ts";
-import { searchOnce } from "../../sync/operator/search.ts";
-import { joinPending } from "../../wire/search.ts";
 import { readStatus } from "../../sync/operator/status.ts";
-import type { SearchQuery } from "../../sync/remote/remote.ts";
 import { reachService } from "../compose/reached-service.ts";
-import type { ReachedService } from "../compose/embedded-service.ts";
 import { daemonOptions, openConfiguredDaemon } from "../compose/configured-daemon.ts";
+import { openPending } from "../compose/pending-documents.ts";
 import { openOnCopy } from "../compose/plan-pass.ts";
+import type { Pending } from "../../wire/search.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT, exitCodeOfPass } from "../output/exit-code.ts";
 import {
@@ -75,7 +72,8 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
     const endAnswer = answerStop(context, () => daemon.status());
     try {
       const startMs = context.nowMs();
-      const result = await pass(context, daemon, options);
+      const pendingOf = openPending(config, service, context.signal);
+      const result = await pass(context, daemon, options, async () => pendingOf(daemon.status().sources));
       const { sources, progress } = result.status;
       if (options.json === true) {
         const failures = daemon.files({ limit: Number.MAX_SAFE_INTEGER });
@@ -85,9 +83,7 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
         context.stdout.write(`${JSON.stringify(outcome, undefined, 2)}\n`);
       } else if (result.planned === undefined) {
         context.stdout.write(passSummary(result.status, context.nowMs() - startMs));
-        context.stdout.write(
-          vectorLine(progress.sent === 0 ? 0 : await withoutVectors(context, config, service, sources)),
-        );
+        context.stdout.write(vectorLine(progress.sent === 0 ? 0 : ((await pendingOf(sources))?.embed ?? 0)));
         const troubled = daemon.files({ limit: FILES_MAX }).filter((file) => !logged.has(file));
         context.stdout.write(troubleLines(troubled, FILES_SHOWN));
       } else {
@@ -138,20 +134,30 @@ function hadSources({ file, stateDir }: Config): boolean {
   );
 }
 
-async function pass(context: Context, daemon: Daemon, options: SyncOptions): Promise<PassResult> {
+async function pass(
+  context: Context,
+  daemon: Daemon,
+  options: SyncOptions,
+  askPending: () => Promise<Pending | undefined>,
+): Promise<PassResult> {
   const stopTelling = reportOutages(context, () => daemon.status().service);
   try {
-    return await passWithProgress(context, daemon, options);
+    return await passWithProgress(context, daemon, options, askPending);
   } finally {
     stopTelling();
   }
 }
 
-async function passWithProgress(context: Context, daemon: Daemon, options: SyncOptions): Promise<PassResult> {
+async function passWithProgress(
+  context: Context,
+  daemon: Daemon,
+  options: SyncOptions,
+  askPending: () => Promise<Pending | undefined>,
+): Promise<PassResult> {
   const { dryRun = false, json = false } = options;
   // No progress: standard output contains only the plan or the JSON.
   if (dryRun || json) return daemon.syncOnce({ dryRun, signal: context.signal });
-  const progress = startProgress(context, context.nowMs());
+  const progress = startProgress(context, context.nowMs(), askPending);
   const timer = setInterval(() => progress.update(daemon.status(), context.nowMs()), POLL_EVERY_MS);
   try {
     return await daemon.syncOnce({ signal: context.signal });
@@ -159,26 +165,6 @@ async function passWithProgress(context: Context, daemon: Daemon, options: SyncO
     clearInterval(timer);
     progress.finish();
   }
-}
-
-/**
- * Returns how many documents of the sources are not found by meaning yet, as searches count them; 0 for a
- * service that does not report it. Vectors follow the texts.
- */
-async function withoutVectors(
-  { signal }: Context,
-  config: Config,
-  service: ReachedService,
-  sources: readonly SourceStatus[],
-): Promise<number> {
-  const scopes = config.sources.flatMap(({ absolutePath, collection, ownerId }) => {
-    const collectionId = sources.find(({ path }) => path === absolutePath)?.collectionId ?? undefined;
-    return collection === "fastest" || collectionId === undefined ? [] : [{ collectionId, ownerId }];
-  });
-  const distinct = [...new Map(scopes.map((scope) => [JSON.stringify(scope), scope])).values()];
-  const queries = distinct.map((where): SearchQuery => ({ query: "passages", topK: 1, where }));
-  const answers = await searchOnce(service, queries, config.sync.requestTimeoutMs, signal);
-  return joinPending(answers).embed;
 }
 
 /** The count of documents that are not found by meaning yet after a pass, for a person. Empty if there are none. */

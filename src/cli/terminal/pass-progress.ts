@@ -1,4 +1,5 @@
 import type { DaemonStatus } from "../../sync/daemon.ts";
+import type { Pending } from "../../wire/search.ts";
 import type { Context } from "../output/context.ts";
 import { counted, duration, thousands } from "../output/progress.ts";
 import { canRedraw } from "../output/terminal.ts";
@@ -6,26 +7,12 @@ import { styleOf } from "./style.ts";
 import { wrapped } from "./wrap.ts";
 
 /** The fields of a daemon's status that a bar shows. */
-export type PassStatus = Pick<DaemonStatus, "progress" | "service"> & {
-  readonly sources: readonly Pick<DaemonStatus["sources"][number], "files" | "waiting" | "compared">[];
+export type PassStatus = Pick<DaemonStatus, "progress" | "service" | "secondsLeft"> & {
+  readonly sources: readonly Pick<
+    DaemonStatus["sources"][number],
+    "files" | "inAgreement" | "waiting" | "compared"
+  >[];
 };
-
-/** The progress of a pass. */
-export interface PassState {
-  /** Files of this pass that are sent, or failed. */
-  readonly done: number;
-  readonly total: number;
-  readonly failed: number;
-  /** PDFs and images among the files that are left. */
-  readonly documentsLeft: number;
-  readonly deletesLeft: number;
-  /** The folders are being compared: more may be found. */
-  readonly isScanning: boolean;
-  /** Nothing is sent until the service answers. */
-  readonly isServiceAway: boolean;
-  /** Undefined: not known yet. */
-  readonly secondsLeft: number | undefined;
-}
 
 /** Shows the progress of a pass until `finish`. */
 export interface PassProgress {
@@ -36,31 +23,48 @@ export interface PassProgress {
 
 /** Shortest interval between redraws of the bar, in milliseconds. */
 const BAR_EVERY_MS = 100;
-/** Interval between plain lines, in milliseconds: enough for a log to show progress. */
+/** Shortest interval between plain lines, in milliseconds; a long pass has a line per tenth of its time. */
 const LINE_EVERY_MS = 5000;
+/** Interval at which the service is asked how many documents have no vectors, in milliseconds. */
+const VECTORS_EVERY_MS = 5000;
 
 /**
- * Starts showing a pass, as a bar on a terminal, otherwise as plain lines. Shows nothing if there is nothing to do, or with
- * `--quiet`.
+ * Starts showing a pass, as a bar on a terminal, otherwise as plain lines, of which none repeats the last one. Shows nothing if
+ * there is nothing to do, or with `--quiet`. `askPending` asks the service how many documents are not found by meaning
+ * yet; undefined: it does not say, or none needs vectors.
  */
 export function startProgress(
   context: Pick<Context, "env" | "stdout" | "isQuiet">,
   startMs: number,
+  askPending?: () => Promise<Pending | undefined>,
 ): PassProgress {
   const { stdout } = context;
   const hasBar = canRedraw(context.env, stdout.isTTY);
-  const count = openPassCount(startMs);
+  const { columns, symbols } = styleOf(context);
   let lastMs = hasBar ? Number.NEGATIVE_INFINITY : startMs;
+  let lastWords = "";
+  let askedMs = Number.NEGATIVE_INFINITY;
+  let embedded: Embedded | undefined;
+  const ask = (status: PassStatus, nowMs: number): void => {
+    if (askPending === undefined || nowMs - askedMs < VECTORS_EVERY_MS) return;
+    askedMs = nowMs;
+    // A service that does not answer now shows no figure.
+    askPending().then(
+      (pending) => (embedded = pending && embeddedOf(pending, status)),
+      () => (embedded = undefined),
+    );
+  };
   return {
     update: (status, nowMs) => {
-      const state = count(status, nowMs);
-      if (context.isQuiet === true || state.total + state.deletesLeft === 0) return;
-      if (nowMs - lastMs < (hasBar ? BAR_EVERY_MS : LINE_EVERY_MS)) return;
+      if (context.isQuiet === true || isDone(status)) return;
+      ask(status, nowMs);
+      const everyMs = hasBar ? BAR_EVERY_MS : Math.max(LINE_EVERY_MS, (nowMs - startMs) / 10);
+      if (nowMs - lastMs < everyMs) return;
+      const words = progressWords(status, embedded, symbols);
+      if (hasBar) stdout.bar(barLine(status, words, columns, symbols));
+      else if (words !== lastWords) stdout.write(`${words}${timeWords(status, symbols)}\n`);
+      lastWords = words;
       lastMs = nowMs;
-      if (hasBar) {
-        const { columns, symbols } = styleOf(context);
-        stdout.bar(barLine(state, columns, symbols));
-      } else stdout.write(`syncing: ${progressWords(state)}\n`);
     },
     finish: () => {
       if (hasBar) stdout.bar("");
@@ -68,91 +72,76 @@ export function startProgress(
   };
 }
 
-/** Returns a function that turns each status into the state of the pass. */
-export function openPassCount(startMs: number): (status: PassStatus, nowMs: number) => PassState {
-  // Files that were in agreement before: the smallest number so far.
-  let before = Infinity;
-  const texts = openEstimate(startMs);
-  const documents = openEstimate(startMs);
-  return ({ sources, progress, service }, nowMs) => {
-    const files = sources.reduce((sum, source) => sum + source.files, 0);
-    const left = sources.reduce((sum, source) => sum + source.waiting, 0);
-    before = Math.min(before, files - left);
-    const documentsLeft = Math.max(0, progress.documents.total - progress.documents.done);
-    const jobsLeft = Math.max(0, progress.total - progress.done);
-    const others = Math.max(0, jobsLeft - documentsLeft);
-    const forTexts = texts(progress.done - progress.documents.done, others, nowMs);
-    const forDocuments = documents(progress.documents.done, documentsLeft, nowMs);
-    // Texts and documents are sent in separate lines.
-    const seconds = [...(others > 0 ? [forTexts] : []), ...(documentsLeft > 0 ? [forDocuments] : [])];
-    const known = seconds.filter((each) => each !== undefined);
-    return {
-      done: files - left - before,
-      total: files - before,
-      failed: progress.failed,
-      documentsLeft,
-      deletesLeft: left === 0 ? jobsLeft : 0,
-      isScanning: !sources.every(({ compared }) => compared),
-      isServiceAway: service.kind === "waiting" || service.kind === "key_refused",
-      secondsLeft: known.length === 0 || known.length < seconds.length ? undefined : Math.max(...known),
-    };
-  };
-}
-
-/** Length of the window of a rate: some PDFs take half a minute. */
-const WINDOW_MS = 60_000;
-
-/**
- * Returns the seconds that `left` more of a kind take, by the recent rate or the rate since the start. Counts down until more
- * is done, never up. Undefined: nothing is done yet, or less than expected.
- */
-function openEstimate(startMs: number): (done: number, left: number, nowMs: number) => number | undefined {
-  let samples = [{ done: 0, atMs: startMs }];
-  return (done, left, nowMs) => {
-    if (done !== samples.at(-1)?.done) {
-      const from = samples.findLastIndex(({ atMs }) => nowMs - atMs >= WINDOW_MS);
-      samples = [...samples.slice(Math.max(0, from)), { done, atMs: nowMs }];
-    }
-    const lastMs = samples.at(-1)?.atMs ?? startMs;
-    const first = samples.find(({ atMs }) => lastMs - atMs < WINDOW_MS) ?? samples[0];
-    const base = first === undefined || first.done === done ? samples[0] : first;
-    if (base === undefined || base.done === done || lastMs <= base.atMs) return undefined;
-    const seconds = ((lastMs - base.atMs) * left) / (done - base.done) / 1000 - (nowMs - lastMs) / 1000;
-    return seconds > 0 ? seconds : undefined;
-  };
-}
-
 const BAR_CELLS = 24;
 
-/** `  ▰▰▰▱▱▱ 1,204 of 20,000 files, about 11 s left, 2 failed`, cut to the width. */
-export function barLine(state: PassState, columns: number, symbols: boolean): string {
+/** `  ▰▰▰▱▱▱ searchable: 680 of 811 · embedded: 34 % · 9 files being read · about 4 min left`, cut to the width. */
+export function barLine(status: PassStatus, counts: string, columns: number, symbols: boolean): string {
   const [full, empty] = symbols ? ["▰", "▱"] : ["#", "-"];
-  const words = progressWords(state);
+  const words = `${counts}${timeWords(status, symbols)}`;
   const cells = Math.min(BAR_CELLS, columns - words.length - 4);
-  const share = state.isScanning || state.total === 0 ? undefined : state.done / state.total;
+  const files = sum(status, "files");
+  const isKnown = files > 0 && status.sources.every(({ compared }) => compared);
   // Rounded down: a full bar means that all is done.
-  const filled = Math.floor((share ?? 0) * cells);
-  const bar =
-    share === undefined || cells < 4 ? "" : `${full.repeat(filled)}${empty.repeat(cells - filled)} `;
+  const filled = isKnown ? Math.floor((sum(status, "inAgreement") / files) * cells) : 0;
+  const bar = isKnown && cells >= 4 ? `${full.repeat(filled)}${empty.repeat(cells - filled)} ` : "";
   const [line = ""] = wrapped(words, columns - 3 - bar.length);
   return `  ${bar}${line}`;
 }
 
-/** `1,204 of 20,000 files, 12 PDFs and images left, about 40 s, 2 failed`. */
-export function progressWords(state: PassState): string {
-  const { done, total, failed, documentsLeft, deletesLeft, secondsLeft } = state;
+/** `searchable: 680 of 811 · embedded: 34 % · 9 files being read · 2 failed`. */
+export function progressWords(status: PassStatus, embedded: Embedded | undefined, symbols: boolean): string {
+  const { progress, service } = status;
+  const files = sum(status, "files");
+  const searchable = sum(status, "inAgreement");
+  const isCompared = status.sources.every(({ compared }) => compared);
   const parts: string[] = [];
-  if (state.isScanning) {
-    parts.push(`comparing the folders: ${thousands(done)} of ${counted(total, "file")} done so far`);
-  } else if (total > 0) parts.push(`${thousands(done)} of ${counted(total, "file")}`);
+  if (!isCompared) parts.push("comparing the folders", `searchable: ${thousands(searchable)} so far`);
+  else if (files > 0) parts.push(`searchable: ${thousands(searchable)} of ${thousands(files)}`);
+  if (isCompared && files > 0 && embedded !== undefined) parts.push(`embedded: ${shareOf(embedded, files)}`);
+  const documentsLeft = Math.max(0, progress.documents.total - progress.documents.done);
+  const deletesLeft = sum(status, "waiting") === 0 ? progress.total - progress.done : 0;
   if (deletesLeft > 0) parts.push(`${counted(deletesLeft, "delete")} left`);
-  if (state.isServiceAway) parts.push("waiting for the service");
-  else {
-    const waitsForDocuments = !state.isScanning && documentsLeft > 0;
-    if (waitsForDocuments) parts.push(`${counted(documentsLeft, "PDF or image", "PDFs and images")} left`);
-    const left = secondsLeft === undefined || state.isScanning ? undefined : `about ${duration(secondsLeft)}`;
-    if (left !== undefined) parts.push(waitsForDocuments || deletesLeft > 0 ? left : `${left} left`);
-  }
-  if (failed > 0) parts.push(`${thousands(failed)} failed`);
-  return parts.join(", ");
+  if (isAway(service)) parts.push("waiting for the service");
+  else if (documentsLeft > 0) parts.push(`${counted(documentsLeft, "file")} being read`);
+  if (progress.failed > 0) parts.push(`${thousands(progress.failed)} failed`);
+  return parts.join(separator(symbols));
+}
+
+/** How many files are found by meaning. */
+export interface Embedded {
+  readonly files: number;
+  /** More passages wait than the service counts: the files are fewer. */
+  readonly isFewer: boolean;
+}
+
+/** The files of a status that are found by meaning, by what waited at the service at that time. */
+export function embeddedOf({ embed, more }: Pending, status: Pick<PassStatus, "sources">): Embedded {
+  return { files: Math.max(0, sum(status, "inAgreement") - embed), isFewer: more === true };
+}
+
+/** `34 %`, or `under 35 %`. Rounded down: 100 % means that all is done. */
+export function shareOf(embedded: Embedded, files: number): string {
+  const percent = (100 * embedded.files) / files;
+  return embedded.isFewer ? `under ${Math.floor(percent) + 1} %` : `${Math.floor(percent)} %`;
+}
+
+/** ` · about 4 min left`; empty while it is not known. */
+function timeWords({ secondsLeft }: PassStatus, symbols: boolean): string {
+  return secondsLeft === null ? "" : `${separator(symbols)}about ${duration(secondsLeft)} left`;
+}
+
+function separator(symbols: boolean): string {
+  return symbols ? " · " : ", ";
+}
+
+function isAway({ kind }: PassStatus["service"]): boolean {
+  return kind === "waiting" || kind === "key_refused";
+}
+
+function isDone(status: PassStatus): boolean {
+  return sum(status, "waiting") === 0 && status.progress.done >= status.progress.total;
+}
+
+function sum({ sources }: Pick<PassStatus, "sources">, key: "files" | "inAgreement" | "waiting"): number {
+  return sources.reduce((total, source) => total + source[key], 0);
 }

@@ -2,6 +2,7 @@ import type { LiveStatus, PaceState, RemovedStatus, SourceStatus } from "../../w
 import { removedOf, statusOf } from "../operator/status.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
+import { openTimeLeft } from "./time-left.ts";
 import { earliest } from "../../lib/earliest.ts";
 
 /** Status of a daemon at one time. */
@@ -44,6 +45,7 @@ const READ_MS = 250;
 export function openStatusReporter(parts: Parts, sources: () => DaemonSources): StatusReporter {
   const { ledger, lifecycle, work, context } = parts;
   const speed = openSpeed();
+  const timeLeft = openTimeLeft();
   let timer: NodeJS.Timeout | undefined;
   let last: readonly SourceStatus[] = [];
   let lastRemoved: readonly RemovedStatus[] = [];
@@ -82,13 +84,20 @@ export function openStatusReporter(parts: Parts, sources: () => DaemonSources): 
       const idle = (sources().all().length > 0 || parts.options.sources.length === 0) && sources().isIdle();
       const filesPerSecond = speed.perSecond(context.now()) ?? null;
       const progress = work.progress();
+      const service = paceOf(parts);
+      const isRunning =
+        (service.kind === "open" || service.kind === "limited") &&
+        sources()
+          .all()
+          .every((source) => source.isPlanned());
+      timeLeft.sample(progress, isRunning, context.now());
       return {
-        service: paceOf(parts),
+        service,
         sources: sourcesStatus(idle),
         removed: lastRemoved,
         progress,
         filesPerSecond,
-        secondsLeft: secondsLeft(progress, filesPerSecond),
+        secondsLeft: timeLeft.seconds(),
         idle,
       };
     },
@@ -99,14 +108,6 @@ export function openStatusReporter(parts: Parts, sources: () => DaemonSources): 
     },
     stop: () => clearTimeout(timer),
   };
-}
-
-/** The time that the rest takes at this speed; null if nothing is left or no speed is known. */
-export function secondsLeft(
-  { done, total }: Pick<LiveStatus["progress"], "done" | "total">,
-  filesPerSecond: number | null,
-): number | null {
-  return filesPerSecond === null || total <= done ? null : (total - done) / filesPerSecond;
 }
 
 /** The cause that holds up requests: the service, or the limit of the configuration. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { SourceStatus } from "../../../src/wire/daemon-status.ts";
 import { exitCodeOfPass } from "../../../src/cli/output/exit-code.ts";
 import { vectorLine } from "../../../src/cli/commands/sync.ts";
-import { passSummary, troubleLines } from "../../../src/cli/commands/follow.ts";
+import { embeddedLine, passSummary, troubleLines } from "../../../src/cli/commands/follow.ts";
 import { statusText } from "../../../src/cli/commands/status.ts";
 import { IDLE_STATUS, sourceStatus } from "../../fakes/status.ts";
 import type { ListedFile } from "../../../src/wire/daemon-files.ts";
@@ -177,6 +177,12 @@ describe("a mount below a source that is not as it was", () => {
     const words = summary(source({ unreadable: 2, unreadablePaths: ["closed", "disk"], mounts }));
     expect(words).toContain("  /docs: cannot be read: closed (check owner and mode)\n");
   });
+});
+
+it("a pass of a running program ends with the share that is found by meaning, unless that is all", () => {
+  expect(embeddedLine(undefined, 10)).toBe("");
+  expect(embeddedLine({ files: 10, isFewer: false }, 10)).toBe("");
+  expect(embeddedLine({ files: 3, isFewer: false }, 10)).toMatch(/^found by meaning: 30 %; .*\n$/);
 });
 
 it("says how many documents are not found by meaning yet", () => {

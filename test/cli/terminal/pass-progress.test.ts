@@ -2,89 +2,76 @@ import { describe, expect, it } from "vitest";
 import { IDLE_STATUS } from "../../fakes/status.ts";
 import {
   barLine,
-  openPassCount,
-  type PassState,
+  embeddedOf,
   type PassStatus,
   progressWords,
   startProgress,
 } from "../../../src/cli/terminal/pass-progress.ts";
 
-const STATE: PassState = {
-  done: 500,
-  total: 1000,
-  failed: 0,
-  documentsLeft: 0,
-  deletesLeft: 0,
-  isScanning: false,
-  isServiceAway: false,
-  secondsLeft: undefined,
-};
+interface Figures {
+  readonly files?: number;
+  readonly waiting?: number;
+  readonly compared?: boolean;
+  readonly secondsLeft?: number | null;
+  readonly service?: PassStatus["service"];
+  readonly progress?: Partial<PassStatus["progress"]>;
+}
+
+/** A pass of so many files, of which some wait. */
+function status({ files = 1000, waiting = 500, compared = true, ...more }: Figures = {}): PassStatus {
+  const done = files - waiting;
+  return {
+    sources: [{ files, waiting, inAgreement: done, compared }],
+    service: more.service ?? { kind: "open" },
+    secondsLeft: more.secondsLeft ?? null,
+    progress: { ...IDLE_STATUS.progress, done, total: files, sent: done, ...more.progress },
+  };
+}
+
+const AWAY = { kind: "waiting", untilMs: 1, reason: "ECONNREFUSED" } as const;
 
 describe("the words of progress", () => {
   it.each([
-    ["at the start", { done: 0, total: 20_000 }, "0 of 20,000 files"],
-    ["half way", { secondsLeft: 11 }, "500 of 1,000 files, about 11 s left"],
-    ["with failures", { failed: 2 }, "500 of 1,000 files, 2 failed"],
+    ["at the start", { files: 20_000, waiting: 20_000 }, "searchable: 0 of 20,000"],
+    ["half way", {}, "searchable: 500 of 1,000"],
+    ["with failures", { progress: { failed: 2 } }, "searchable: 500 of 1,000, 2 failed"],
     [
       "with scans left",
-      { documentsLeft: 12, secondsLeft: 40 },
-      "500 of 1,000 files, 12 PDFs and images left, about 40 s",
+      { progress: { documents: { done: 3, total: 12 } } },
+      "searchable: 500 of 1,000, 9 files being read",
     ],
-    [
-      "before all is found",
-      { isScanning: true, secondsLeft: 3 },
-      "comparing the folders: 500 of 1,000 files done so far",
-    ],
-    ["with deletes alone", { total: 0, deletesLeft: 1 }, "1 delete left"],
-    [
-      "without the service",
-      { isServiceAway: true, secondsLeft: 9 },
-      "500 of 1,000 files, waiting for the service",
-    ],
-  ])("shows the progress of a pass %s", (_name, state, words) => {
-    expect(progressWords({ ...STATE, ...state })).toBe(words);
+    ["before all is found", { compared: false }, "comparing the folders, searchable: 500 so far"],
+    ["with deletes alone", { files: 0, waiting: 0, progress: { done: 0, total: 1 } }, "1 delete left"],
+    ["without the service", { service: AWAY }, "searchable: 500 of 1,000, waiting for the service"],
+  ])("shows the progress of a pass %s", (_name, figures, words) => {
+    expect(progressWords(status(figures), undefined, false)).toBe(words);
+  });
+
+  it.each([
+    [{ embed: 160 }, "34 %"],
+    [{ embed: 0 }, "50 %"],
+    [{ embed: 900 }, "0 %"],
+    [{ embed: 160, more: true }, "under 35 %"],
+  ] as const)("show which share of all files can be found by meaning: %j", (pending, share) => {
+    const embedded = embeddedOf({ read: 0, ...pending }, status());
+    expect(progressWords(status(), embedded, true)).toBe(`searchable: 500 of 1,000 · embedded: ${share}`);
   });
 });
 
 it("draws a bar as wide as the terminal allows", () => {
-  expect(barLine(STATE, 80, false)).toBe("  ############------------ 500 of 1,000 files");
-  expect(barLine(STATE, 30, true)).toBe("  ▰▰▰▰▱▱▱▱ 500 of 1,000 files");
-  expect(barLine(STATE, 24, true)).toBe("  500 of 1,000 files");
-  expect(barLine({ ...STATE, isScanning: true }, 40, true).length).toBeLessThan(40);
-});
-
-function status(files: number, waiting: number, done: number, total: number, compared = true): PassStatus {
-  return {
-    sources: [{ files, waiting, compared }],
-    service: { kind: "open" },
-    progress: { ...IDLE_STATUS.progress, done, total, sent: done },
-  };
-}
-
-it("counts files of this pass alone, with the time left by the rate of late", () => {
-  const count = openPassCount(0);
-  expect(count(status(1000, 900, 0, 900), 0)).toMatchObject({ done: 0, total: 900, secondsLeft: undefined });
-  // Retried jobs do not make the total grow.
-  expect(count(status(1000, 450, 450, 960), 10_000)).toMatchObject({ done: 450, total: 900 });
-  const { secondsLeft } = count(status(1000, 450, 450, 900), 10_000);
-  expect(secondsLeft).toBeCloseTo(10, 1);
-});
-
-it("counts the time left down while nothing more is done, and gives no time that is over", () => {
-  const count = openPassCount(0);
-  const scans = (done: number, nowMs: number): number | undefined => {
-    const { progress, ...rest } = status(4, 4 - done, done, 4);
-    return count({ ...rest, progress: { ...progress, documents: { done, total: 4 } } }, nowMs).secondsLeft;
-  };
-  expect(scans(0, 0)).toBeUndefined();
-  expect([10_000, 20_000, 39_000].map((nowMs) => scans(1, nowMs))).toEqual([30, 20, 1]);
-  expect(scans(1, 41_000)).toBeUndefined();
-  expect(scans(2, 44_000)).toBe(44);
+  const counts = "searchable: 500 of 1,000";
+  expect(barLine(status(), counts, 80, false)).toBe(`  ############------------ ${counts}`);
+  expect(barLine(status({ secondsLeft: 20 }), counts, 80, true)).toBe(
+    `  ▰▰▰▰▰▰▰▰▰▰▰▰▱▱▱▱▱▱▱▱▱▱▱▱ ${counts} · about 20 s left`,
+  );
+  expect(barLine(status(), counts, 36, true)).toBe(`  ▰▰▰▰▱▱▱▱ ${counts}`);
+  expect(barLine(status(), counts, 30, true)).toBe(`  ${counts}`);
+  expect(barLine(status({ compared: false }), counts, 80, true)).toBe(`  ${counts}`);
 });
 
 it("draws no full bar before all is done", () => {
-  expect(barLine({ ...STATE, done: 999 }, 80, false)).toContain("#- 999 of 1,000 files");
-  expect(barLine({ ...STATE, done: 1000 }, 80, false)).toContain("## 1,000 of 1,000 files");
+  expect(barLine(status({ waiting: 1 }), "x", 80, false)).toContain("#- x");
+  expect(barLine(status({ waiting: 0 }), "x", 80, false)).toContain("## x");
 });
 
 function record(isTTY: boolean, isQuiet = false, TERM = "xterm") {
@@ -100,21 +87,28 @@ function record(isTTY: boolean, isQuiet = false, TERM = "xterm") {
   return { written, context: { env: { LANG: "C", TERM }, stdout, isQuiet } };
 }
 
-/** Shows a pass of twelve seconds. */
+/** Shows a pass of twelve seconds, which does nothing from the sixth to the eleventh. */
 function shown(isQuiet: boolean, isTTY = false, TERM?: string): readonly string[] {
   const { written, context } = record(isTTY, isQuiet, TERM);
   const progress = startProgress(context, 0);
-  progress.update(status(10, 0, 0, 0), 6000);
-  for (let ms = 0; ms <= 12_000; ms += 100) progress.update(status(12_000, 12_000 - ms, ms, 12_000), ms);
+  progress.update(status({ files: 10, waiting: 0 }), 6000);
+  for (let ms = 0; ms <= 17_000; ms += 100) {
+    const done = ms < 6000 ? ms : Math.max(6000, ms - 5000);
+    progress.update(
+      status({ files: 13_000, waiting: 13_000 - done, secondsLeft: 13 - Math.floor(ms / 1000) }),
+      ms,
+    );
+  }
   progress.finish();
   return written;
 }
 
-it("writes plain lines seldom where there is no terminal or a dumb one, and nothing for an empty pass or a quiet one", () => {
+it("writes plain lines seldom where there is no terminal or a dumb one, none that repeats the last, and nothing for an empty pass or a quiet one", () => {
   expect(shown(false, true, "dumb")).toEqual(shown(false));
   expect(shown(false)).toEqual([
-    expect.stringMatching(/^syncing: 5,000 of 12,000 files, .*\n$/),
-    expect.stringMatching(/^syncing: 10,000 of 12,000 files, .*\n$/),
+    "searchable: 5,000 of 13,000, about 8 s left\n",
+    "searchable: 6,000 of 13,000, about 3 s left\n",
+    "searchable: 10,000 of 13,000, about -2 s left\n",
   ]);
   expect(shown(true)).toEqual([]);
 });
@@ -122,9 +116,28 @@ it("writes plain lines seldom where there is no terminal or a dumb one, and noth
 it("redraws one line on a terminal and removes it at the end", () => {
   const { written, context } = record(true);
   const progress = startProgress(context, 0);
-  progress.update(status(2, 1, 1, 2), 0);
-  progress.update(status(2, 0, 2, 2), 10);
+  progress.update(status({ files: 2, waiting: 1 }), 0);
+  progress.update(status({ files: 2, waiting: 1 }), 10);
   progress.finish();
   expect(written).toHaveLength(2);
   expect(written.at(-1)).toBe("bar:");
+});
+
+it("asks the service seldom for what has no vectors, and shows no figure while it does not answer", async () => {
+  const { written, context } = record(true);
+  let asked = 0;
+  const answers = [{ read: 0, embed: 100 }, undefined];
+  const progress = startProgress(context, 0, async () => {
+    asked += 1;
+    const next = answers.shift();
+    if (next === undefined) throw new Error("no answer");
+    return next;
+  });
+  for (const ms of [0, 4900, 5000, 5100]) {
+    progress.update(status(), ms);
+    await Promise.resolve();
+    await Promise.resolve();
+  }
+  expect(asked).toBe(2);
+  expect(written.map((line) => line.includes("embedded: 40 %"))).toEqual([false, true, true, false]);
 });

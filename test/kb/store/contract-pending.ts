@@ -95,9 +95,9 @@ export function pendingContract(fixture: StoreFixture): void {
       await create(done, { ...MODERATE, ownerId }, embedded(done));
       await create(texts("many", PENDING_CHUNKS_MAX), { ...MODERATE, ownerId });
       await create("later", { ...MODERATE, ownerId });
-      expect(await embeds(within)).toBe(1);
+      expect(await read(within)).toMatchObject({ embed: 1, more: true });
       await embed("many", PENDING_CHUNKS_MAX - 1);
-      expect(await embeds(within)).toBe(2);
+      expect(await read(within)).toEqual({ read: 0, embed: 2 });
       await embed("many");
       expect(await embeds(within)).toBe(1);
       await embed("later");

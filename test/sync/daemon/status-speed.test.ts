@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from "vitest";
-import { openSpeed, secondsLeft, type Speed } from "../../../src/sync/daemon/status.ts";
+import { openSpeed, type Speed } from "../../../src/sync/daemon/status.ts";
 
 let speed: Speed;
 beforeEach(() => {
@@ -36,13 +36,4 @@ it("a status has a speed again after a rest", () => {
   expect(speed.perSecond(100_000)).toBeUndefined();
   speed.sample(8, 101_000);
   expect(speed.perSecond(101_000)).toBeCloseTo(1 / 14);
-});
-
-it.each([
-  ["what is left by what is done in a second", 10, 4, 5],
-  ["unknown while nothing is known of the speed", 10, null, null],
-  ["unknown when nothing is left", 30, 4, null],
-  ["unknown when more was done than there was", 31, 4, null],
-])("the time left is %s", (_what, done, filesPerSecond, expected) => {
-  expect(secondsLeft({ done, total: 30 }, filesPerSecond)).toBe(expected);
 });

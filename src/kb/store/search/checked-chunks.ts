@@ -1,3 +1,6 @@
+import type { Pending } from "../../../wire/search.ts";
+import { PENDING_CHUNKS_MAX } from "../search-index.ts";
+
 /** Scopes whose progress is remembered. A forgotten one is checked from its first chunk. */
 export const SCOPES_MAX = 1000;
 
@@ -13,4 +16,10 @@ export interface Checked {
   readonly row: number;
   /** Ascending. */
   readonly lacking: readonly Lacking[];
+}
+
+/** Counts the documents of chunks without a vector, of which at most `PENDING_CHUNKS_MAX` were looked for. */
+export function countDocuments(resources: readonly number[]): Omit<Pending, "read"> {
+  const embed = new Set(resources).size;
+  return resources.length < PENDING_CHUNKS_MAX ? { embed } : { embed, more: true };
 }

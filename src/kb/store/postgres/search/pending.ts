@@ -1,6 +1,6 @@
 import type { Pending } from "../../../../wire/search.ts";
 import { rowOf } from "../../../index/rows.ts";
-import { type Checked, type Lacking, SCOPES_MAX } from "../../search/checked-chunks.ts";
+import { type Checked, countDocuments, type Lacking, SCOPES_MAX } from "../../search/checked-chunks.ts";
 import { PENDING_CHUNKS_MAX, type PendingQuery } from "../../search-index.ts";
 import type { Transaction } from "../database/connections.ts";
 import type { Target } from "../scopes/target.ts";
@@ -22,14 +22,16 @@ export async function readPending(
 ): Promise<Pending> {
   if (target === undefined) return { read: 0, embed: 0 };
   const isResource = "resourceId" in scope;
-  const embed =
-    fingerprint === undefined ? 0 : await countLacking(tx, cache, target, !isResource, fingerprint);
+  const lacking =
+    fingerprint === undefined
+      ? { embed: 0 }
+      : await countLacking(tx, cache, target, !isResource, fingerprint);
   const queued = await tx.get<{ readonly count: number }>(
     `SELECT count(*) AS count FROM resource WHERE account_id = @accountId AND scope = @scope
        AND status = 'queued' AND status <> 'chunked' AND NOT is_deleted AND (@id::text IS NULL OR id = @id)`,
     { accountId: target.accountId, scope: target.scope, id: isResource ? scope.resourceId : null },
   );
-  return { read: queued?.count ?? 0, embed };
+  return { read: queued?.count ?? 0, ...lacking };
 }
 
 /** Counts documents with a chunk that has no vector of a model. */
@@ -39,7 +41,7 @@ async function countLacking(
   { accountId, scope, nextSequence, range }: Target,
   isWholeScope: boolean,
   fingerprint: string,
-): Promise<number> {
+): Promise<Omit<Pending, "read">> {
   // No chunk has a vector of a model without a number.
   const model = (await findModel(tx, fingerprint)) ?? -1;
   const last = rowOf(scope, nextSequence) - 1;
@@ -51,7 +53,7 @@ async function countLacking(
       WHERE account_id = @accountId AND row BETWEEN @first AND @last LIMIT ${PENDING_CHUNKS_MAX}`,
     { accountId, ...range },
   );
-  return new Set([...lacking, ...stale].map(({ resource }) => resource)).size;
+  return countDocuments([...lacking, ...stale].map(({ resource }) => resource));
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Pending } from "../../../../wire/search.ts";
 import { rowOf, type RowRange } from "../../../index/rows.ts";
-import { type Checked, type Lacking, SCOPES_MAX } from "../../search/checked-chunks.ts";
+import { type Checked, countDocuments, type Lacking, SCOPES_MAX } from "../../search/checked-chunks.ts";
 import { PENDING_CHUNKS_MAX, type PendingQuery } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
 import type { SearchTarget } from "../../search/search-target.ts";
@@ -32,10 +32,10 @@ export function preparePending(
     const target = scopes.find(scope);
     if (target === undefined) return { read: 0, embed: 0 };
     const isResource = "resourceId" in scope;
-    const embed = fingerprint === undefined ? 0 : countLacking(target, !isResource, fingerprint);
-    if (embed === undefined) return undefined;
+    const lacking = fingerprint === undefined ? { embed: 0 } : countLacking(target, !isResource, fingerprint);
+    if (lacking === undefined) return undefined;
     const read = isResource ? isQueued.get(scope.resourceId, scope.accountId) : countQueued.get(target.scope);
-    return { read: read ?? 0, embed };
+    return { read: read ?? 0, ...lacking };
   };
 }
 
@@ -88,7 +88,7 @@ function prepareLacking(db: Connection) {
     { scope, nextSequence, range }: SearchTarget,
     isWholeScope: boolean,
     fingerprint: string,
-  ): number | undefined => {
+  ): Omit<Pending, "read"> | undefined => {
     // No chunk has a vector of a model without a number.
     const model = selectModel.get(fingerprint) ?? -1;
     const lacking = isWholeScope
@@ -96,6 +96,6 @@ function prepareLacking(db: Connection) {
       : selectLacking.all({ ...range, model, limit: 1 });
     if (lacking === undefined) return undefined;
     const stale = selectStale.all(range.first, range.last);
-    return new Set([...lacking.map(({ resource }) => resource), ...stale]).size;
+    return countDocuments([...lacking.map(({ resource }) => resource), ...stale]);
   };
 }

@@ -1,0 +1,86 @@
+import type { Progress } from "../../wire/daemon-status.ts";
+
+/** Estimates the time that the known work takes. */
+export interface TimeLeft {
+  /** Records the progress at a time. `isRunning`: all work is known, and nothing holds it up. */
+  sample(progress: Pick<Progress, "done" | "total" | "documents">, isRunning: boolean, nowMs: number): void;
+  /** In rounded seconds. Null: nothing is left, or the speed is not steady yet. */
+  seconds(): number | null;
+}
+
+/**
+ * Time constants of the average speed, in milliseconds. A document that the service reads may take a minute, and the next one
+ * a second, so their average needs longer.
+ */
+const TEXTS_MS = 120_000;
+const DOCUMENTS_MS = 600_000;
+/** Files and time that an average needs before it is shown: fewer would let the estimate jump. */
+const FILES_MIN = 5;
+const MEASURED_MS = 10_000;
+
+/** Opens an estimate. Texts and documents are measured apart, because they are sent side by side and differ a thousandfold. */
+export function openTimeLeft(): TimeLeft {
+  const texts = openRate(TEXTS_MS);
+  const documents = openRate(DOCUMENTS_MS);
+  return {
+    sample: (progress, isRunning, nowMs) => {
+      texts.sample(
+        progress.done - progress.documents.done,
+        progress.total - progress.documents.total,
+        isRunning,
+        nowMs,
+      );
+      documents.sample(progress.documents.done, progress.documents.total, isRunning, nowMs);
+    },
+    seconds: () => {
+      const seconds = Math.max(texts.seconds(), documents.seconds());
+      return seconds === 0 || !Number.isFinite(seconds) ? null : rounded(seconds);
+    },
+  };
+}
+
+/** The speed of one kind of work. */
+interface Rate {
+  sample(done: number, total: number, isRunning: boolean, nowMs: number): void;
+  /** 0: nothing is left; Infinity: not known. */
+  seconds(): number;
+}
+
+function openRate(memoryMs: number): Rate {
+  // Exponentially weighted: what was done, and the time that it took.
+  let files = 0;
+  let ms = 0;
+  let last = { done: 0, left: 0, atMs: 0, isRunning: false };
+  return {
+    sample: (done, total, isRunning, atMs) => {
+      if (last.isRunning && last.left > 0) {
+        const tookMs = Math.max(0, atMs - last.atMs);
+        const share = Math.exp(-tookMs / memoryMs);
+        files = files * share + done - last.done;
+        ms = ms * share + tookMs;
+      }
+      last = { done, left: Math.max(0, total - done), atMs, isRunning };
+    },
+    seconds: () => {
+      if (last.left === 0) return 0;
+      const isSteady = last.isRunning && files >= FILES_MIN && ms >= MEASURED_MS;
+      return isSteady ? (last.left * ms) / files / 1000 : Infinity;
+    },
+  };
+}
+
+/** Up to so many seconds, an estimate is rounded up to a multiple of the step. */
+const STEPS = [
+  { upTo: 120, step: 10 },
+  { upTo: 900, step: 60 },
+  { upTo: 3600, step: 300 },
+  { upTo: 7200, step: 600 },
+  { upTo: 36_000, step: 1800 },
+  { upTo: Infinity, step: 3600 },
+] as const;
+
+/** Rounds to what the estimate is good for. */
+function rounded(seconds: number): number {
+  const step = STEPS.find(({ upTo }) => seconds <= upTo)?.step ?? 1;
+  return Math.ceil(seconds / step) * step;
+}
