@@ -17,6 +17,8 @@ export const PaceState = z.discriminatedUnion("kind", [
     reason: z.string(),
     /** Advice for a person, if waiting does not help. */
     hint: z.string().optional(),
+    /** The service asked for a wait of a minute or more; `retry` ends it. */
+    isAsked: z.literal(true).optional(),
     /** Unix time at which the daemon gives up; undefined: never. */
     givesUpMs: z.number().optional(),
   }),

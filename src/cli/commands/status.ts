@@ -211,7 +211,11 @@ export function paceWords(service: PaceState): string {
   if (service.kind === "open") return "the service answers";
   if (service.kind === "limited")
     return `at most ${thousands(service.requestsPerMinute)} requests a minute (sync.requestsPerMinute)`;
-  const until = `trying again at ${localTime(service.untilMs).slice(-8)}`;
+  const asked =
+    service.kind === "waiting" && service.isAsked === true
+      ? " as the service asks; `kbsync retry` tries now"
+      : "";
+  const until = `trying again at ${localTime(service.untilMs).slice(-8)}${asked}`;
   return service.kind === "key_refused"
     ? `the service refuses the key: ${service.reason}; ${until}`
     : `${outageWords(service)}; ${until}`;

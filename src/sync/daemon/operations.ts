@@ -42,6 +42,10 @@ export function openOperations(parts: Parts, sources: DaemonSources): Operations
   });
   return {
     ...commands,
+    retry: async (path) => {
+      parts.pacer.retry();
+      return commands.retry(path);
+    },
     files: (query) => {
       if (query.path !== undefined) targetOf(sources.all(), query.path);
       // A summary of the work may be read after the ledger has become unreadable or was closed.

@@ -1,6 +1,6 @@
 import type { GateState } from "../../wire/daemon-status.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import { delayMs, narrow, widen } from "../plan/retry.ts";
+import { DELAY_MS_MAX, delayMs, narrow, widen } from "../plan/retry.ts";
 import type { Later } from "./answer.ts";
 
 /** State of a service that does not answer, or fails. */
@@ -38,6 +38,8 @@ export interface Pacer {
   failed(ticket: Ticket, later: Later): void;
   /** The request ended without information about the service. */
   left(ticket: Ticket): void;
+  /** Ends the wait, also one that the service asked for: one request leaves now and decides. */
+  retry(): void;
   /** Closes the gate for good: `enter` throws the reason. */
   close(reason: Error): void;
   /** Requests that may be in flight at once. */
@@ -62,12 +64,14 @@ export interface PacerOptions {
   /** First wait after a failure. Default: `DELAY_MS_MIN`. */
   readonly retryMs?: number;
   readonly onWidth: (width: number) => void;
-  /** Called once when the service stops answering or refuses the key, until it answers again. */
+  /** Called once when the service stops answering, asks for a long wait or refuses the key, until it answers again. */
   readonly onTrouble: (error: KbsyncError) => void;
 }
 
 /** Failures in a row that cause a warning; single ones are ordinary. */
 const WARN_FAILURES = 3;
+/** Wait that the service asks for that causes a warning at once, in milliseconds: the longest of the daemon's own. */
+const LONG_MS = DELAY_MS_MAX;
 /**
  * Patience with an unreachable address, if patience is bounded: a restarting service is back within this time, and waiting
  * corrects neither a wrong address nor a machine that is off.
@@ -90,6 +94,8 @@ export function openPacer(options: PacerOptions): Pacer {
   let failingSinceMs = 0;
   /** Whether the last failure was an unreachable address. */
   let unreached = false;
+  /** Whether a long wait was reported since the gate closed. */
+  let isAskReported = false;
   /** Number of failures so far. While the gate is closed, only the probe carries the newest. */
   let newest: Ticket = 0;
   let probing = false;
@@ -108,6 +114,13 @@ export function openPacer(options: PacerOptions): Pacer {
     // A delay that the service asked for meanwhile may outlast the patience.
     if (isUnconfirmed() && state.untilMs <= now()) return;
     if (!error.retryable || now() >= givesUpMs()) throw error;
+  };
+
+  const noteAsked = (retryAfterMs = 0): void => {
+    if (state.kind !== "waiting" || retryAfterMs < LONG_MS) return;
+    state = { ...state, isAsked: true };
+    if (!isAskReported) onTrouble(askedWait(state, retryAfterMs, state.untilMs - now()));
+    isAskReported = true;
   };
 
   return {
@@ -131,6 +144,7 @@ export function openPacer(options: PacerOptions): Pacer {
       if (state.kind === "open" || ticket !== newest) return;
       failures = 0;
       refusals = 0;
+      isAskReported = false;
       probing = false;
       // The service asked for a delay while the probe was in flight: the next probe leaves after it.
       if (state.untilMs > now()) {
@@ -147,7 +161,9 @@ export function openPacer(options: PacerOptions): Pacer {
       // applies nevertheless.
       if (state.kind !== "open" && ticket !== newest) {
         const wishMs = nowMs + (retryAfterMs === undefined ? 0 : delayMs(1, retryAfterMs, 0, retryMs));
-        if (wishMs > state.untilMs) state = { ...state, untilMs: wishMs };
+        if (wishMs <= state.untilMs) return;
+        state = { ...state, untilMs: wishMs };
+        noteAsked(retryAfterMs);
         return;
       }
       newest += 1;
@@ -174,11 +190,18 @@ export function openPacer(options: PacerOptions): Pacer {
       const error = troubleOf(state);
       const isLong = failures === WARN_FAILURES && refusals === 0;
       if (error !== undefined && (isLong || isNews)) onTrouble(error);
+      noteAsked(retryAfterMs);
       waiters.wake();
     },
     left: (ticket) => {
       if (!probing || ticket !== newest) return;
       probing = false;
+      waiters.wake();
+    },
+    retry: () => {
+      if (state.kind === "open") return;
+      state = { ...state, untilMs: now() };
+      waiters.stopTimer();
       waiters.wake();
     },
     close: (reason) => {
@@ -211,6 +234,15 @@ function troubleOf(state: GateState): KbsyncError | undefined {
         retryable: state.hint === undefined,
         hint: state.hint ?? "check that the service runs and its address is right",
       });
+}
+
+/** Describes a long wait that the service asked for, and how much of it is observed. */
+function askedWait({ reason }: Outage, askedMs: number, waitMs: number): KbsyncError {
+  const minutes = (ms: number): string => `${Math.ceil(ms / 60_000)} min`;
+  return new KbsyncError(
+    `the service asks to wait for ${minutes(askedMs)}, the next try is in ${minutes(waitMs)}: ${reason}`,
+    { code: "service_unreachable", retryable: true, hint: "`kbsync retry` tries now." },
+  );
 }
 
 /** The number of requests that may be in flight. `onWidth` receives it when its whole part changes. */

@@ -3,7 +3,7 @@ import type { SourceStatus } from "../../../src/wire/daemon-status.ts";
 import { exitCodeOfPass } from "../../../src/cli/output/exit-code.ts";
 import { vectorLine } from "../../../src/cli/commands/sync.ts";
 import { embeddedLine, passSummary, troubleLines } from "../../../src/cli/commands/follow.ts";
-import { statusText } from "../../../src/cli/commands/status.ts";
+import { paceWords, statusText } from "../../../src/cli/commands/status.ts";
 import { IDLE_STATUS, sourceStatus } from "../../fakes/status.ts";
 import type { ListedFile } from "../../../src/wire/daemon-files.ts";
 
@@ -162,6 +162,13 @@ it("the status says of a service that was not asked that it was not", () => {
   expect(text).toContain("service  https://db.example.com (not asked)\n");
   expect(text).toContain("config   not applied: service.port needs a restart\n");
   expect(text).toContain("nothing was synced with the state folder /state yet\n");
+});
+
+it("the status says that the service asked for a long wait, and what ends it", () => {
+  const waiting = { kind: "waiting", untilMs: 0, reason: "status 503", isAsked: true } as const;
+  expect(paceWords(waiting)).toMatch(
+    /; trying again at [\d:]{8} as the service asks; `kbsync retry` tries now$/,
+  );
 });
 
 describe("a mount below a source that is not as it was", () => {

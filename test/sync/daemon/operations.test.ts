@@ -370,6 +370,18 @@ it("commits a person's approval before answering it", async () => {
 });
 
 describe("retry", () => {
+  it("asks a service again at once that had asked to wait for a day", async () => {
+    const daemon = await run();
+    const headers = { "retry-after": "86400" };
+    world.service.fault = () => ({ kind: "answer", status: 503, body: "{}", headers });
+    world.write("a.txt", "a");
+    await until(() => daemon.status().service.kind === "waiting");
+    expect(daemon.status().service).toMatchObject({ isAsked: true });
+    world.service.fault = () => undefined;
+    await daemon.retry();
+    await until(() => titles().length === 1);
+  });
+
   it("tries failed files again, and returns how many", async () => {
     const daemon = await run();
     let isWilling = false;

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { KbsyncError } from "../../../src/lib/failure.ts";
 import type { Later } from "../../../src/sync/remote/answer.ts";
 import { openPacer, outageWords, type Pacer } from "../../../src/sync/remote/pacer.ts";
 
@@ -308,6 +309,55 @@ describe("trouble", () => {
     [{ reason: "No room.", hint: "Make room." }, "the service cannot work: No room. Make room"],
   ])("describes an outage: %o", (outage, words) => {
     expect(outageWords(outage)).toBe(words);
+  });
+});
+
+describe("a service that asks for a long wait", () => {
+  const troubles: KbsyncError[] = [];
+  beforeEach(() => {
+    troubles.length = 0;
+    pacer = openPacer({
+      widthMax: 8,
+      patienceMs: () => Infinity,
+      elapsed: () => nowMs,
+      timeOfDay: () => nowMs,
+      random: () => 0,
+      onWidth: () => undefined,
+      onTrouble: (error) => troubles.push(error),
+    });
+  });
+
+  it.each([
+    ["first", 1],
+    ["second", 2],
+  ])("reports a long wait at once where the %s of two failures brings it", async (_which, at) => {
+    const tickets = [await pacer.enter(signal), await pacer.enter(signal)];
+    for (const [index, ticket] of tickets.entries())
+      pacer.failed(ticket, failure(index + 1 === at ? { retryAfterMs: 86_400_000 } : {}));
+    expect(pacer.state()).toMatchObject({ kind: "waiting", isAsked: true, untilMs: 3_600_000 });
+    expect(troubles.map(({ message, hint }) => [message, hint])).toEqual([
+      ["the service asks to wait for 1440 min, the next try is in 60 min: busy", "`kbsync retry` tries now."],
+    ]);
+  });
+
+  it("does not report a short wait", async () => {
+    pacer.failed(await pacer.enter(signal), failure({ retryAfterMs: 59_000 }));
+    expect(pacer.state()).not.toHaveProperty("isAsked");
+    expect(troubles).toEqual([]);
+  });
+
+  it("lets one request leave when a person retries, and waits again if that fails", async () => {
+    pacer.failed(await pacer.enter(signal), failure({ retryAfterMs: 3_600_000 }));
+    const waiting = pacer.enter(signal);
+    pacer.retry();
+    pacer.failed(await waiting, failure({ retryAfterMs: 3_600_000 }));
+    expect(troubles).toHaveLength(1);
+    const again = pacer.enter(signal);
+    pacer.retry();
+    pacer.succeeded(await again);
+    expect(pacer.state()).toEqual({ kind: "open" });
+    pacer.retry();
+    expect(pacer.state()).toEqual({ kind: "open" });
   });
 });
 
