@@ -177,7 +177,7 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     const hangUp = "systemctl kill --kill-whom=main -s HUP kbsync";
     box.sh(`${hangUp} && ${hangUp} && systemctl reload kbsync`);
     await until("the unit to be up", () => (unit()["ActiveState"] === "active" ? true : undefined));
-    await statusSays(/^\d+ files in agreement/);
+    await statusSays(/^not applied: service\.port needs a restart; \d+ files in agreement/);
     expect(journal()).toContain("not applied: service.port needs a restart");
     agrees();
     expect(found("a comet with two tails")).toBe(true);

@@ -65,7 +65,7 @@ export function openReloads(options: ReloadOptions): Reloads {
   const end = (words: readonly string[]): void => {
     notApplied = words;
     onRead?.(words);
-    supervisor.reloaded(words.length === 0 ? undefined : `not applied: ${words.join(", ")}`);
+    supervisor.reloaded();
   };
   const readAgain = async (): Promise<ConfigChange> => {
     supervisor.reloading();
@@ -128,6 +128,11 @@ export function openReloads(options: ReloadOptions): Reloads {
       stop?.();
     },
   };
+}
+
+/** The status of a program in one line, after the changes that are not in force. */
+export function statusWords(notApplied: readonly string[], words: string): string {
+  return notApplied.length === 0 ? words : `not applied: ${notApplied.join(", ")}; ${words}`;
 }
 
 /** The files that the configuration is read from. */

@@ -12,7 +12,7 @@ import type { DaemonBridge } from "../compose/daemon-bridge.ts";
 import type { Context } from "../output/context.ts";
 import { answerStop, followDaemon, openLoggedFailures } from "./follow.ts";
 import { daemonMetrics, metricsLine, serveMetrics } from "../output/monitoring.ts";
-import { type Ground, openReloads, type Reloads } from "./reload.ts";
+import { type Ground, openReloads, type Reloads, statusWords } from "./reload.ts";
 import { standingWords } from "../output/standing-words.ts";
 import type { ConfigChange } from "../state/config-change.ts";
 import { type FolderChangesOptions, openFolderChanges } from "../state/folder-changes.ts";
@@ -99,7 +99,9 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
   try {
     for (;;) {
       const unit = watchUnit(current.config.sources, context.env);
-      supervisor.watch(supervisedDaemon(daemon, current, run.samples));
+      const supervised = supervisedDaemon(daemon, current, run.samples);
+      const words = (): string => statusWords(reloads.notApplied(), supervised.words());
+      supervisor.watch({ ...supervised, words });
       const signal = AbortSignal.any([context.signal, reloads.signal(), unit.signal]);
       await runReachable(daemon, current, run, program, signal).finally(() => unit.stop());
       if (unit.problem() !== undefined) throw unit.problem();

@@ -8,7 +8,7 @@ import { filesOfOneProcess } from "../state/exposure.ts";
 import { openLog } from "../terminal/log.ts";
 import { serveMetrics, metricsLine } from "../output/monitoring.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
-import { openReloads } from "./reload.ts";
+import { openReloads, statusWords } from "./reload.ts";
 import { servicePulse } from "../systemd/service-pulse.ts";
 import { registerInstance } from "../state/instances.ts";
 import { makeStateFolder, writeServiceAddress } from "../state/state-folder.ts";
@@ -56,11 +56,6 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
       context.signal.aborted ? "shutting down" : undefined,
     );
     context.stdout.write(metricsLine(monitoring));
-    supervisor.watch({
-      isReady: () => true,
-      words: () => `serving at ${service.dbUrl}`,
-      samples: servicePulse(service),
-    });
     const reloads = openReloads({
       context,
       log,
@@ -69,6 +64,11 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
       read: () => ({ config: loadConfig(configRequest(context, options)), service }),
       live: LIVE_IN_SERVICE,
       onRead: (notApplied) => writeServiceAddress(state, service.dbUrl, notApplied),
+    });
+    supervisor.watch({
+      isReady: () => true,
+      words: () => statusWords(reloads.notApplied(), `serving at ${service.dbUrl}`),
+      samples: servicePulse(service),
     });
     if (!context.signal.aborted) await once(context.signal, "abort");
     reloads.stop();

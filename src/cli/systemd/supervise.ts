@@ -21,8 +21,8 @@ export interface Supervisor {
   changed(): void;
   /** Reports a reload. The manager waits until `reloaded`, or until the next watched program is ready. */
   reloading(): void;
-  /** Ends a reload. `words`: why the new configuration is not used, shown in the status until the next reload. */
-  reloaded(words: string | undefined): void;
+  /** Ends a reload that started no other program. */
+  reloaded(): void;
   /** Requests more time for a startup step that may block the loop for long. */
   longStep(): void;
   /** Stops reporting. */
@@ -74,15 +74,13 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   let hasBegun = false;
   let isStopping = false;
   let isTooLong = false;
-  let refusal: string | undefined;
   let isClosed = false;
   let statusTimer: NodeJS.Timeout | undefined;
   let readyTimer: NodeJS.Timeout | undefined;
 
   const reportStatus = (): void => {
     statusTimer = undefined;
-    if (watched === undefined || isClosed) return;
-    notifier.status(refusal === undefined ? watched.words() : `${refusal}; ${watched.words()}`);
+    if (watched !== undefined && !isClosed) notifier.status(watched.words());
   };
   const changed = (): void => {
     if (!isClosed) statusTimer ??= setTimeout(reportStatus, STATUS_EVERY_MS).unref();
@@ -134,7 +132,6 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
       if (isStopping) return;
       watched = supervised;
       hasBegun = true;
-      refusal = undefined;
       hangs.reset();
       isReady = false;
       readyTimer ??= setInterval(checkReady, READY_EVERY_MS);
@@ -142,8 +139,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     },
     changed,
     reloading: () => notifier.reloading(),
-    reloaded: (words) => {
-      refusal = words;
+    reloaded: () => {
       if (isReady) becomeReady();
     },
     longStep: () => {

@@ -164,19 +164,21 @@ describe("a service manager", () => {
     expect(lines).toEqual([]);
   });
 
-  it("a service manager gets the refusal of a configuration as its status until another one is read", async () => {
+  it("a service manager gets the status again at the end of a reload, with or without another program", async () => {
     isReady = true;
     supervisor.watch(supervised);
     await receives("READY=1");
     forget();
     supervisor.reloading();
-    supervisor.reloaded("the configuration is refused: sync: unknown key");
+    words = "not applied: sync: unknown key; 3 files in agreement";
+    supervisor.reloaded();
     await receives("READY=1");
     expect(received[0]).toMatch(/^RELOADING=1\nMONOTONIC_USEC=\d+$/);
-    expect(received[1]).toBe(`STATUS=the configuration is refused: sync: unknown key; ${words}`);
+    expect(received[1]).toBe(`STATUS=${words}`);
     forget();
     supervisor.reloading();
     isReady = false;
+    words = "4 files in agreement";
     supervisor.watch(supervised);
     isReady = true;
     await receives("READY=1");
@@ -192,7 +194,7 @@ describe("a service manager", () => {
     isReady = false;
     supervisor.watch(supervised);
     supervisor.reloading();
-    supervisor.reloaded(undefined);
+    supervisor.reloaded();
     await receives("WATCHDOG=1");
     expect(received).not.toContain("READY=1");
     isReady = true;
