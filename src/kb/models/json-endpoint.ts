@@ -8,7 +8,7 @@ export interface JsonEndpointOptions {
   /** The model, as its key in the configuration names it: begins the codes of its errors. */
   readonly kind: "embedding" | "reranker";
   readonly url: string;
-  /** Sent as a bearer token and never logged; undefined: none, for local servers. */
+  /** Returns the key for a request, sent as a bearer token and never logged; undefined: none, for local servers. */
   readonly apiKey: (() => string) | undefined;
   /** Timeout of one response, its body included. */
   readonly timeoutMs: number;
