@@ -38,6 +38,8 @@ interface Sending<Job> {
 interface Ready<Job> {
   readonly line: Line<Job>;
   readonly send: Send<Job>;
+  /** Removes its task, so that p-queue no longer refers to the job. */
+  readonly removal: AbortController;
 }
 
 /** Opens a queue without tasks. `onEnd` is called when jobs end, and when one needs no slot any more. */
@@ -82,7 +84,9 @@ export function openSending<Job>(
       count(-1);
     }
   };
-  const run = async ({ line, send }: Ready<Job>): Promise<void> => {
+  const run = async (started: Ready<Job>): Promise<void> => {
+    const { line, send } = started;
+    ready[line.share].delete(started);
     const leftMs = elapsedMs();
     // The service accepted it and processes it in its own time, so its duration says nothing about a request.
     let hasYielded = false;
@@ -95,12 +99,14 @@ export function openSending<Job>(
       onError(error);
     }
     if (!hasYielded) line.window = windowAfter(line.window, leftMs, elapsedMs(), slots.width());
-    release({ line, send });
+    release(started);
   };
   const withdraw = (test: (job: Job) => boolean): readonly Job[] => {
     const dropped = Object.values(ready).flatMap((each) => [...each].filter(({ send }) => test(send.job)));
-    // Their tasks find nothing to do.
-    for (const each of dropped) ready[each.line.share].delete(each);
+    for (const each of dropped) {
+      ready[each.line.share].delete(each);
+      each.removal.abort();
+    }
     for (const each of dropped) {
       release(each);
       each.send.drop();
@@ -110,13 +116,18 @@ export function openSending<Job>(
 
   return {
     add: (line, send, turn) => {
-      const added = { line, send };
+      const removal = new AbortController();
+      const added = { line, send, removal };
       ready[line.share].add(added);
       lines.hold(line, 1, send.bytes);
-      const start = async (): Promise<void> => {
-        if (ready[line.share].delete(added)) await run(added);
-      };
-      tasks.add(start, { priority: line.share === "delete" ? Infinity : -turn }).catch(onError);
+      tasks
+        .add(() => run(added), {
+          priority: line.share === "delete" ? Infinity : -turn,
+          signal: removal.signal,
+        })
+        .catch((error: unknown) => {
+          if (!removal.signal.aborted) onError(error);
+        });
       // Not before: the backlog would take the slot.
       slots.count(line.share, 1);
     },

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import { openQueue, type WorkQueue } from "../../../src/sync/queue/queue.ts";
 import type { Send } from "../../../src/sync/queue/sending.ts";
@@ -216,6 +218,41 @@ it("withdraws a prepared job that is not in flight, and no other", async () => {
   expect(world.dropped).toEqual([2]);
   await runUntilBegun(world, 2);
   expect(world.started).toEqual([1, 3]);
+});
+
+it("refers to nothing of withdrawn jobs while all slots are taken", async () => {
+  const texts: WeakRef<object>[] = [];
+  const end = Promise.withResolvers<void>();
+  const queue = openQueue<number>({
+    width: 1,
+    lineOf: () => ({ owner: 0, kind: "text" }),
+    bytesOf: () => 1,
+    prepare: async (jobs) => {
+      await Promise.resolve();
+      return jobs.map((job) => {
+        const text = { job };
+        texts[job] = new WeakRef(text);
+        return { job, bytes: 1, run: () => end.promise.then(() => void text), drop: () => undefined };
+      });
+    },
+    onError: (error) => {
+      throw error;
+    },
+  });
+  queue.push([0]);
+  await until(() => texts.length === 1);
+  for (const job of range(20).slice(1)) {
+    queue.push([job]);
+    await until(() => queue.withdraw((each) => each === job).length === 1);
+  }
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  await new Promise(setImmediate);
+  collect();
+  expect(texts.filter((text) => text.deref() !== undefined).length).toBe(1);
+  const stopping = queue.stop();
+  end.resolve();
+  await stopping;
 });
 
 it("prepares a few jobs ahead and no more, however many wait", async () => {
