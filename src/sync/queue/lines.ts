@@ -2,8 +2,11 @@ import { type Fifo, openFifo } from "../../lib/fifo.ts";
 import { FIRST_WINDOW, type Window } from "../plan/window.ts";
 import { type JobKind, type Rank, RECENT, rankOf } from "./order.ts";
 
-/** Jobs that share slots. Recent changes, and deletes where they have a reserve, have some beyond those of the backlog. */
-export type Share = "backlog" | "recent" | "delete";
+/**
+ * Jobs that share slots, and how many are prepared ahead. Recent changes, and deletes where they have a reserve, have slots
+ * beyond those of the backlog.
+ */
+export type Share = "backlog" | "recent" | "delete" | "recentDelete";
 
 /** The jobs of one owner, rank and kind: those that wait in order of arrival, and the number of those under way. */
 export interface Line<Job> {
@@ -65,7 +68,9 @@ export function openLines<Job>({
     if (known !== undefined) return known;
     const load = lines.find((other) => other.rank === rank)?.load ?? { held: 0 };
     const counts = { held: 0, waiting: 0, bytes: 0, window: FIRST_WINDOW };
-    const share = kind === "delete" && reserve > 0 ? "delete" : rank === RECENT ? "recent" : "backlog";
+    const isRecent = rank === RECENT;
+    const ofReserve = isRecent ? "recentDelete" : "delete";
+    const share = kind === "delete" && reserve > 0 ? ofReserve : isRecent ? "recent" : "backlog";
     const line: Line<Job> = { owner, rank, kind, share, load, jobs: openFifo(), ...counts };
     lines.push(line);
     all.push(line);

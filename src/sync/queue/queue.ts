@@ -47,7 +47,7 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
   let { width } = options;
   const lines = openLines(options);
   const sending = openSending(options, lines, () => feedSoon());
-  const preparing = { backlog: 0, recent: 0, delete: 0 };
+  const preparing = { backlog: 0, recent: 0, delete: 0, recentDelete: 0 };
   const batches = new Set<Promise<void>>();
   let turns = FIRST_TURNS;
   let served = 0;

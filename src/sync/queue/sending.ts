@@ -38,9 +38,15 @@ interface Sending<Job> {
 interface Ready<Job> {
   readonly line: Line<Job>;
   readonly send: Send<Job>;
-  /** Removes its task, so that p-queue no longer refers to the job. */
+  readonly turn: number;
+  /** Name of its task. */
+  readonly id: string;
+  /** Removes its task. */
   readonly removal: AbortController;
 }
+
+/** Priority of deletes in the reserve. That of all others is their negative turn. */
+const NEXT = 1;
 
 /** Opens a queue without tasks. `onEnd` is called when jobs end, and when one needs no slot any more. */
 export function openSending<Job>(
@@ -56,14 +62,12 @@ export function openSending<Job>(
   const { onError, elapsedMs = () => performance.now() } = options;
   const tasks = new PQueue();
   const slots = openSlots(tasks, options);
-  const ready: Readonly<Record<Share, Set<Ready<Job>>>> = {
-    backlog: new Set(),
-    recent: new Set(),
-    delete: new Set(),
-  };
+  const ready = openReady<Job>(tasks, options);
 
-  const release = ({ line, send }: Ready<Job>): void => {
+  const release = (ended: Ready<Job>): void => {
+    const { line, send } = ended;
     lines.hold(line, -1, -send.bytes);
+    ready.end(ended);
     slots.count(line.share, -1);
     onEnd();
   };
@@ -86,7 +90,6 @@ export function openSending<Job>(
   };
   const run = async (started: Ready<Job>): Promise<void> => {
     const { line, send } = started;
-    ready[line.share].delete(started);
     const leftMs = elapsedMs();
     // The service accepted it and processes it in its own time, so its duration says nothing about a request.
     let hasYielded = false;
@@ -102,36 +105,22 @@ export function openSending<Job>(
     release(started);
   };
   const withdraw = (test: (job: Job) => boolean): readonly Job[] => {
-    const dropped = Object.values(ready).flatMap((each) => [...each].filter(({ send }) => test(send.job)));
-    for (const each of dropped) {
-      ready[each.line.share].delete(each);
-      each.removal.abort();
-    }
-    for (const each of dropped) {
+    const removed = ready.remove(test);
+    for (const each of removed) {
       release(each);
       each.send.drop();
     }
-    return dropped.map(({ send }) => send.job);
+    return removed.map(({ send }) => send.job);
   };
 
   return {
     add: (line, send, turn) => {
-      const removal = new AbortController();
-      const added = { line, send, removal };
-      ready[line.share].add(added);
       lines.hold(line, 1, send.bytes);
-      tasks
-        .add(() => run(added), {
-          priority: line.share === "delete" ? Infinity : -turn,
-          signal: removal.signal,
-        })
-        .catch((error: unknown) => {
-          if (!removal.signal.aborted) onError(error);
-        });
+      ready.add(line, send, turn, run);
       // Not before: the backlog would take the slot.
       slots.count(line.share, 1);
     },
-    ready: (share) => ready[share].size,
+    ready: ready.count,
     withdraw,
     setWidth: slots.setWidth,
     stop: async (added) => {
@@ -140,6 +129,66 @@ export function openSending<Job>(
       withdraw(() => true);
       tasks.start();
       await tasks.onIdle();
+    },
+  };
+}
+
+/** Opens the tasks that wait for a slot. While fewer deletes than `reserve` are in flight, deletes go before all other jobs. */
+function openReady<Job>(
+  tasks: PQueue,
+  { reserve = 0, onError }: { readonly reserve?: number; readonly onError: (error: unknown) => void },
+): {
+  count(this: void, share: Share): number;
+  /** Adds a task that calls `run`. */
+  add(line: Line<Job>, send: Send<Job>, turn: number, run: (started: Ready<Job>) => Promise<void>): void;
+  /** Removes the tasks for whose jobs `test` is true, and returns them. P-queue then refers to nothing of them. */
+  remove(test: (job: Job) => boolean): readonly Ready<Job>[];
+  /** Called when a job ended, or after its task was removed. */
+  end(ended: Ready<Job>): void;
+} {
+  const ready: Readonly<Record<Share, Set<Ready<Job>>>> = {
+    backlog: new Set(),
+    recent: new Set(),
+    delete: new Set(),
+    recentDelete: new Set(),
+  };
+  /** Deletes that go next or are in flight. */
+  const ahead = new Set<Ready<Job>>();
+  let lastId = 0;
+  const fillReserve = (): void => {
+    if (ahead.size >= reserve) return;
+    const waiting = [...ready.delete, ...ready.recentDelete].filter((each) => !ahead.has(each));
+    for (const each of waiting.toSorted((a, b) => a.turn - b.turn).slice(0, reserve - ahead.size)) {
+      ahead.add(each);
+      tasks.setPriority(each.id, NEXT);
+    }
+  };
+  return {
+    count: (share) => ready[share].size,
+    add: (line, send, turn, run) => {
+      const removal = new AbortController();
+      const added = { line, send, turn, id: String((lastId += 1)), removal };
+      const start = (): Promise<void> => {
+        ready[line.share].delete(added);
+        if (line.kind === "delete") ahead.add(added);
+        return run(added);
+      };
+      ready[line.share].add(added);
+      tasks.add(start, { priority: -turn, id: added.id, signal: removal.signal }).catch((error: unknown) => {
+        if (!removal.signal.aborted) onError(error);
+      });
+      fillReserve();
+    },
+    remove: (test) => {
+      const removed = Object.values(ready).flatMap((each) => [...each].filter(({ send }) => test(send.job)));
+      for (const each of removed) {
+        ready[each.line.share].delete(each);
+        each.removal.abort();
+      }
+      return removed;
+    },
+    end: (ended) => {
+      if (ahead.delete(ended)) fillReserve();
     },
   };
 }
@@ -157,11 +206,15 @@ function openSlots(
 } {
   let width = first;
   let waiting = 0;
-  const needing = { backlog: 0, recent: 0, delete: 0 };
-  /** A slot of recent changes or of deletes exists only while one of them needs it, and then has its priority. */
+  const needing = { backlog: 0, recent: 0, delete: 0, recentDelete: 0 };
+  /**
+   * A slot of recent changes or of deletes exists only while one needs it. They go before the backlog, unless so many did
+   * that it is its turn.
+   */
   const resize = (): void => {
     const spare = Math.min(RECENT_SLOTS, Math.floor(width / 4));
-    const apart = Math.min(spare, needing.recent) + Math.min(reserve, needing.delete);
+    const deletes = needing.delete + needing.recentDelete;
+    const apart = Math.min(spare, needing.recent) + Math.min(reserve, deletes);
     tasks.concurrency = width - spare + apart + waiting;
   };
   resize();
