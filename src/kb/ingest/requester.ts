@@ -10,6 +10,6 @@ export function gateOptions(
     path: tenant,
     rank,
     signal,
-    whileWaiting: whileWaiting && ((wait) => whileWaiting(wait, heldChars)),
+    whileWaiting: whileWaiting && ((wait) => whileWaiting(wait, heldChars, "text")),
   };
 }

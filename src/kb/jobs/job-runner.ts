@@ -21,7 +21,7 @@ interface Running {
 }
 
 /** Jobs that ran during a crash; jobs that reached the limit of a kind of wait and restart; all others. */
-const CLASSES = ["suspect", "text", "file", "other"] as const;
+const CLASSES = ["suspect", "text", "read", "file", "other"] as const;
 type JobClass = "suspect" | WaitReservation["kind"] | "other";
 
 /**
@@ -113,7 +113,13 @@ const keyOf = ({ accountId, name }: WaitingJob): string => jobKey({ accountId, i
 /** The order of the due jobs that were read last: by class, fair among accounts and owners, of each the newest change first. */
 function openDueLines() {
   const openLine = () => openFairLine<WaitingJob>();
-  const classes = { suspect: openLine(), file: openLine(), text: openLine(), other: openLine() };
+  const classes = {
+    suspect: openLine(),
+    read: openLine(),
+    file: openLine(),
+    text: openLine(),
+    other: openLine(),
+  };
   /** The jobs that wait in the lines, by number, and where. */
   const waiting = new Map<number, { readonly job: WaitingJob; readonly jobClass: JobClass }>();
   const pathOf = ({ accountId, ownerId }: WaitingJob): readonly string[] => [accountId, ownerId];

@@ -1,5 +1,5 @@
 import { openShares } from "../../lib/shares.ts";
-import type { WhileWaiting } from "../ingest/extract/extract.ts";
+import type { WaitKind, WhileWaiting } from "../ingest/extract/extract.ts";
 
 /**
  * Documents ingested at once, not counting those that wait for a process or a model. The expensive steps have bounds of their
@@ -8,16 +8,13 @@ import type { WhileWaiting } from "../ingest/extract/extract.ts";
 const WIDTH = 32;
 /**
  * Documents that wait for a process or a model without a slot: hundreds of scans wait for hours. The queue of the processes
- * holds 1000: these, and requests. As many documents again may wait with their text, so that scans never delay them.
+ * holds 1000: these, and requests. As many of each kind may wait, so that scans delay no others.
  */
 export const WAITING_MAX = 900;
 /** Characters of waiting documents' texts in memory: a book of which one page is a picture has a million. */
 const WAITING_CHARS_MAX = 32 * 1024 * 1024;
 /** Documents that keep their slots while they wait, because their texts exceed `WAITING_CHARS_MAX`. */
 const KEEPING_SLOT_MAX = 16;
-
-/** How a document first waits: `file` before it has its text, as a scan does; `text` for a model. */
-type WaitKind = "file" | "text";
 
 /** The slots that a waiting document lacks, and needs before it restarts. */
 export interface WaitReservation {
@@ -34,7 +31,8 @@ export function needName({ kind, keepsSlot }: WaitReservation): string {
 /** Reverses `needName`. Undefined: the job has not waited yet. */
 export function reservationOf(need: string): WaitReservation | undefined {
   if (need === "") return undefined;
-  return { kind: need.startsWith("file") ? "file" : "text", keepsSlot: need.endsWith("+slot") };
+  const kind = (["read", "file"] as const).find((each) => need.startsWith(each)) ?? "text";
+  return { kind, keepsSlot: need.endsWith("+slot") };
 }
 
 /** No more documents of the account may wait. This one restarts when it may. */
@@ -71,27 +69,28 @@ export function openJobSlots(onFree: () => void, nowMs = (): number => performan
   const active = openShares(WIDTH);
   const keepingSlot = openShares(KEEPING_SLOT_MAX);
   const openWaiting = () => ({ documents: openShares(WAITING_MAX), chars: openShares(WAITING_CHARS_MAX) });
-  const waiting = { file: openWaiting(), text: openWaiting() };
+  const waiting = { read: openWaiting(), file: openWaiting(), text: openWaiting() };
 
   const open = (account: string, reservation: WaitReservation | undefined): JobSlot => {
     let fromMs = nowMs();
     let heldMs = 0;
     let isWaiting = false;
-    // These last until the document leaves: one that has waited once may always wait again.
+    // These last until the document leaves: one that has waited once may always wait again. Only `read` gives way to another kind.
     let kind = reservation?.kind;
-    let mayWait = reservation !== undefined;
     let keepsSlot = reservation?.keepsSlot === true;
     let heldChars = 0;
 
     /** Reports whether the slot is free during the wait. */
-    const beginWait = (chars: number): boolean => {
+    const beginWait = (chars: number, wanted: WaitKind): boolean => {
       if (isWaiting) return false;
-      kind ??= chars === 0 ? "file" : "text";
-      const { documents, chars: texts } = waiting[kind];
-      mayWait ||= documents.take(account, 1);
-      if (!mayWait) throw new WaitLimitReached({ kind, keepsSlot });
+      if (kind === undefined || (kind === "read" && wanted !== "read")) {
+        if (!waiting[wanted].documents.take(account, 1))
+          throw new WaitLimitReached({ kind: wanted, keepsSlot });
+        endReservation();
+        kind = wanted;
+      }
       const more = Math.max(0, chars - heldChars);
-      if (more > 0 && !texts.take(account, more)) {
+      if (more > 0 && !waiting[kind].chars.take(account, more)) {
         keepsSlot ||= keepingSlot.take(account, 1);
         if (!keepsSlot) throw new WaitLimitReached({ kind, keepsSlot: true });
         return false;
@@ -102,6 +101,12 @@ export function openJobSlots(onFree: () => void, nowMs = (): number => performan
       active.give(account, 1);
       onFree();
       return true;
+    };
+    const endReservation = (): void => {
+      if (kind === undefined) return;
+      waiting[kind].documents.give(account, 1);
+      waiting[kind].chars.give(account, heldChars);
+      heldChars = 0;
     };
     const endWait = (): void => {
       // The count may exceed the width: documents return one after another, and none starts until enough have ended.
@@ -115,12 +120,10 @@ export function openJobSlots(onFree: () => void, nowMs = (): number => performan
       leave: () => {
         active.give(account, 1);
         if (keepsSlot) keepingSlot.give(account, 1);
-        if (kind === undefined || !mayWait) return;
-        waiting[kind].documents.give(account, 1);
-        waiting[kind].chars.give(account, heldChars);
+        endReservation();
       },
-      whileWaiting: async (work, chars) => {
-        if (!beginWait(chars)) return await work();
+      whileWaiting: async (work, chars, wanted = chars === 0 ? "file" : "text") => {
+        if (!beginWait(chars, wanted)) return await work();
         try {
           return await work();
         } finally {

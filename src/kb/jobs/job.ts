@@ -57,26 +57,34 @@ function withUncountedWaits(kb: KnowledgeBase, job: LeasedJob, run: WhileWaiting
   const resume = async (): Promise<void> => {
     if (!kb.isEnding()) await kb.leases.setWorking(job, true);
   };
-  const whileWaiting: WhileWaiting = (work, heldChars) =>
-    run(async () => {
-      await pause();
-      try {
-        return await work();
-      } finally {
-        await resume();
-      }
-    }, heldChars);
+  const whileWaiting: WhileWaiting = (work, heldChars, kind) =>
+    run(
+      async () => {
+        await pause();
+        try {
+          return await work();
+        } finally {
+          await resume();
+        }
+      },
+      heldChars,
+      kind,
+    );
   const whileFetching: WhileFetching = (fetch) =>
     // A suspect keeps its slot, so that no other suspect runs at the same time.
     job.crashes > 0
       ? fetch()
-      : whileWaiting(async () => {
-          try {
-            return await fetch(resume);
-          } finally {
-            await pause();
-          }
-        }, 0);
+      : whileWaiting(
+          async () => {
+            try {
+              return await fetch(resume);
+            } finally {
+              await pause();
+            }
+          },
+          0,
+          "read",
+        );
   return { ...kb, lane: "backlog", rank: job.changedMs, whileWaiting, whileFetching };
 }
 

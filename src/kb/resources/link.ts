@@ -87,7 +87,7 @@ async function textOf(
   if (isPage(type, head)) {
     const page = { path, encoding: type.encoding, url: url.href };
     const read = (): Promise<string> => kb.pages.read(page, requester);
-    const text = await (requester.whileWaiting?.(read, 0) ?? read());
+    const text = await (requester.whileWaiting?.(read, 0, "read") ?? read());
     if (text.trim() === "") throw failed("the page has no text; scripts are not run");
     return { text };
   }

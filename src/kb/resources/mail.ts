@@ -66,7 +66,7 @@ async function mailText(
     const inMail: Requester = {
       ...requester,
       onPart: undefined,
-      whileWaiting: whileWaiting && ((work, chars) => whileWaiting(work, heldChars + chars)),
+      whileWaiting: whileWaiting && ((work, chars, kind) => whileWaiting(work, heldChars + chars, kind)),
     };
     const outcomes: AttachmentOutcome[] = [];
     const warnings: string[] = [];
@@ -99,7 +99,7 @@ async function unpack(
 ): Promise<{ readonly markdown: string; readonly attachments: readonly Unpacked[] }> {
   const read = (): ReturnType<typeof kb.mails.read> =>
     kb.mails.read({ path }, { tenant, lane, rank, signal });
-  const { markdown, attachments } = await (whileWaiting?.(read, 0) ?? read());
+  const { markdown, attachments } = await (whileWaiting?.(read, 0, "read") ?? read());
   const unpacked: Unpacked[] = [];
   for (const [at, { name, mediaType, bytes }] of attachments.entries()) {
     if (at >= LISTED_MAX || budget.count <= 0 || bytes.length > budget.bytes) {

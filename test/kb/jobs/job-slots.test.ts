@@ -49,6 +49,23 @@ it("texts may wait however many scans of their account wait, and vice versa", as
   expect(await startAll(slots, times(700, 1))).toMatchObject({ waiting: 675 });
 });
 
+it("files may be read however many scans of their account wait, and wait with these only for text recognition", async () => {
+  const slots = openJobSlots(() => undefined);
+  await startAll(slots, times(700, 0));
+  const pdf = slots.take("account");
+  expect(await pdf?.whileWaiting(() => Promise.resolve("read"), 0, "read")).toBe("read");
+  const reservation = { kind: "file", keepsSlot: false };
+  await expect(pdf?.whileWaiting(() => never, 1, "file")).rejects.toMatchObject({ reservation });
+  pdf?.leave();
+  // A file that went from one kind to the other leaves nothing behind.
+  const again = openJobSlots(() => undefined);
+  const both = again.take("account");
+  await both?.whileWaiting(() => Promise.resolve(), 0, "read");
+  await both?.whileWaiting(() => Promise.resolve(), 5, "file");
+  both?.leave();
+  expect(await startAll(again, times(700, 0))).toMatchObject({ waiting: 675 });
+});
+
 it("a document that may not wait restarts when it may, and holds its reservation until it ends", async () => {
   const slots = openJobSlots(() => undefined);
   const first = slots.take("account");

@@ -63,7 +63,13 @@ export interface PartlyRead {
  * Runs `work`, in which a document waits for a child process and is read by it, possibly for hours; the caller may process other
  * documents meanwhile. `heldChars` is the number of the document's characters in memory until then.
  */
-export type WhileWaiting = <T>(work: () => Promise<T>, heldChars: number) => Promise<T>;
+export type WhileWaiting = <T>(work: () => Promise<T>, heldChars: number, kind?: WaitKind) => Promise<T>;
+
+/**
+ * What a document waits for. `read`: a process that reads it within seconds, or its fetch; `file`: text recognition; `text`: a
+ * model. Those that wait for one never delay those that wait for another. Default: `file` without characters, else `text`.
+ */
+export type WaitKind = "read" | "file" | "text";
 
 /** The text of a file, well-formed UTF-16 without NUL characters. */
 export interface Extraction extends LocatedText {
@@ -203,7 +209,7 @@ async function extractPdf(
 ): Promise<Extraction> {
   const { tenant, lane, rank, signal, whileWaiting = justWait, onPart } = requester;
   const ask = { signal, tenant, lane, rank };
-  const pdf = await whileWaiting(() => pool.extract({ path, charsMax }, ask), 0);
+  const pdf = await whileWaiting(() => pool.extract({ path, charsMax }, ask), 0, "read");
   const texts = [...pdf.texts];
   const fileMetadata = { ...(pdf.author !== undefined && { author: pdf.author }), pages: texts.length };
   const pictures = texts.flatMap((text, at) => (text === "" ? [at + 1] : []));
@@ -220,7 +226,11 @@ async function extractPdf(
     );
     if (reading.length > 0 && texts.some((text) => text !== ""))
       await onPart?.({ texts: [...texts], reading, fileMetadata });
-    const read = await whileWaiting(() => ocr.readPages(path, pictures, { ...ask, memory }), heldChars);
+    const read = await whileWaiting(
+      () => ocr.readPages(path, pictures, { ...ask, memory }),
+      heldChars,
+      "file",
+    );
     unread = read.unread;
     scraps = scrapPages(read.pages);
     addPages(texts, read.pages);
@@ -261,7 +271,7 @@ async function extractImage(
   }
   const memory = await memoryFor(path, requester);
   const ask = { signal, tenant, lane, rank, memory };
-  const read = await whileWaiting(() => ocr.readImageText(path, mediaType, ask), 0);
+  const read = await whileWaiting(() => ocr.readImageText(path, mediaType, ask), 0, "file");
   const count = read.pages.length + read.unread.length;
   const texts = Array.from({ length: count }, () => "");
   addPages(texts, read.pages);
@@ -284,7 +294,7 @@ async function extractPage(
   { webPages, charsMax }: Readers,
 ): Promise<Extraction> {
   const page = { path, encoding: undefined, url: "" };
-  const text = await whileWaiting(() => webPages.read(page, { tenant, lane, rank, signal }), 0);
+  const text = await whileWaiting(() => webPages.read(page, { tenant, lane, rank, signal }), 0, "read");
   if (text !== "") return bounded({ text }, charsMax, path);
   throw new KbsyncError("there is no text in the page", {
     code: "page_without_text",
