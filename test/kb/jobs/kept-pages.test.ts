@@ -102,6 +102,16 @@ it("a change that leaves the file as it is repeats no page that was read", async
   });
 });
 
+it("the same file repeats no page that was read if it is uploaded again", async () => {
+  readers.ends.set(4, "stay");
+  const id = await create();
+  await isAsked(2, 3, 4);
+  readers.ends.clear();
+  await put(id, { url: await upload() });
+  await isWhole(id, `Typed heron.\n\n${RECOGNISED}`);
+  expect(readers.asked).toEqual([2, 3, 4, 4, 5]);
+});
+
 it("a stop repeats no page that was read", async () => {
   readers.ends.set(4, "stay");
   const id = await create();

@@ -311,6 +311,19 @@ describe("requests", () => {
     });
   });
 
+  it("returns the stored text of a resource that the service is still working on", async () => {
+    await remote.close();
+    await service.close();
+    service = await openFakeService({ reads: true });
+    open();
+    const made = await remote.create(text, "k", signal);
+    const docId = made.kind === "done" ? made.value._id : "";
+    const queued = JSON.stringify({ success: true, data: { _id: docId, metadata: { status: "queued" } } });
+    service.fault = ({ operation }) => (operation === "update" ? answer(202, queued) : undefined);
+    expect(await remote.take(docId, "t", signal)).toMatchObject({ kind: "done", value: { content: "text" } });
+    expect(service.requests.at(-2)?.headers["prefer"]).toContain("respond-async");
+  });
+
   it("quotes nothing of a document's text from half an answer", async () => {
     service.fault = () => answer(200, '{"success":true,"data":{"_id":"a","content":"a secret of the do');
     const reply = await remote.update("a", { title: "t" }, signal);

@@ -38,7 +38,8 @@ export function mergeJobs(waiting: string, newer: string, stored: Settings): str
     ...(before.completesCreate && { completesCreate: true }),
     update: { ...kept, ...text, ...update, ...(Object.keys(settings).length > 0 && { settings }) },
     ...apartOf(before, update),
-    ...(before.pages && (!hasText(update) || update.url === url) && { pages: before.pages }),
+    // The same file may come again as another upload. Pages are known by its bytes, and those of another file are dropped.
+    ...(before.pages && update.content === undefined && { pages: before.pages }),
   };
   if (chunkOverlap < chunkSize) return JSON.stringify(merged);
   throw new KbsyncError(
