@@ -7,11 +7,11 @@ import { isExhausted } from "../queue/admission.ts";
 import { jobKey } from "../queue/waits.ts";
 import { ingestLine, type LeasedJob } from "../queue/queue.ts";
 import { needName, WaitLimitReached } from "./job-slots.ts";
-import { openKeptPages } from "./kept-pages.ts";
+import { openKeptPages, type KeptPages } from "./kept-pages.ts";
 import { nowIso, type KnowledgeBase, type WhileFetching } from "../resources/knowledge-base.ts";
 import { Refusal } from "../resources/refusal.ts";
 import { applyUpdate } from "../resources/update.ts";
-import type { JobBody } from "../store/rows/job-body.ts";
+import { hasText, type JobBody } from "../store/rows/job-body.ts";
 
 /** How often a job is retried after a temporary failure: some two hours, with growing delays. */
 const POSTPONED_MAX = 15;
@@ -90,12 +90,12 @@ function withUncountedWaits(kb: KnowledgeBase, job: LeasedJob, run: WhileWaiting
 
 async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<void> {
   const body = JSON.parse(job.body) as JobBody; // written by newJob or merged from such
+  const pages = openKeptPages(kb.queue, job, body);
   if (isExhausted(job.crashes)) {
     const message = `The service crashed ${job.crashes} times while it processed this document, and does not try again.`;
-    await fail(kb, job, body, { code: "internal", message });
+    await fail(kb, job, body, { code: "internal", message }, pages);
     return;
   }
-  const pages = openKeptPages(kb.queue, job, body);
   try {
     const keeping = { ...kb, memoryOf: pages.memoryOf };
     await applyUpdate(keeping, { accountId: job.accountId, id: job.name }, body.update, { job }, body);
@@ -107,38 +107,49 @@ async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<void> {
       return;
     }
     const { code, message, hint, retryAfterSeconds } = kb.explain(error);
-    const counts = !MACHINE_FAILURES.has(code);
-    if (retryAfterSeconds !== undefined && (!counts || job.attempts < POSTPONED_MAX)) {
-      if (!(await pages.save())) return;
-      const delayMs = Math.max(
-        counts ? POSTPONED_MS * 2 ** job.attempts : MACHINE_MS,
-        retryAfterSeconds * 1000,
-      );
-      const nowMs = kb.steadyMs();
-      await kb.queue.postpone(job, { dueMs: nowMs + Math.min(POSTPONED_MS_MAX, delayMs), nowMs, counts });
-      return;
-    }
-    await fail(kb, job, body, { code, message: hint === undefined ? message : `${message} ${hint}` });
+    if (await retryLater(kb, job, { code, retryAfterSeconds }, pages)) return;
+    await fail(kb, job, body, { code, message: hint === undefined ? message : `${message} ${hint}` }, pages);
   }
 }
 
-/** Ends a failed job, and writes what other requests changed besides the text. Does nothing if the lease was lost. */
+/** Postpones a job after a temporary failure. False: it has failed for good. */
+async function retryLater(
+  kb: KnowledgeBase,
+  job: LeasedJob,
+  { code, retryAfterSeconds }: Pick<ReturnType<KnowledgeBase["explain"]>, "code" | "retryAfterSeconds">,
+  pages: KeptPages,
+): Promise<boolean> {
+  const counts = !MACHINE_FAILURES.has(code);
+  if (retryAfterSeconds === undefined || (counts && job.attempts >= POSTPONED_MAX)) return false;
+  if (!(await pages.save())) return true;
+  const delayMs = Math.max(counts ? POSTPONED_MS * 2 ** job.attempts : MACHINE_MS, retryAfterSeconds * 1000);
+  const nowMs = kb.steadyMs();
+  await kb.queue.postpone(job, { dueMs: nowMs + Math.min(POSTPONED_MS_MAX, delayMs), nowMs, counts });
+  return true;
+}
+
+/**
+ * Ends a failed job, and writes what other requests changed besides the text: without their settings if those fail too. Postpones the job
+ * if that fails for now. Does nothing if the lease was lost.
+ */
 async function fail(
   kb: KnowledgeBase,
   job: LeasedJob,
-  { apart = {} }: JobBody,
+  { update, apart = {} }: JobBody,
   failure: Failure,
+  pages: KeptPages,
 ): Promise<void> {
   const at = { accountId: job.accountId, id: job.name };
-  const isEmpty = Object.values(apart).every((value) => value === undefined);
-  if (!isEmpty) {
-    const { whileWaiting: _, whileFetching: __, ...here } = kb;
+  const { whileWaiting: _, whileFetching: __, ...here } = kb;
+  // Without a text, the settings are what failed.
+  const { settings, ...others } = hasText(update) ? apart : { ...update, settings: undefined };
+  for (const part of settings === undefined ? [others] : [{ ...others, settings }, others]) {
+    if (Object.values(part).every((value) => value === undefined)) continue;
     try {
-      await applyUpdate(here, at, apart, { job, failure });
+      await applyUpdate(here, at, part, { job, failure });
       return;
     } catch (error) {
-      if (codeOf(error) === "lease_lost") return;
-      if (kb.explain(error).retryAfterSeconds !== undefined) throw error;
+      if (codeOf(error) === "lease_lost" || (await retryLater(kb, job, kb.explain(error), pages))) return;
     }
   }
   await kb.records.failJob(job, failure, nowIso(kb));

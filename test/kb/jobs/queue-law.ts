@@ -452,7 +452,7 @@ function openWorker(
 }
 
 /** The parts of a knowledge base that changes of texts use. */
-function clientOf(store: Store, clock: { readonly aheadMs: number }): KnowledgeBase {
+export function clientOf(store: Store, clock: { readonly aheadMs: number }): KnowledgeBase {
   const nowMs = (): number => Math.floor(Date.now() + clock.aheadMs);
   const explain: KnowledgeBase["explain"] = (error) => {
     if (!(error instanceof Refusal)) throw error;

@@ -55,6 +55,7 @@ function apartOf({ update, apart }: JobBody, newer: UpdateBody): Pick<JobBody, "
   return Object.keys(merged).length === 0 ? {} : { apart: merged };
 }
 
-function hasText({ url, content }: UpdateBody): boolean {
+/** Reports whether a change replaces the text of its document. */
+export function hasText({ url, content }: UpdateBody): boolean {
   return url !== undefined || content !== undefined;
 }
