@@ -5,6 +5,7 @@ import type { Span } from "../../../src/kb/ingest/chunk/span.ts";
 import type { Scope } from "../../../src/kb/store/search-index.ts";
 import type { Chunk } from "../../../src/kb/store/chunks.ts";
 import type { ResourceChange } from "../../../src/kb/store/resources.ts";
+import { ingestLine } from "../../../src/kb/queue/queue.ts";
 import { DEFAULT_SETTINGS, Tier } from "../../../src/wire/primitives.ts";
 import { LATER, NOW, wordsOnly, type StoreFixture } from "./store-fixture.ts";
 
@@ -120,6 +121,30 @@ export function resourceContract(fixture: StoreFixture): void {
       await expect(
         fixture.store.records.deleteResource({ ...at, expectedRevision: revision + 1 }),
       ).resolves.toMatchObject({ isDeleted: true });
+    });
+
+    it("starts a newer change of a queued resource without what the older one needed first", async () => {
+      const { queue, records } = fixture.store;
+      const { id, accountId, ownerId } = await create("Alpha.");
+      const put = (content: string) => {
+        const body = JSON.stringify({ update: { content } });
+        const job = { body, fileToken: null, nowMs: 0, jobsMax: 9 };
+        return records.enqueueUpdate({ accountId, id, nowIso: LATER }, job);
+      };
+      const change = () => queue.change({ accountId, id, nowMs: 0 });
+      await put("Beta.");
+      const found = await change();
+      const job = await queue.lease({ number: found?.number ?? 0, worker: "one", nowMs: 0 });
+      const needing = ingestLine(accountId, ownerId, "text+slot");
+      await queue.postpone(job ?? { number: 0, token: 0 }, {
+        dueMs: 0,
+        nowMs: 0,
+        counts: false,
+        line: needing,
+      });
+      expect(await change()).toMatchObject({ line: needing });
+      await put("Gamma.");
+      expect(await change()).toMatchObject({ line: ingestLine(accountId, ownerId) });
     });
 
     it("returns a resource as it was created", async () => {

@@ -63,11 +63,11 @@ const INSERT = `
   VALUES (@queue, @accountId, @ownerId, @line, @name, 0, @nowMs, @nowMs, @fileToken, @chars, @body)`;
 
 /**
- * A running change that is overtaken loses its lease. The newer one has at least one run of its own before it is given up. It is due
- * since the first change that was.
+ * A running change that is overtaken loses its lease. The newer one has at least one run of its own before it is given up, and needs nothing
+ * before it (`line`). It is due since the first change that was.
  */
 const OVERTAKE = `
-  UPDATE job SET body = @body, chars = @chars, changed_ms = CAST(@nowMs AS bigint),
+  UPDATE job SET line = @line, body = @body, chars = @chars, changed_ms = CAST(@nowMs AS bigint),
     file_token = coalesce(CAST(@fileToken AS text), file_token), attempts = 0, due_ms = 0,
     waits_from_ms = CASE WHEN worker IS NOT NULL OR due_ms > CAST(@nowMs AS bigint) THEN CAST(@nowMs AS bigint)
       WHEN due_ms > waits_from_ms THEN due_ms ELSE waits_from_ms END,
@@ -126,8 +126,8 @@ function putSteps({ lockLine }: QueueDialect) {
       const body = mergeJobs(waiting.body, job.body, settings);
       const [refused] = yield* refusals([{ ...job, body }], { jobs: 1, chars: waiting.chars });
       if (refused !== undefined) throw refused;
-      const { fileToken = null } = job;
-      yield* run(OVERTAKE, { number: waiting.number, body, chars: body.length, fileToken, nowMs: job.nowMs });
+      const { line, fileToken = null, nowMs } = job;
+      yield* run(OVERTAKE, { number: waiting.number, line, body, chars: body.length, fileToken, nowMs });
     },
   } satisfies Partial<QueueSteps>;
 }
