@@ -180,6 +180,7 @@ export function retentionContract(fixture: StoreFixture): void {
           // Due at any clock time: the clock may be set back before the job starts.
           dueMs: 0,
           bodyBytes: 26,
+          changedMs: expect.any(Number),
           crashes: 0,
         });
         await put(one.id, { content: "words", locations: [] });
