@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import type { Strategy } from "../../wire/primitives.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
+import { useSubmit } from "../view/submit.ts";
 import { ask } from "../client/api.ts";
 import { STRATEGIES } from "../knowledge/tiers.ts";
 import { Choices, TextArea, TextField } from "../parts/fields.tsx";
@@ -28,22 +29,12 @@ export function EditForm({
     chunkOverlap: String(record.settings?.chunkOverlap ?? 100),
   };
   const [draft, setDraft] = useState(before);
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setIsBusy] = useState(false);
   const set = (change: Partial<typeof draft>): void => setDraft({ ...draft, ...change });
   const body = changeOf(before, draft);
-  const submit = async (event: Event): Promise<void> => {
-    event.preventDefault();
-    setIsBusy(true);
-    setError(undefined);
-    try {
-      await ask(`${ROUTES.resource}/${record._id}`, { method: "PUT", body });
-      onSaved();
-    } catch (failure) {
-      setError(failure);
-      setIsBusy(false);
-    }
-  };
+  const { error, isBusy, submit } = useSubmit(async () => {
+    await ask(`${ROUTES.resource}/${record._id}`, { method: "PUT", body });
+    onSaved();
+  });
   const text = (name: "title" | "description", label: string, needed: boolean): JSX.Element => (
     <TextField label={label} needed={needed} value={draft[name]} onText={(value) => set({ [name]: value })} />
   );
@@ -58,7 +49,7 @@ export function EditForm({
     />
   );
   return (
-    <form class="card stack" noValidate onSubmit={(event) => void submit(event)}>
+    <form class="card stack" noValidate onSubmit={submit}>
       {text("title", "Name", true)}
       {text("description", "Description", false)}
       {isText ? (

@@ -31,7 +31,6 @@ const LIMITS = {
   cpuMs: 60_000,
   /** Starting a process takes half a second. */
   idleMs: 30_000,
-  busyCode: "extractor_busy",
 };
 
 /** Opens the reader. No process starts before the first image. */

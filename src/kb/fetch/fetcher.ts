@@ -66,10 +66,6 @@ export interface FetcherOptions {
   readonly busy: () => Error;
   readonly bytesMax?: number;
   readonly timeoutMs?: number;
-  /** Redirects followed; default `REDIRECTS_MAX`. */
-  readonly redirectsMax?: number;
-  /** The `accept` header; default: what documents can be made of. */
-  readonly accept?: string;
   /** Set by tests; default the system's resolver. */
   readonly resolve?: ResolveAll;
 }
@@ -77,7 +73,6 @@ export interface FetcherOptions {
 /** Opens a fetcher. It reuses no connections, ignores proxies in the environment, and sends no cookies. */
 export function openFetcher(options: FetcherOptions): Fetcher {
   const { allow, agent, busy, bytesMax = FETCH_BYTES_MAX, timeoutMs = FETCH_TIMEOUT_MS } = options;
-  const { redirectsMax = REDIRECTS_MAX, accept = ACCEPT } = options;
   const rules = addressRules(allow);
   const connect = guardedConnector(rules, options.resolve);
   const gate = openGate({
@@ -97,7 +92,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     const dispatcher = new Agent({ connect, connections: 1, pipelining: 1 });
     const timeout = AbortSignal.timeout(timeoutMs);
     const signal = abandoned === undefined ? timeout : AbortSignal.any([timeout, abandoned]);
-    const headers = { accept, "accept-encoding": ENCODINGS, "user-agent": agent };
+    const headers = { accept: ACCEPT, "accept-encoding": ENCODINGS, "user-agent": agent };
     const failureFor = (error: unknown, url: URL): Error => {
       abandoned?.throwIfAborted();
       return fetchFailure(timeout.aborted ? timeout.reason : error, url, timeoutMs);
@@ -114,7 +109,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     };
     let url = first;
     try {
-      for (let redirects = 0; redirects <= redirectsMax; redirects++) {
+      for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects++) {
         const answer = await ask(url);
         const next = redirectOf(answer, url);
         if (next === undefined) {
@@ -126,8 +121,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
         answer.body.destroy();
         url = next;
       }
-      const often = redirectsMax === 0 ? "" : ` more than ${redirectsMax} times`;
-      throw linkFailure(`it redirects${often}`, first.host);
+      throw linkFailure(`it redirects more than ${REDIRECTS_MAX} times`, first.host);
     } finally {
       await dispatcher.destroy();
     }
@@ -147,6 +141,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
   };
 }
 
+/** What documents can be made of. */
 const ACCEPT =
   "text/html,application/xhtml+xml,text/markdown,text/plain,application/pdf,image/*;q=0.8,*/*;q=0.5";
 

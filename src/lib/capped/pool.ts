@@ -14,8 +14,6 @@ export interface CappedPoolOptions extends Omit<CappedLimits, "nicer"> {
   readonly guests?: number;
   /** Idle processes end after this time. */
   readonly idleMs: number;
-  /** Error code when too many requests wait. Default `pool_busy`. */
-  readonly busyCode?: string;
 }
 
 /**
@@ -29,7 +27,7 @@ export interface CappedPool<Request, Part> {
   /**
    * Waits for a free process and returns the parts of its answer in order. Retries a request whose process crashed or hung
    * once, in a fresh process: an earlier document may be the cause. Rejects with the kind's `failure`, the signal's reason,
-   * `busyCode`, or `closed` after `close`.
+   * `extractor_busy` if too many requests wait, or `closed` after `close`.
    */
   ask(request: Request, options: AskOptions): Promise<readonly Part[]>;
   /** Ends all processes; requests in flight fail. */
@@ -80,7 +78,7 @@ function openLane<Request extends object, Part, Failure extends string>(
     shareMax: WAITING_SHARE_MAX,
     full: () =>
       new KbsyncError("too many documents are waiting to be read", {
-        code: options.busyCode ?? "pool_busy",
+        code: "extractor_busy",
         retryable: true,
       }),
   });

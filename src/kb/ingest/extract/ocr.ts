@@ -139,7 +139,6 @@ export function openOcr(options: OcrOptions = {}): Ocr {
       // No account waits for the pages of another to finish.
       guests: 1,
       idleMs: options.idleMs ?? 30_000,
-      busyCode: "extractor_busy",
     },
   );
   const ask = { pixelsMax, pagesMax, data };

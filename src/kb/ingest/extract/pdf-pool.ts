@@ -25,7 +25,7 @@ export function openPdfPool(options: CappedPoolOptions): PdfPool {
       cpuMs: ({ bytes }) => pdfCpuMs(bytes),
       failure: (code, request, detail) => pdfError(code, request, options, detail),
     },
-    { ...options, busyCode: "extractor_busy" },
+    options,
   );
   return {
     extract: async (request, ask) => {

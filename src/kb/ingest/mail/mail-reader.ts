@@ -28,7 +28,7 @@ export interface MailReader {
 export function openMailReader(): MailReader {
   const pool = openCappedPool<MailRequest, MailPart, MailFailure>(
     { module: entryUrl("kb/ingest/mail/mail-child"), failure: mailError },
-    { ...LIMITS, guests: 1, busyCode: "extractor_busy" },
+    { ...LIMITS, guests: 1 },
   );
   return {
     read: async (request, options) => {

@@ -39,7 +39,7 @@ export interface PageReader {
 export function openPageReader(): PageReader {
   const pool = openCappedPool<PageRequest, string, PageFailure>(
     { module: entryUrl("kb/ingest/page/page-child"), failure: pageError },
-    { ...LIMITS, guests: 1, busyCode: "extractor_busy" },
+    { ...LIMITS, guests: 1 },
   );
   return {
     read: async (page, options) => {
