@@ -37,17 +37,22 @@ export function pathOf({ source, path }: Pick<ListedFile, "source" | "path">): s
   return `${source}/${path}`;
 }
 
-/** Runs a command of a list, shows its failure, and loads the list again. */
+/** Runs a command, shows its words or its failure, and loads again what it changed. */
 export function useCommand(reload: () => void) {
   const [error, setError] = useState<unknown>();
-  const run = async (work: () => Promise<string>): Promise<void> => {
+  const [isBusy, setIsBusy] = useState(false);
+  const run = async (work: () => Promise<string | undefined>): Promise<void> => {
+    setIsBusy(true);
     setError(undefined);
     try {
-      toast(await work());
+      const words = await work();
+      if (words !== undefined) toast(words);
       reload();
     } catch (failure) {
       setError(failure);
+    } finally {
+      setIsBusy(false);
     }
   };
-  return { error, run };
+  return { error, isBusy, run };
 }

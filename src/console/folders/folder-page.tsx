@@ -9,7 +9,7 @@ import { Dialog } from "../parts/dialog.tsx";
 import { Empty, ErrorNotice, Notice, Show } from "../parts/notice.tsx";
 import { Words } from "../parts/words.tsx";
 import { Page } from "../parts/page.tsx";
-import { toast } from "../parts/toast.tsx";
+import { useCommand } from "./file-row.tsx";
 import { addressOf } from "../view/address.ts";
 import { route } from "../view/router.ts";
 import { countsOf, FolderBar, FolderState, rateOf } from "./folder-cards.tsx";
@@ -160,25 +160,16 @@ function Commands({
   readonly source: SourceStatus;
   readonly reload: () => void;
 }): JSX.Element {
-  const [error, setError] = useState<unknown>();
   const [report, setReport] = useState<AuditReport | undefined>();
-  const [isBusy, setIsBusy] = useState(false);
   const [isRemoving, setIsRemoving] = useState(false);
-  const run = async (work: () => Promise<unknown>, done?: string): Promise<void> => {
-    setIsBusy(true);
-    setError(undefined);
-    try {
-      await work();
-      if (done !== undefined) toast(done);
-      reload();
-    } catch (failure) {
-      setError(failure);
-    } finally {
-      setIsBusy(false);
-    }
-  };
+  const { error, isBusy, run } = useCommand(reload);
   const command = (label: string, work: () => Promise<unknown>, done?: string): JSX.Element => (
-    <button type="button" class="button small" disabled={isBusy} onClick={() => void run(work, done)}>
+    <button
+      type="button"
+      class="button small"
+      disabled={isBusy}
+      onClick={() => void run(() => work().then(() => done))}
+    >
       {label}
     </button>
   );
