@@ -162,6 +162,7 @@ async function help(world: World, { happenings }: History): Promise<void> {
   judge.changed();
   const daemon = runner.running();
   const troubles = (error: unknown): void => note(() => `a person sees: ${String(error)}`);
+  judge.retried();
   daemon?.retry().catch(troubles);
   // An old ledger says that the daemon is paused, of a time when it was.
   if (daemon?.status().sources.some(({ paused }) => paused) === true) daemon.resume().catch(troubles);

@@ -30,6 +30,8 @@ export interface Judge {
   started(): void;
   /** The time of day is set. */
   clockSet(): void;
+  /** A person has everything tried again now, whatever delay the service asked for. */
+  retried(): void;
   /** The ignore file is not there until then. */
   rulesHidden(untilMs: number): void;
   /** The ignore file is half-written for good: what is excluded is what it says now. */
@@ -698,6 +700,7 @@ export function openJudge(options: JudgeOptions): Judge {
     clockSet: () => {
       growth = { sinceMs: 0, texts: new Set() };
     },
+    retried: () => quiet.clear(),
     rulesLost: () => {
       areRulesLost = true;
     },
