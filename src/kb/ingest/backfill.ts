@@ -219,7 +219,6 @@ function openEmbedding(
   const timed = (embedder: ModelEmbedder): ModelEmbedder => ({
     ...embedder,
     embed: async (...given) => {
-      if (embedder.kind === "local") await idle();
       const startMs = performance.now();
       const vectors = await embedder.embed(...given);
       onEmbedded?.((performance.now() - startMs) / 1000);
@@ -236,6 +235,10 @@ function openEmbedding(
     const isLeft = await embedInOrder(timed(embedder), order, {
       index,
       signal,
+      ready: async () => {
+        signal.throwIfAborted();
+        if (embedder.kind === "local") await idle();
+      },
       takeWake,
       failures,
       leftSentences,
@@ -262,6 +265,8 @@ function openOrders(index: BackfillParts["index"], fingerprint: string) {
 
 /** What embedding in an order depends on. */
 interface OrderedRun extends Pick<BackfillParts, "index">, Pick<RunControl, "signal" | "takeWake"> {
+  /** Waits until the model may be called. Throws the signal's reason. */
+  readonly ready: () => Promise<void>;
   readonly failures: EmbeddingFailures;
   readonly leftSentences: Set<ChunkRef>;
   /** Switches scopes to the model that have all its vectors by now. */
@@ -273,7 +278,7 @@ interface OrderedRun extends Pick<BackfillParts, "index">, Pick<RunControl, "sig
 async function embedInOrder(
   embedder: ModelEmbedder,
   { fingerprint, vectors, sentences }: EmbeddingOrders,
-  { index, signal, takeWake, failures, leftSentences, changeOver, count }: OrderedRun,
+  { index, signal, ready, takeWake, failures, leftSentences, changeOver, count }: OrderedRun,
 ): Promise<boolean> {
   const isOpenSuspect = ({ ref }: ChunkContext): boolean =>
     failures.isSuspected(ref) && !failures.isGivenUp(ref);
@@ -295,7 +300,7 @@ async function embedInOrder(
     if (chunks.length > 0) {
       suspects.push(...chunks.filter(isOpenSuspect));
       const plain = chunks.filter(({ ref }) => !failures.isSuspected(ref));
-      const made = await failures.embed(embedder, plain, signal);
+      const made = await failures.embed(embedder, plain, ready);
       await index.putVectors(fingerprint, made);
       count(made.length);
       // Each call scans the chunks that an earlier model serves. At doubling intervals, all calls together scan them twice.
@@ -309,6 +314,7 @@ async function embedInOrder(
     const suspect = suspects[tried];
     if (suspect !== undefined) {
       tried += 1;
+      await ready();
       const vector = await failures.embedAlone(embedder, suspect);
       if (vector === undefined) continue;
       await index.putVectors(fingerprint, [vector]);
@@ -318,7 +324,7 @@ async function embedInOrder(
     // Come after all chunk vectors: these find chunks, sentence vectors only rerank them.
     const deep = await sentences.next(BATCH);
     if (deep.length === 0) return suspects.some(isOpenSuspect);
-    const made = await sentencesOfChunks(embedder, deep, signal, leftSentences);
+    const made = await sentencesOfChunks(embedder, deep, ready, leftSentences);
     await index.putSentences(fingerprint, made);
     count(made.length);
   }

@@ -24,11 +24,14 @@ export interface EmbeddingFailures {
   isGivenUp(this: void, ref: ChunkRef): boolean;
   /** Chunks given up until the process ends. */
   givenUp(): readonly ChunkRef[];
-  /** Embeds chunks that are not suspected. If it throws, the chunks of the failed call become suspects. */
+  /**
+   * Embeds chunks that are not suspected; calls `ready` before each call of the model. If the model throws, the chunks of the call become
+   * suspects.
+   */
   embed(
     embedder: ModelEmbedder,
     chunks: readonly ChunkContext[],
-    signal: AbortSignal,
+    ready: () => Promise<void>,
   ): Promise<ChunkVector[]>;
   /** Embeds a suspected chunk. Returns undefined if only the chunk fails; throws if the model fails. */
   embedAlone(embedder: Embedder, chunk: ChunkContext): Promise<ChunkVector | undefined>;
@@ -54,11 +57,11 @@ export function openEmbeddingFailures(): EmbeddingFailures {
     isSuspected: (ref) => attempts.has(ref),
     isGivenUp: (ref) => (attempts.get(ref) ?? 0) >= ATTEMPTS_MAX,
     givenUp: () => [...attempts].flatMap(([ref, times]) => (times >= ATTEMPTS_MAX ? ref : [])),
-    embed: async (embedder, chunks, signal) => {
+    embed: async (embedder, chunks, ready) => {
       const pairs: ChunkVector[] = [];
       const size = embedder.kind === "local" ? LOCAL_STEP : REMOTE_STEP;
       for (let at = 0; at < chunks.length; at += size) {
-        signal.throwIfAborted();
+        await ready();
         const step = chunks.slice(at, at + size);
         try {
           pairs.push(...(await vectorsOf(embedder, step)));

@@ -22,25 +22,25 @@ export async function embedSentences(
 }
 
 /**
- * Embeds the sentences of chunks. Stops at the signal, whose reason it throws. Adds a chunk that
+ * Embeds the sentences of chunks. Calls `ready` before each call of the model, and throws its error. Adds a chunk that
  * the working model cannot embed to `left` and skips it from then on; such a chunk keeps its rank by words and vector. Throws other
  * errors of the model.
  */
 export async function sentencesOfChunks(
   embedder: Embedder,
   chunks: readonly ChunkText[],
-  signal: AbortSignal,
+  ready: () => Promise<void>,
   left: Set<ChunkRef> = new Set(),
 ): Promise<ChunkSentences[]> {
   const wanted = chunks.filter(({ ref }) => !left.has(ref));
   const done: ChunkSentences[] = [];
   for (let at = 0; at < wanted.length; at += STEP) {
-    signal.throwIfAborted();
+    await ready();
     const step = wanted.slice(at, at + STEP);
     try {
       done.push(...(await sentencesOfStep(embedder, step)));
     } catch {
-      for (const chunk of step) done.push(...(await sentencesAlone(embedder, chunk, signal, left)));
+      for (const chunk of step) done.push(...(await sentencesAlone(embedder, chunk, ready, left)));
     }
   }
   return done;
@@ -50,10 +50,10 @@ export async function sentencesOfChunks(
 async function sentencesAlone(
   embedder: Embedder,
   chunk: ChunkText,
-  signal: AbortSignal,
+  ready: () => Promise<void>,
   left: Set<ChunkRef>,
 ): Promise<ChunkSentences[]> {
-  signal.throwIfAborted();
+  await ready();
   try {
     return await sentencesOfStep(embedder, [chunk]);
   } catch (error) {

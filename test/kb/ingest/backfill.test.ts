@@ -329,6 +329,33 @@ describe("a local model", () => {
   });
 });
 
+it("the backfill suspects no chunk because it could not learn whether texts wait", async () => {
+  const store = memory(2);
+  const steps: number[] = [];
+  const model = hashedEmbedder();
+  let failures = 1;
+  const backfill = openBackfill({
+    index: store,
+    turns: ALONE,
+    textsWait: () => (failures-- > 0 ? Promise.reject(new Error("the store fails")) : NONE()),
+    model: async () => ({
+      ...model,
+      kind: "local",
+      embed: (texts) => {
+        steps.push(texts.length);
+        return model.embed(texts);
+      },
+    }),
+    report: () => undefined,
+    retryAfterMs: 1,
+  });
+  backfill.wake();
+  await vi.waitFor(() => expect(store.lacking.size).toBe(0), WAIT);
+  // Suspects are embedded one at a time.
+  expect(steps).toEqual([2]);
+  await backfill.close();
+});
+
 describe("noticeTexts", () => {
   const CONTENT = "Boats lie in the harbour.";
   const texts = { title: "", description: "", url: null, content: CONTENT, settings: DEFAULT_SETTINGS };

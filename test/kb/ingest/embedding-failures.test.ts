@@ -12,7 +12,7 @@ const chunkOf = (ref: number): ChunkContext => ({
   text: `text ${ref}`,
 });
 const chunks = (count: number): ChunkContext[] => Array.from({ length: count }, (_, ref) => chunkOf(ref));
-const never = new AbortController().signal;
+const ready = async (): Promise<void> => undefined;
 
 /** An embedder that fails for the texts that are named, and notes its calls. */
 function openPicky(isBad: (text: string) => boolean) {
@@ -34,7 +34,7 @@ describe("chunks that a model may not embed", () => {
   it("a local model embeds four chunks at a time, each with its ref", async () => {
     const failures = openEmbeddingFailures();
     const { embedder, calls } = openPicky(() => false);
-    const found = await failures.embed(embedder, chunks(10), never);
+    const found = await failures.embed(embedder, chunks(10), ready);
     expect(calls.map((texts) => texts.length)).toEqual([4, 4, 2]);
     expect(calls.flat()).toEqual(chunks(10).map(embeddingText));
     expect(found.map(({ ref, staleSince }) => [ref, staleSince])).toEqual(
@@ -45,14 +45,14 @@ describe("chunks that a model may not embed", () => {
 
   it("a remote model embeds 32 chunks at a time", async () => {
     const { embedder, calls } = openPicky(() => false);
-    await openEmbeddingFailures().embed({ ...embedder, kind: "remote" }, chunks(40), never);
+    await openEmbeddingFailures().embed({ ...embedder, kind: "remote" }, chunks(40), ready);
     expect(calls.map((texts) => texts.length)).toEqual([32, 8]);
   });
 
   it("chunks are suspected with all of their call, and no others", async () => {
     const failures = openEmbeddingFailures();
     const { embedder } = openPicky((text) => text.includes("text 5"));
-    await expect(failures.embed(embedder, chunks(12), never)).rejects.toThrow("it crashed");
+    await expect(failures.embed(embedder, chunks(12), ready)).rejects.toThrow("it crashed");
     const suspects = chunks(12).filter(({ ref }) => failures.isSuspected(ref));
     expect(suspects.map(({ ref }) => ref)).toEqual([4, 5, 6, 7]);
     expect(failures.givenUp()).toEqual([]);
@@ -61,7 +61,7 @@ describe("chunks that a model may not embed", () => {
   it("chunks are given up when they fail twice more alone while the model works", async () => {
     const failures = openEmbeddingFailures();
     const { embedder, calls } = openPicky((text) => text.includes("text 1"));
-    await expect(failures.embed(embedder, chunks(2), never)).rejects.toThrow("it crashed");
+    await expect(failures.embed(embedder, chunks(2), ready)).rejects.toThrow("it crashed");
     calls.length = 0;
     expect(await failures.embedAlone(embedder, chunkOf(0))).toMatchObject({ ref: 0, staleSince: 100 });
     expect(failures.isSuspected(0)).toBe(false);
@@ -84,15 +84,15 @@ describe("chunks that a model may not embed", () => {
   it("chunks are suspected where the model gives fewer vectors than texts", async () => {
     const failures = openEmbeddingFailures();
     const embedder = { ...hashedEmbedder(), embed: async () => [] };
-    await expect(failures.embed(embedder, chunks(2), never)).rejects.toThrow("0 vectors for 2 texts");
+    await expect(failures.embed(embedder, chunks(2), ready)).rejects.toThrow("0 vectors for 2 texts");
     expect(failures.isSuspected(1)).toBe(true);
   });
 
-  it("chunks are left alone once the signal is aborted", async () => {
+  it("chunks are not suspected when the model may not be called", async () => {
     const failures = openEmbeddingFailures();
     const { embedder, calls } = openPicky(() => false);
     const reason = new Error("stop");
-    await expect(failures.embed(embedder, chunks(2), AbortSignal.abort(reason))).rejects.toBe(reason);
+    await expect(failures.embed(embedder, chunks(2), () => Promise.reject(reason))).rejects.toBe(reason);
     expect([calls, failures.isSuspected(0)]).toEqual([[], false]);
   });
 });

@@ -21,10 +21,10 @@ describe("embedSentences", () => {
 });
 
 describe("sentencesOfChunks", () => {
-  const { signal } = new AbortController();
+  const ready = async (): Promise<void> => undefined;
 
   it("sentencesOfChunks embeds the sentences of every chunk, also of one without sentences", async () => {
-    const made = await sentencesOfChunks(hashedEmbedder(), chunksOf(60), signal);
+    const made = await sentencesOfChunks(hashedEmbedder(), chunksOf(60), ready);
     expect(made.map(({ ref }) => ref)).toEqual(chunksOf(60).map(({ ref }) => ref));
     expect([made[0]?.vectors.length, made[2]?.vectors.length]).toEqual([2, 0]);
   });
@@ -40,7 +40,9 @@ describe("sentencesOfChunks", () => {
         return real.embed(texts);
       },
     };
-    await expect(sentencesOfChunks(embedder, chunksOf(64), stop.signal)).rejects.toThrow("enough");
+    await expect(
+      sentencesOfChunks(embedder, chunksOf(64), async () => stop.signal.throwIfAborted()),
+    ).rejects.toThrow("enough");
     expect(calls).toBe(10);
   });
 
@@ -59,15 +61,15 @@ describe("sentencesOfChunks", () => {
   it("sentencesOfChunks skips a chunk that the model cannot embed, and does not retry it", async () => {
     const left = new Set<number>();
     const chunks = chunksOf(20, 7);
-    expect(await sentencesOfChunks(failingOn("Cursed"), chunks, signal, left)).toHaveLength(19);
+    expect(await sentencesOfChunks(failingOn("Cursed"), chunks, ready, left)).toHaveLength(19);
     expect([...left]).toEqual([7]);
-    expect(await sentencesOfChunks(hashedEmbedder(), chunks, signal, left)).toHaveLength(19);
+    expect(await sentencesOfChunks(hashedEmbedder(), chunks, ready, left)).toHaveLength(19);
   });
 
   it("sentencesOfChunks gives up no chunk if the model itself fails", async () => {
     const left = new Set<number>();
     const down = failingOn("Cursed", { isDown: true });
-    await expect(sentencesOfChunks(down, chunksOf(4), signal, left)).rejects.toThrow("it fails");
+    await expect(sentencesOfChunks(down, chunksOf(4), ready, left)).rejects.toThrow("it fails");
     expect(left.size).toBe(0);
   });
 });
