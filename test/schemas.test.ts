@@ -18,8 +18,8 @@ const digestOf = (script: string): string =>
 // release: raise the baseline. After it: leave the script, and add one.
 it.each([
   ["ledger", 18, ["b9a6aef8ede5"]],
-  ["store", 41, ["a009fef40343"]],
-  ["postgres", 9, ["503ef2bc4548"]],
+  ["store", 42, ["ae6a898d4dfb"]],
+  ["postgres", 10, ["0f8e93b17e9e"]],
 ] as const)("the scripts of the %s have not changed since version %s", (name, baseline, digests) => {
   const schema = SCRIPTS[name];
   expect([schema.baseline, schema.scripts.map(digestOf)]).toEqual([baseline, digests]);

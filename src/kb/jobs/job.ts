@@ -90,7 +90,7 @@ function withUncountedWaits(kb: KnowledgeBase, job: LeasedJob, run: WhileWaiting
 
 async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<void> {
   const body = JSON.parse(job.body) as JobBody; // written by newJob or merged from such
-  const pages = openKeptPages(kb.queue, job, body);
+  const pages = openKeptPages(kb.queue, job);
   if (isExhausted(job.crashes)) {
     const message = `The service crashed ${job.crashes} times while it processed this document, and does not try again.`;
     await fail(kb, job, body, { code: "internal", message }, pages);

@@ -30,8 +30,13 @@ export interface Queue {
    * jobs. Returns the numbers of the jobs that are still leased.
    */
   renew(renewal: Renewal): Promise<readonly number[]>;
-  /** Replaces the body of a leased job. False: the lease was lost. */
-  replaceBody(lease: Lease, body: string): Promise<boolean>;
+  /**
+   * Replaces the pages that were read for a leased job (`openKeptPages`), unless all of its account would exceed
+   * `PAGES_BYTES_MAX`. They are no part of its body. False: the lease was lost.
+   */
+  keepPages(lease: Lease, pages: string): Promise<boolean>;
+  /** Returns them. Undefined: there are none, or the lease was lost. */
+  pagesOf(lease: Lease): Promise<string | undefined>;
   /** Removes a finished job. False: the lease was lost. */
   complete(lease: Lease): Promise<boolean>;
   /** Ends a lease and makes the job wait. False: the lease was lost. */

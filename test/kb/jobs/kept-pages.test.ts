@@ -91,6 +91,7 @@ it("a change that leaves the file as it is repeats no page that was read", async
     const metadata = { status: "chunked", warning: "Pages 4–5 are still being read." };
     await vi.waitFor(async () => expect(await read(id)).toMatchObject({ title, metadata }), WAIT);
   }
+  await isAsked(2, 3, 4, 4, 4);
   readers.ends.clear();
   await put(id, { title: "Herons" });
   await vi.waitFor(async () => expect((await read(id)).metadata.warning).toBeUndefined(), WAIT);

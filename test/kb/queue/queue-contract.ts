@@ -102,16 +102,17 @@ export function queueContract(
       });
     });
 
-    it("replaces the body of a leased job", async () => {
+    it("keeps the pages of a leased job, which are no part of its body", async () => {
       await put("a", { body: "{}", charsMax: 30 });
       const job = await leased();
-      const body = '{"a":"characters"}  ';
-      expect(await one.replaceBody(job, body)).toBe(true);
-      await expect(put("b", { body: '{"a":"more"} ', charsMax: 30 })).rejects.toMatchObject({
-        code: "queue_full",
-      });
+      expect(await one.pagesOf(job)).toBeUndefined();
+      const pages = JSON.stringify({ digest: "characters".repeat(10) });
+      for (const written of ["{}", pages]) expect(await one.keepPages(job, written)).toBe(true);
+      await put("b", { body: '{"a":"more"} ', charsMax: 30 });
       await one.postpone(job, wait(0));
-      expect(await leased()).toMatchObject({ body, bodyBytes: 20 });
+      const again = await leased();
+      expect(again).toMatchObject({ body: "{}", bodyBytes: 2 });
+      expect(await one.pagesOf(again)).toBe(pages);
     });
 
     it("refuses writes under an expired lease, and accepts them under the next one", async () => {
@@ -121,7 +122,7 @@ export function queueContract(
       const next = await leased(other, "other", after);
       expect(next.token).toBeGreaterThan(late.token);
       expect(await one.complete(late)).toBe(false);
-      expect(await one.replaceBody(late, "late")).toBe(false);
+      expect(await one.keepPages(late, "{}")).toBe(false);
       expect(await one.postpone(late, wait(0))).toBe(false);
       expect(await one.fail(late)).toBe(false);
       const renewal = { worker: "one", leases: [late], isWorking: true, nowMs: after };

@@ -206,22 +206,24 @@ export function retentionContract(fixture: StoreFixture): void {
         });
       }));
 
-    it("a change that leaves the file as it is keeps the pages that were read, and another file drops them", () =>
+    it("a change to a file, which may be the same, keeps the pages that were read, and a text drops them", () =>
       alone(async (store) => {
         const { id } = await create("old words");
         const put = (update: object) =>
           store.records.enqueueUpdate({ ...at(id), nowIso: LATER }, job({ update }));
         const url = "http://127.0.0.1/a.pdf";
-        const pages = { digest: { 1: { cpuMs: 2 } } };
         await put({ url });
         const running = await lease(store, id);
-        await store.queue.replaceBody(running, JSON.stringify({ update: { url }, pages }));
+        await store.queue.keepPages(running, '{"digest":{}}');
         await put({ title: "New" });
         await put({ url });
-        const { body } = await lease(store, id);
-        expect(JSON.parse(body)).toMatchObject({ update: { url, title: "New" }, pages });
+        const again = await lease(store, id);
+        expect(JSON.parse(again.body)).toMatchObject({ update: { url, title: "New" } });
+        expect(await store.queue.pagesOf(again)).toBe('{"digest":{}}');
         await put({ url: "http://127.0.0.1/b.pdf" });
-        expect((await lease(store, id)).body).not.toContain("digest");
+        expect(await store.queue.pagesOf(await lease(store, id))).toBe('{"digest":{}}');
+        await put({ content: "words" });
+        expect(await store.queue.pagesOf(await lease(store, id))).toBeUndefined();
       }));
 
     it("a part of a text is a version that leaves its job, unless that was overtaken", () =>

@@ -45,7 +45,7 @@ export interface Requester {
   /** Wraps the waits of the document. Default: plain wait. */
   readonly whileWaiting?: WhileWaiting | undefined;
   /** Returns the memory of a file's pages, by its SHA-256, which another try of the document has too. Default: nothing is kept. */
-  readonly memoryOf?: ((sha256: string) => PageMemory) | undefined;
+  readonly memoryOf?: ((sha256: string) => Promise<PageMemory>) | undefined;
   /** Takes the text of a PDF's other pages while those without a text layer are still being read. Default: nothing does. */
   readonly onPart?: ((part: PartlyRead) => Promise<void>) | undefined;
 }
@@ -216,7 +216,6 @@ async function extractPdf(
   let unread: readonly UnreadPage[] = [];
   let scraps: readonly number[] = [];
   if (pictures.length > 0 && ocr.pagesMax > 0) {
-    const heldChars = texts.reduce((sum, { length }) => sum + length, 0);
     const memory = await memoryFor(path, requester);
     const reading = pictures.slice(0, ocr.pagesMax).filter((page) => memory?.get(page) === undefined);
     const known = pictures.flatMap((page) => memory?.get(page) ?? []);
@@ -224,6 +223,7 @@ async function extractPdf(
       texts,
       known.flatMap((end) => ("read" in end ? [end.read] : [])),
     );
+    const heldChars = texts.reduce((sum, { length }) => sum + length, 0);
     if (reading.length > 0 && texts.some((text) => text !== ""))
       await onPart?.({ texts: [...texts], reading, fileMetadata });
     const read = await whileWaiting(
@@ -322,7 +322,7 @@ async function memoryFor(path: string, { memoryOf }: Requester): Promise<PageMem
   if (memoryOf === undefined) return undefined;
   const digest = createHash("sha256");
   for await (const bytes of createReadStream(path)) digest.update(bytes as Buffer); // no encoding is set
-  return memoryOf(digest.digest("base64url"));
+  return await memoryOf(digest.digest("base64url"));
 }
 
 function warningOf(scraps: readonly number[], unread: string | undefined): { readonly warning?: string } {

@@ -11,8 +11,6 @@ export interface JobBody {
   readonly completesCreate?: true;
   /** The part of `update` that requests without a text asked for. It is written even if the text cannot be read. */
   readonly apart?: Omit<UpdateBody, "url" | "content" | "locations">;
-  /** The pages that were read for `update`, by file and number (`openKeptPages`). */
-  readonly pages?: Readonly<Record<string, Readonly<Record<string, object>>>>;
 }
 
 /** Returns the entry of a document. */
@@ -27,7 +25,11 @@ export function ingestJob(
  * Merges a newer change of a document into the one that waits: a newer text replaces the waiting one, other fields that the newer change
  * does not name stay. `stored` are the settings of the document. Throws `invalid_field` if the merged settings exclude each other.
  */
-export function mergeJobs(waiting: string, newer: string, stored: Settings): string {
+export function mergeJobs(
+  waiting: string,
+  newer: string,
+  stored: Settings,
+): { readonly body: string; /** Whether the pages that were read stay. */ readonly keepsPages: boolean } {
   const before = JSON.parse(waiting) as JobBody; // both written as one
   const { update } = JSON.parse(newer) as JobBody;
   const { url, content, locations, ...kept } = before.update;
@@ -38,10 +40,11 @@ export function mergeJobs(waiting: string, newer: string, stored: Settings): str
     ...(before.completesCreate && { completesCreate: true }),
     update: { ...kept, ...text, ...update, ...(Object.keys(settings).length > 0 && { settings }) },
     ...apartOf(before, update),
-    // The same file may come again as another upload. Pages are known by its bytes, and those of another file are dropped.
-    ...(before.pages && update.content === undefined && { pages: before.pages }),
   };
-  if (chunkOverlap < chunkSize) return JSON.stringify(merged);
+  if (chunkOverlap < chunkSize) {
+    // The same file may come again as another upload. Pages are known by its bytes.
+    return { body: JSON.stringify(merged), keepsPages: update.content === undefined };
+  }
   throw new KbsyncError(
     `settings.chunkOverlap: expected an integer below the queued chunkSize ${chunkSize}, got ${chunkOverlap}`,
     { code: "invalid_field", hint: "A setting that is not sent keeps its value: send both." },

@@ -47,6 +47,8 @@ export type QueueSteps = {
 const CLOCKS_APART_MS = 60_000;
 /** How long an entry is due, or has a lease without work, before it counts as overdue. */
 export const OVERDUE_MS = 10 * 60_000;
+/** Most bytes of pages that the entries of one account keep: those of hundreds of books. Pages beyond are read again. */
+const PAGES_BYTES_MAX = 256 * 1024 * 1024;
 
 /** Columns of a `WaitingJob`. A job whose lease ended while a worker ran it crashed the worker; `lease` counts that in the row. */
 export const WAITING = `number, account_id AS "accountId", owner_id AS "ownerId", line, name, octet_length(body) AS "bodyBytes",
@@ -68,7 +70,8 @@ const INSERT = `
  */
 const OVERTAKE = `
   UPDATE job SET line = @line, body = @body, chars = @chars, changed_ms = CAST(@nowMs AS bigint),
-    file_token = coalesce(CAST(@fileToken AS text), file_token), attempts = 0, due_ms = 0,
+    pages = CASE WHEN CAST(@keepsPages AS boolean) THEN pages END, file_token = coalesce(CAST(@fileToken AS text), file_token),
+    attempts = 0, due_ms = 0,
     waits_from_ms = CASE WHEN worker IS NOT NULL OR due_ms > CAST(@nowMs AS bigint) THEN CAST(@nowMs AS bigint)
       WHEN due_ms > waits_from_ms THEN due_ms ELSE waits_from_ms END,
     token = token + 1, worker = NULL, crashes = CASE WHEN crashes > ${CRASHES_MAX} THEN ${CRASHES_MAX} ELSE crashes END
@@ -123,11 +126,12 @@ function putSteps({ lockLine }: QueueDialect) {
         yield* insert([job]);
         return;
       }
-      const body = mergeJobs(waiting.body, job.body, settings);
+      const { body, keepsPages } = mergeJobs(waiting.body, job.body, settings);
       const [refused] = yield* refusals([{ ...job, body }], { jobs: 1, chars: waiting.chars });
       if (refused !== undefined) throw refused;
       const { line, fileToken = null, nowMs } = job;
-      yield* run(OVERTAKE, { number: waiting.number, line, body, chars: body.length, fileToken, nowMs });
+      const { length: chars } = body;
+      yield* run(OVERTAKE, { number: waiting.number, line, body, chars, keepsPages, fileToken, nowMs });
     },
   } satisfies Partial<QueueSteps>;
 }
@@ -189,6 +193,13 @@ const LOOKUPS = {
       `SELECT ${WAITING}, due_ms AS "dueMs" FROM job WHERE ${OF_DOCUMENT}`,
       { accountId, name, nowMs },
     );
+  },
+  *pagesOf({ number, token }) {
+    const found = yield* get<{ pages: string | null }>(`SELECT pages FROM job WHERE ${OF_LEASE}`, {
+      number,
+      token,
+    });
+    return found?.pages ?? undefined;
   },
   *nextDueMs(queue, nowMs) {
     const next = yield* get<{ dueMs: number | null }>(
@@ -261,13 +272,14 @@ function leaseSteps({ lock, skipLocked }: QueueDialect) {
 }
 
 const ENDS = {
-  replaceBody: ({ number, token }, body) =>
-    changed(`UPDATE job SET body = @body, chars = @chars WHERE ${OF_LEASE}`, {
-      number,
-      token,
-      body,
-      chars: body.length,
-    }),
+  keepPages: ({ number, token }, pages) =>
+    changed(
+      `UPDATE job SET pages = CASE WHEN (SELECT coalesce(sum(octet_length(other.pages)), 0) FROM job AS other
+          WHERE other.account_id = job.account_id AND other.pages IS NOT NULL AND other.number <> job.number)
+        + octet_length(CAST(@pages AS text)) <= ${PAGES_BYTES_MAX} THEN @pages ELSE pages END
+      WHERE ${OF_LEASE}`,
+      { number, token, pages },
+    ),
   complete: ({ number, token }) => changed(`DELETE FROM job WHERE ${OF_LEASE}`, { number, token }),
   postpone: ({ number, token }, { dueMs, nowMs, counts, line = null }) =>
     changed(
@@ -277,7 +289,7 @@ const ENDS = {
       { number, token, dueMs, nowMs, counts, line },
     ),
   fail: ({ number, token }) =>
-    changed(`UPDATE job SET worker = NULL, is_failed = true, body = '{}' WHERE ${OF_LEASE}`, {
+    changed(`UPDATE job SET worker = NULL, is_failed = true, body = '{}', pages = NULL WHERE ${OF_LEASE}`, {
       number,
       token,
     }),

@@ -39,10 +39,10 @@ export interface Script {
  * account. Times are ISO texts, and JSON is text, because the code of both stores reads them the same way.
  */
 export const SCHEMA: Schema = {
-  baseline: 9,
+  baseline: 10,
   scripts: [
     {
-      minimum: 9,
+      minimum: 10,
       sql: `
   CREATE TABLE account (
     id ${TEXT} PRIMARY KEY,
@@ -97,8 +97,10 @@ export const SCHEMA: Schema = {
     is_working boolean NOT NULL DEFAULT false,
     file_token ${TEXT},
     chars bigint NOT NULL DEFAULT 0,
-    body ${TEXT} NOT NULL
+    body ${TEXT} NOT NULL,
+    pages ${TEXT}
   ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
+  CREATE INDEX job_with_pages ON job (account_id) WHERE pages IS NOT NULL;
   CREATE INDEX job_of_line ON job (queue, line, number) WHERE NOT is_failed;
   CREATE INDEX job_due_in_line ON job (queue, line, due_ms, number) WHERE NOT is_failed;
   CREATE INDEX job_changed ON job (line, changed_ms, number) WHERE queue = 'ingest' AND NOT is_failed;

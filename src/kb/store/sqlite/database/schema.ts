@@ -5,7 +5,7 @@ import type { Schema } from "../../../../lib/upgrade.ts";
  * tables, so that the others are read without them.
  */
 export const SCHEMA: Schema = {
-  baseline: 41,
+  baseline: 42,
   scripts: [
     `
   CREATE TABLE account (
@@ -271,8 +271,11 @@ export const SCHEMA: Schema = {
     is_working INTEGER NOT NULL DEFAULT 0 CHECK (is_working IN (0, 1)),
     file_token TEXT,
     chars INTEGER NOT NULL DEFAULT 0,
-    body TEXT NOT NULL CHECK (json_valid(body))
+    body TEXT NOT NULL CHECK (json_valid(body)),
+    -- The pages of its file that were read already (Queue.keepPages).
+    pages TEXT
   ) STRICT;
+  CREATE INDEX job_with_pages ON job (account_id) WHERE pages IS NOT NULL;
   CREATE INDEX job_of_line ON job (queue, is_failed, line, due_ms, number);
   CREATE INDEX job_changed ON job (queue, is_failed, line, changed_ms, number, due_ms);
   CREATE INDEX job_of_account ON job (queue, is_failed, account_id, created_ms, chars);

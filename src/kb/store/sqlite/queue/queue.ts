@@ -70,6 +70,7 @@ export function prepareQueueReads(db: Connection): QueueReads {
       return { jobs, lastLine: line };
     },
     change: (query) => run(STEPS.change(query)),
+    pagesOf: (lease) => run(STEPS.pagesOf(lease)),
     nextDueMs: (queue, nowMs) => run(STEPS.nextDueMs(queue, nowMs)),
     figures: (queue, accountId, nowMs) => run(STEPS.figures(queue, accountId, nowMs)),
   };
@@ -86,7 +87,7 @@ export function prepareQueueWrites(db: Connection): QueueWrites {
     hasChange: (accountId, id) => run(STEPS.hasChange(accountId, id)),
     lease: (request) => run(STEPS.lease(request)),
     renew: (renewal) => run(STEPS.renew(renewal)),
-    replaceBody: (lease, body) => run(STEPS.replaceBody(lease, body)),
+    keepPages: (lease, pages) => run(STEPS.keepPages(lease, pages)),
     complete: (lease) => run(STEPS.complete(lease)),
     postpone: (lease, wait) => run(STEPS.postpone(lease, wait)),
     fail: (lease) => run(STEPS.fail(lease)),
