@@ -93,7 +93,7 @@ function measureState(registry: Registry): Pick<ServiceMeasures, "set" | "forget
   const oldest = gauge("kbsync_service_queue_oldest_seconds", "Age of the oldest waiting document.");
   const overdue = gauge(
     "kbsync_service_queue_overdue",
-    "Documents that have been due for more than ten minutes.",
+    "Documents that have waited for more than ten minutes since they were due, or for a reader or a model.",
   );
   const questions = gauge(
     "kbsync_service_queue_questions",
