@@ -52,6 +52,13 @@ it("the script of a clone runs the clone's program with its Node.js from any fol
   }
 });
 
+it("the script of a clone that PATH finds is named without its path", () => {
+  write("dist/main.js", "");
+  write("node_modules/.bin/node", '#!/bin/sh\nprintf "%s\\n" "$KBSYNC_COMMAND"\n');
+  const { stdout } = run("env", `PATH=${clone}/:${process.env["PATH"] ?? ""}`, "kbsync", "status");
+  expect(stdout).toBe("kbsync\n");
+});
+
 it("the script of a clone runs without a Node.js of its own", () => {
   write("dist/main.js", "console.log(process.argv[2]);");
   mkdirSync(join(clone, "node_modules"));
