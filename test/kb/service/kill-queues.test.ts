@@ -155,8 +155,9 @@ describe("kill -9, then a start", () => {
     const stateOf = async (id: string) =>
       (await call<{ metadata: { status: string; message?: string } }>(`/api/rag/resource/${id}`)).metadata;
     try {
-      const deadly = await create("/deadly");
       const sound = [await create("/one"), await create("/two"), await create("/three")];
+      // The newest change goes first, and the pages of the others say nothing until it is over.
+      const deadly = await create("/deadly");
       const db = new Database(join(stateDir, "kb.sqlite"), { readonly: true });
       await vi.waitFor(() => {
         expect(db.prepare("SELECT is_working FROM job WHERE queue = 'ingest'").pluck().all()).toEqual([
