@@ -40,8 +40,6 @@ writeFileSync(
     service: { apiUrl: service.url, dbUrl: service.url, resourcesUrl: service.url, pauthkeyFile: keyFile },
     stateDir: state.path,
     sources: [{ path: tree.path }],
-    // As for the embedded service: what is in flight is part of the peak.
-    sync: { concurrency: 128 },
   }),
 );
 
