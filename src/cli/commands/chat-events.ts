@@ -75,8 +75,6 @@ function refused(words: string): KbsyncError {
 /** An event of a stream (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
 interface ServerEvent {
   readonly event: string;
-  /** Where a reader that reconnects continues; undefined: the event has none. */
-  readonly id: string | undefined;
   readonly data: unknown;
 }
 
@@ -105,5 +103,5 @@ function eventOf(block: string): ServerEvent | undefined {
     lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
   const data = value("data");
   if (data === undefined) return undefined;
-  return { event: value("event") ?? "", id: value("id"), data: JSON.parse(data) };
+  return { event: value("event") ?? "", data: JSON.parse(data) };
 }

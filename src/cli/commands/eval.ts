@@ -1,9 +1,13 @@
+import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Command, Option } from "commander";
 import picomatch from "picomatch";
+import { z } from "zod";
 import { loadConfig } from "../../config/load.ts";
 import { byRank } from "../../lib/by-rank.ts";
 import { KbsyncError, messageOf } from "../../lib/failure.ts";
+import { lazyModule } from "../../lib/lazy-module.ts";
+import { schemaProblems } from "../../lib/schema-issue.ts";
 import type { ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import { openSearchClient, type SearchClient } from "../../sync/operator/search.ts";
 import { compileGlob } from "../../sync/rules/globs.ts";
@@ -20,10 +24,6 @@ import { makeStateFolder } from "../state/state-folder.ts";
 import { helpText } from "../terminal/help-layout.ts";
 import { openLog } from "../terminal/log.ts";
 import { documentProse } from "../terminal/prose.ts";
-import { readFileSync, statSync } from "node:fs";
-import { z } from "zod";
-import { lazyModule } from "../../lib/lazy-module.ts";
-import { schemaProblems } from "../../lib/schema-issue.ts";
 
 interface EvalOptions extends CommonOptions {
   readonly tier?: Tier;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { KbsyncError } from "../../../src/lib/failure.ts";
 import type { Later } from "../../../src/sync/remote/answer.ts";
-import { openPacer, outageWords, type Pacer } from "../../../src/sync/remote/pacer.ts";
+import { openPacer, outageWords, type Pacer, type PacerOptions } from "../../../src/sync/remote/pacer.ts";
 
 const { signal } = new AbortController();
 const failure = (more: Partial<Later> = {}): Later => ({
@@ -14,9 +14,8 @@ const failure = (more: Partial<Later> = {}): Later => ({
 
 let nowMs: number;
 let pacer: Pacer;
-beforeEach(() => {
-  nowMs = 0;
-  pacer = openPacer({
+const openTestPacer = (options: Partial<PacerOptions> = {}): Pacer =>
+  openPacer({
     widthMax: 8,
     patienceMs: () => Infinity,
     elapsed: () => nowMs,
@@ -24,7 +23,11 @@ beforeEach(() => {
     random: () => 0,
     onWidth: () => undefined,
     onTrouble: () => undefined,
+    ...options,
   });
+beforeEach(() => {
+  nowMs = 0;
+  pacer = openTestPacer();
 });
 
 describe("requests that left before the service asked to wait", () => {
@@ -113,16 +116,7 @@ describe("the request that goes ahead", () => {
 });
 
 describe("patience", () => {
-  const patient = (): Pacer =>
-    openPacer({
-      widthMax: 8,
-      patienceMs: () => 30_000,
-      elapsed: () => nowMs,
-      timeOfDay: () => nowMs,
-      random: () => 0,
-      onWidth: () => undefined,
-      onTrouble: () => undefined,
-    });
+  const patient = (): Pacer => openTestPacer({ patienceMs: () => 30_000 });
 
   it.each([
     ["with a service that answers with failures", {}, 30_000],
@@ -176,15 +170,7 @@ describe("a refused key", () => {
   let reports: string[];
   beforeEach(() => {
     reports = [];
-    pacer = openPacer({
-      widthMax: 8,
-      patienceMs: () => 0,
-      elapsed: () => nowMs,
-      timeOfDay: () => nowMs,
-      random: () => 0,
-      onWidth: () => undefined,
-      onTrouble: ({ code }) => reports.push(code),
-    });
+    pacer = openTestPacer({ patienceMs: () => 0, onTrouble: ({ code }) => reports.push(code) });
   });
 
   it("tries a refused key again at once with one request, whose success resets the state", async () => {
@@ -207,15 +193,7 @@ describe("a refused key", () => {
   });
 
   it("tries a refused key at growing intervals up to a minute", async () => {
-    const patient = openPacer({
-      widthMax: 8,
-      patienceMs: () => Infinity,
-      elapsed: () => nowMs,
-      timeOfDay: () => nowMs,
-      random: () => 1,
-      onWidth: () => undefined,
-      onTrouble: ({ code }) => reports.push(code),
-    });
+    const patient = openTestPacer({ random: () => 1, onTrouble: ({ code }) => reports.push(code) });
     const waitsMs: number[] = [];
     for (let times = 0; times < 12; times += 1) {
       patient.failed(await patient.enter(signal), refused());
@@ -237,12 +215,7 @@ describe("trouble", () => {
   beforeEach(() => {
     reported = [];
     widths = [];
-    gate = openPacer({
-      widthMax: 8,
-      patienceMs: () => Infinity,
-      elapsed: () => nowMs,
-      timeOfDay: () => nowMs,
-      random: () => 0,
+    gate = openTestPacer({
       onWidth: (width) => widths.push(width),
       onTrouble: ({ code, hint, message }) => reported.push({ code, hint, message }),
     });
@@ -316,15 +289,7 @@ describe("a service that asks for a long wait", () => {
   const troubles: KbsyncError[] = [];
   beforeEach(() => {
     troubles.length = 0;
-    pacer = openPacer({
-      widthMax: 8,
-      patienceMs: () => Infinity,
-      elapsed: () => nowMs,
-      timeOfDay: () => nowMs,
-      random: () => 0,
-      onWidth: () => undefined,
-      onTrouble: (error) => troubles.push(error),
-    });
+    pacer = openTestPacer({ onTrouble: (error) => troubles.push(error) });
   });
 
   it.each([

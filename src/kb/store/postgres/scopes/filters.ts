@@ -62,7 +62,7 @@ export interface ResourceQuery {
  * Builds the query for the resources of a scope that match a filter; each condition is one index lookup. The statement depends on the
  * shape of the filter alone: its values are parameters.
  */
-export async function matchingResources(
+async function matchingResources(
   tx: Transaction,
   of: { readonly accountId: string; readonly scope: number },
   filter: Filter,
