@@ -47,14 +47,17 @@ const Progress = record({
 });
 export type Progress = z.infer<typeof Progress>;
 
-/** A mount below a source that changed. Nothing below it is sent or deleted. */
-const MountTrouble = record({
+/**
+ * What a person should know about a folder or file of a source: a mount that changed, an ignore file that cannot be read, or
+ * a pattern that may not mean what its writer expects. Nothing is sent or deleted below the first two.
+ */
+const FolderWarning = record({
   path: z.string(),
   reason: z.string(),
   /** Advice for a person, in a sentence. */
   remedy: z.string(),
 });
-export type MountTrouble = z.infer<typeof MountTrouble>;
+export type FolderWarning = z.infer<typeof FolderWarning>;
 
 /** What a person may approve. */
 const Approval = record({
@@ -106,8 +109,8 @@ const SourceStatus = record({
   unreadable: z.number(),
   /** The first of them, "" for the source's folder; empty if the ledger alone is the source, which has only the count. */
   unreadablePaths: list(z.string()),
-  /** Changed mounts below the folder, which also count as unreadable; empty without a running daemon. */
-  mounts: list(MountTrouble),
+  /** Changed mounts and problems of ignore files; empty without a running daemon. */
+  warnings: list(FolderWarning),
   /** Why some changes are found late; null while events report all. */
   degraded: z.string().nullable(),
   /** A person paused the source. */

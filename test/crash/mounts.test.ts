@@ -104,7 +104,7 @@ describe.skipIf(!mayMount)(`a disk below the source's folder${NEEDS_LOOPS}`, () 
     expect(texts()).toHaveLength(40 + FILES);
     unmount(disk);
     await settled(daemon, () => unreadable(daemon).includes("disk"));
-    expect(daemon.status().sources[0]?.mounts).toMatchObject([
+    expect(daemon.status().sources[0]?.warnings).toMatchObject([
       { path: "disk", remedy: expect.stringContaining('"disk/**"') as string },
     ]);
     world.write("disk/below.md", "hidden by the disk later");
@@ -113,7 +113,7 @@ describe.skipIf(!mayMount)(`a disk below the source's folder${NEEDS_LOOPS}`, () 
     expect(texts()).toHaveLength(40 + FILES);
     mount(image, disk);
     await settled(daemon, () => unreadable(daemon).length === 0);
-    expect(daemon.status().sources[0]?.mounts).toEqual([]);
+    expect(daemon.status().sources[0]?.warnings).toEqual([]);
     writeFileSync(join(disk, "d0.md"), "changed on disk");
     await settled(daemon, () => texts().includes("changed on disk"));
     expect(world.activity.filter(({ action }) => action === "delete")).toEqual([]);

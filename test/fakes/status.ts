@@ -25,7 +25,7 @@ export const sourceStatus = (
   compared: true,
   unreadable: 0,
   unreadablePaths: [],
-  mounts: [],
+  warnings: [],
   degraded: null,
   paused: false,
   ...more,

@@ -136,7 +136,7 @@ export function passSummary(status: DaemonStatus, elapsedMs: number): string {
   const reasons = sources.flatMap((source) => {
     const words = [
       holdLine(source),
-      ...mountLines(source),
+      ...warningLines(source),
       unreadableLine(source),
       source.paused ? PAUSED_WORDS : undefined,
     ];
@@ -167,9 +167,9 @@ const UNREADABLE_SHOWN = 3;
 export function unreadableLine({
   unreadable,
   unreadablePaths,
-  mounts,
-}: Pick<SourceStatus, "unreadable" | "unreadablePaths" | "mounts">): string | undefined {
-  const paths = unreadablePaths.filter((path) => mounts.every((mount) => mount.path !== path));
+  warnings,
+}: Pick<SourceStatus, "unreadable" | "unreadablePaths" | "warnings">): string | undefined {
+  const paths = unreadablePaths.filter((path) => warnings.every((warning) => warning.path !== path));
   if (unreadable === 0 || paths.length === 0) return undefined;
   const shown = paths.slice(0, UNREADABLE_SHOWN);
   const names = shown.map((path) => (path === "" ? "the folder itself" : visibleLine(path))).join(", ");
@@ -177,9 +177,12 @@ export function unreadableLine({
   return `cannot be read: ${names}${rest > 0 ? ` and ${thousands(rest)} more` : ""} (check owner and mode)`;
 }
 
-/** Mounts below a source that have changed, each with what to do. */
-export function mountLines({ mounts }: Pick<SourceStatus, "mounts">): readonly string[] {
-  return mounts.map(({ path, reason, remedy }) => `${visibleLine(path)}: ${reason} (${remedy})`);
+/** What to know about folders and files of a source, each with what to do. */
+export function warningLines({ warnings }: Pick<SourceStatus, "warnings">): readonly string[] {
+  return warnings.map(({ path, reason, remedy }) => {
+    const where = path === "" ? "" : `${visibleLine(path)}: `;
+    return `${where}${visibleLine(reason)} (${remedy})`;
+  });
 }
 
 /** The words for a source that left the configuration. */

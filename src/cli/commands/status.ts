@@ -14,7 +14,7 @@ import type { Context } from "../output/context.ts";
 import {
   FILES_SHOWN,
   holdLine,
-  mountLines,
+  warningLines,
   removedLine,
   PAUSED_WORDS,
   troubleLines,
@@ -157,7 +157,7 @@ export function statusText({
     const hold = holdLine(source);
     if (hold !== undefined) lines.push(`         ${hold}`);
     if (source.approval !== null) lines.push(`         ${tokenLine(source.approval.token)}`);
-    for (const line of mountLines(source)) lines.push(`         ${line}`);
+    for (const line of warningLines(source)) lines.push(`         ${line}`);
     const unreadable = unreadableLine(source);
     if (unreadable !== undefined) lines.push(`         ${unreadable}`);
     if (source.paused) lines.push(`         ${PAUSED_WORDS}`);

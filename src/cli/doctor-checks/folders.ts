@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ResolvedSource } from "../../config/load.ts";
 import { codeOf } from "../../lib/failure.ts";
+import type { FolderWarning } from "../../wire/daemon-status.ts";
+import { ignoreProblems } from "../../sync/rules/ignore-problems.ts";
 import { openRules } from "../../sync/rules/rules.ts";
 
 /** The parts of a source that this user can and cannot read. */
@@ -14,6 +16,8 @@ export interface SeenFolders {
   readonly unreadable: number;
   /** The first of those, below the source. */
   readonly unreadablePaths: readonly string[];
+  /** Problems of ignore files. */
+  readonly warnings: readonly FolderWarning[];
   /** The walk stopped at `FOLDERS_MAX`. */
   readonly cut: boolean;
 }
@@ -27,7 +31,7 @@ const FOLDERS_A_TURN = 200;
 /** Walks a source like the watcher and checks whether each file is readable. Throws the signal's reason. */
 export async function seeFolders(source: ResolvedSource, signal: AbortSignal): Promise<SeenFolders> {
   const root = source.absolutePath;
-  const nothing = { files: 0, unreadable: 0, unreadablePaths: [], cut: false };
+  const nothing = { files: 0, unreadable: 0, unreadablePaths: [], warnings: [], cut: false };
   const problem = problemOf(root);
   if (problem !== undefined) return { problem, ...nothing };
   const rules = openRules(source);
@@ -47,6 +51,7 @@ export async function seeFolders(source: ResolvedSource, signal: AbortSignal): P
       signal.throwIfAborted();
     }
     const allowed = rules.inFolder(inside);
+    if (allowed.unreadable !== undefined) continue;
     try {
       for (const entry of readdirSync(join(root, inside), { withFileTypes: true })) {
         const path = inside === "" ? entry.name : `${inside}/${entry.name}`;
@@ -60,7 +65,9 @@ export async function seeFolders(source: ResolvedSource, signal: AbortSignal): P
       if (codeOf(error) !== "ENOENT") cannot(inside);
     }
   }
-  return { problem: undefined, files, unreadable, unreadablePaths, cut: folders >= FOLDERS_MAX };
+  const warnings = ignoreProblems(rules);
+  const cut = folders >= FOLDERS_MAX;
+  return { problem: undefined, files, unreadable, unreadablePaths, warnings, cut };
 }
 
 /** Returns why the source's folder cannot be read, or undefined. */

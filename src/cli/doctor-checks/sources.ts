@@ -1,5 +1,6 @@
 import type { Config, ResolvedSource } from "../../config/load.ts";
 import type { Finding } from "../../lib/finding.ts";
+import type { FolderWarning } from "../../wire/daemon-status.ts";
 import { remoteFileSystem } from "../../sync/watch/network.ts";
 import { counted, thousands } from "../output/progress.ts";
 import type { Check } from "./check.ts";
@@ -20,6 +21,7 @@ export const sourcesCheck: Check = {
       const problem = quick ? problemOf(source.absolutePath) : seen?.problem;
       if (problem !== undefined) findings.push(rootFinding(source, problem.code));
       else if (seen !== undefined && seen.unreadable > 0) findings.push(partFinding(source, seen));
+      for (const warning of seen?.warnings ?? []) findings.push(ignoreFinding(source, warning));
       const remote = problem === undefined ? remoteFileSystem(source.absolutePath) : undefined;
       if (remote !== undefined) findings.push(remoteFinding(source, remote));
     }
@@ -75,6 +77,11 @@ function partFinding({ absolutePath: path }: ResolvedSource, seen: SeenFolders):
     message: `${path}: ${counted(unreadable, "file or folder", "files and folders")} cannot be read: ${names}${more}`,
     remedy: `Give the user that runs kbsync the right to read them (setfacl -R -m u:USER:rX ${path}), or exclude them.`,
   };
+}
+
+function ignoreFinding({ absolutePath }: ResolvedSource, { path, reason, remedy }: FolderWarning): Finding {
+  const subject = path === "" ? absolutePath : `${absolutePath}/${path}`;
+  return { check: "source-ignore-file", level: "warning", subject, message: `${subject}: ${reason}`, remedy };
 }
 
 function remoteFinding({ absolutePath: path }: ResolvedSource, kind: string): Finding {

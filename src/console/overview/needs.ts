@@ -82,9 +82,9 @@ function sourceNeeds(source: LiveStatus["sources"][number]): readonly Need[] {
     const detail = `Their documents stay as they are: ${source.unreadablePaths.slice(0, 3).join(", ")}`;
     needs.push(need(`unreadable ${path}`, title, detail, tab("activity", "Open the folder")));
   }
-  for (const mount of source.mounts) {
-    const title = `A mount of ${name} changed: ${mount.path}`;
-    needs.push(need(`mount ${mount.path}`, title, `${mount.reason}. ${mount.remedy}`));
+  for (const { path: at, reason: why, remedy } of source.warnings) {
+    const title = `${name} needs a look: ${at === "" ? "the folder itself" : at}`;
+    needs.push(need(`warning ${at} ${why}`, title, `${sentence(why)} ${sentence(remedy)}`));
   }
   return needs;
 }

@@ -1,4 +1,4 @@
-import type { MountTrouble, RemovedStatus, SourceStatus } from "../../wire/daemon-status.ts";
+import type { FolderWarning, RemovedStatus, SourceStatus } from "../../wire/daemon-status.ts";
 import { approvalsOf } from "./approve.ts";
 import { openForReading, type OperatorLedger } from "./offline.ts";
 import type { ListedFile } from "../../wire/daemon-files.ts";
@@ -18,7 +18,7 @@ export interface StatusSource {
   isPlanned?(): boolean;
   /** Paths that the last scans could not access. */
   unreadable?(below: undefined): readonly RelativePath[];
-  mounts?(): readonly MountTrouble[];
+  warnings?(): readonly FolderWarning[];
 }
 
 /** Maximum number of listed unreadable paths. */
@@ -39,7 +39,7 @@ export function statusOf(
     const compared = source.isPlanned?.() ?? true;
     const now = { ...row, backlogAgreed, found, compared, degraded: degraded(source.id) ?? null };
     const unreadable = source.unreadable?.(undefined) ?? [];
-    const facts = { unreadable: unreadable.toSorted(), mounts: source.mounts?.() ?? [] };
+    const facts = { unreadable: unreadable.toSorted(), warnings: source.warnings?.() ?? [] };
     return sourceStatus(ledger, now, paused.has(row.id), facts);
   });
 }
@@ -92,7 +92,7 @@ export function readStatus(
 /** Facts that only a process that has scanned the source knows. */
 interface ScanFacts {
   readonly unreadable: readonly RelativePath[];
-  readonly mounts: readonly MountTrouble[];
+  readonly warnings: readonly FolderWarning[];
 }
 
 /** Returns the status of a source by its row. */
@@ -100,7 +100,7 @@ export function sourceStatus(
   { sources }: OperatorLedger,
   row: SourceRow,
   paused: boolean,
-  { unreadable, mounts }: ScanFacts = { unreadable: [], mounts: [] },
+  { unreadable, warnings }: ScanFacts = { unreadable: [], warnings: [] },
 ): SourceStatus {
   const [blocker] = blockersOf(row);
   const inAgreement = Math.max(0, row.agreed - row.backlogAgreed);
@@ -126,7 +126,7 @@ export function sourceStatus(
     approval: approvalsOf(sources, [row])[0] ?? null,
     unreadable: row.unreadable,
     unreadablePaths: unreadable.slice(0, UNREADABLE_NAMED),
-    mounts,
+    warnings,
     degraded: row.degraded,
     paused,
   };

@@ -17,9 +17,11 @@ export interface Glob {
  * everything below a folder of that name.
  */
 export function compileGlob(text: string): Glob {
-  const bound = text.startsWith("/") ? text.slice(1) : text.startsWith("./") ? text.slice(2) : text;
+  // As in ignore files, either way to compose a letter stands for both.
+  const glob = text.normalize("NFC");
+  const bound = glob.startsWith("/") ? glob.slice(1) : glob.startsWith("./") ? glob.slice(2) : glob;
   const withoutEnd = bound.replace(/\/+$/, "");
-  const anyDepth = bound === text && !withoutEnd.includes("/");
+  const anyDepth = bound === glob && !withoutEnd.includes("/");
   const path = anyDepth ? `**/${withoutEnd}` : withoutEnd;
 
   const lastPart = path.slice(path.lastIndexOf("/") + 1);
@@ -33,11 +35,14 @@ export function compileGlob(text: string): Glob {
   const options = { dot: true, nonegate: true } as const;
   const plainStart = picomatch.scan(path).base;
   const base = plainStart.includes("\\") ? "" : plainStart;
+  const matchesFile = picomatch(fileGlobs, options);
+  const coversFolder = covers === undefined ? () => false : picomatch(covers, options);
+  const reachesInto = (folder: string): boolean =>
+    base === "" || folder === base || folder.startsWith(`${base}/`) || base.startsWith(`${folder}/`);
   return {
     text,
-    matchesFile: picomatch(fileGlobs, options),
-    coversFolder: covers === undefined ? () => false : picomatch(covers, options),
-    reachesInto: (folder) =>
-      base === "" || folder === base || folder.startsWith(`${base}/`) || base.startsWith(`${folder}/`),
+    matchesFile: (each) => matchesFile(each.normalize("NFC")),
+    coversFolder: (each) => coversFolder(each.normalize("NFC")),
+    reachesInto: (each) => reachesInto(each.normalize("NFC")),
   };
 }

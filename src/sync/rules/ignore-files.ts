@@ -1,8 +1,9 @@
 import { hash } from "node:crypto";
-import { readFileSync, statSync } from "node:fs";
+import { lstatSync, readFileSync, statSync } from "node:fs";
 import ignore from "ignore";
 import { codeOf } from "../../lib/failure.ts";
 import type { RelativePath, Unreadable, FolderPath } from "../plan/model.ts";
+import { decodeIgnoreFile, type IgnoreLine, parseIgnoreFile } from "./ignore-text.ts";
 import type { IgnoreSettling, IgnoreVersion } from "./ignore-settling.ts";
 
 /** Name of the ignore files: gitignore syntax, at the root and in any folder below it. */
@@ -35,7 +36,45 @@ export const UNSETTLED = "UNSETTLED";
 /** The same after so long that it is reported to a person. */
 export const UNSETTLED_LONG = "EBUSY";
 /** The same for a file above the size limit. */
-export const TOO_LARGE = "EFBIG";
+const TOO_LARGE = "EFBIG";
+/** The same for a file that is not text. */
+const NOT_TEXT = "EILSEQ";
+/** The same for what is not a file and has the name of an ignore file. */
+const IS_FOLDER = "EISDIR";
+const LEADS_NOWHERE = "ENOLINK";
+const NOT_A_FILE = "EINVAL";
+
+/** Says why what an ignore file would exclude is unknown, as the end of a sentence that begins with the file. */
+export function ignoreFileWords(code: string): string {
+  switch (code) {
+    case UNSETTLED:
+      return "was changed a moment ago, and applies once it has settled";
+    case UNSETTLED_LONG:
+      return "has not stopped changing for a minute";
+    case TOO_LARGE:
+      return "is larger than 1 MB and is not read";
+    case NOT_TEXT:
+      return "is not text in UTF-8 or UTF-16";
+    case IS_FOLDER:
+      return "is a folder, not a file";
+    case LEADS_NOWHERE:
+      return "is a symbolic link that leads nowhere";
+    case NOT_A_FILE:
+      return "is not a plain file";
+    default:
+      return `cannot be read (${code})`;
+  }
+}
+
+/** A pattern of an ignore file that may not mean what its writer expects. */
+export interface DoubtfulPattern {
+  /** The ignore file, relative to the source. */
+  readonly file: RelativePath;
+  readonly line: number;
+  readonly text: string;
+  /** The patterns that are applied. */
+  readonly readings: readonly string[];
+}
 
 /** Reads each ignore file when it is first needed, and caches it. */
 export interface IgnoreFiles {
@@ -44,6 +83,8 @@ export interface IgnoreFiles {
   refresh(): void;
   /** Ignore files that could not be read since the last `refresh`, by folder. */
   unreadable(): readonly Unreadable[];
+  /** Doubtful patterns of the files that apply as far as they were needed since the last `refresh`. */
+  doubtful(): readonly DoubtfulPattern[];
   /** Whether there is a folder at this path. */
   isFolder(folder: FolderPath): boolean;
 }
@@ -60,6 +101,7 @@ interface Known {
 interface Read {
   readonly version: IgnoreVersion;
   readonly own: readonly Pattern[];
+  readonly doubtful: readonly DoubtfulPattern[];
 }
 
 /** Resolution of file times on some file systems (FAT). */
@@ -68,6 +110,7 @@ const COARSE_MS = 2000;
 const ABSENT: Read = {
   version: { hash: undefined, patterns: [], stamp: "", isFresh: false },
   own: [],
+  doubtful: [],
 };
 
 /**
@@ -120,18 +163,26 @@ export function openIgnoreFiles(root: string, settling?: IgnoreSettling): Ignore
   const readFile = (folder: string): Read | { readonly code: string } => {
     const file = folder === "" ? IGNORE_FILE : `${folder}/${IGNORE_FILE}`;
     const stats = statSync(`${root}/${file}`, { throwIfNoEntry: false });
-    if (stats?.isFile() !== true) return ABSENT;
+    if (stats === undefined) {
+      const isThere = lstatSync(`${root}/${file}`, { throwIfNoEntry: false }) !== undefined;
+      return isThere ? { code: LEADS_NOWHERE } : ABSENT;
+    }
+    if (!stats.isFile()) return { code: stats.isDirectory() ? IS_FOLDER : NOT_A_FILE };
     const stamp = `${stats.ino} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
     const before = files.get(folder);
     if (before?.version.stamp === stamp && !before.version.isFresh) return before;
     if (stats.size > IGNORE_BYTES_MAX) return { code: TOO_LARGE };
     const isFresh = Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) < COARSE_MS;
-    const own = parseIgnoreFile(readFileSync(`${root}/${file}`, "utf8"), folder, file);
+    const text = decodeIgnoreFile(readFileSync(`${root}/${file}`));
+    if (text === undefined) return { code: NOT_TEXT };
+    const lines = parseIgnoreFile(text, root);
+    const own = lines.flatMap((line) => patternsOf(line, folder, file));
+    const doubtful = lines.flatMap(({ isDoubtful, ...line }) => (isDoubtful ? [{ file, ...line }] : []));
     const patterns = own.map(({ pattern }) => pattern);
     // A file without patterns is equal to no file.
     const name = patterns.length === 0 ? undefined : hash("sha256", patterns.join("\n"));
     const version = { hash: name, patterns, stamp, isFresh };
-    const read = { version, own };
+    const read = { version, own, doubtful };
     files.set(folder, read);
     return read;
   };
@@ -151,6 +202,10 @@ export function openIgnoreFiles(root: string, settling?: IgnoreSettling): Ignore
       [...known].flatMap(([folder, { scope }]) =>
         scope.unreadable?.path === folder && scope.unreadable.code !== UNSETTLED ? [scope.unreadable] : [],
       ),
+    doubtful: () =>
+      [...known].flatMap(([folder, { scope }]) =>
+        scope.unreadable === undefined ? (files.get(folder)?.doubtful ?? []) : [],
+      ),
     refresh: () => {
       earlier = known;
       known = new Map();
@@ -168,18 +223,16 @@ function closed(folder: FolderPath, above: Known, code: string): Known {
   };
 }
 
-/** Parses an ignore file into patterns over the path below the source. Drops comments and empty lines. */
-function parseIgnoreFile(text: string, folder: string, file: string): Pattern[] {
-  const prefix = folder === "" ? "" : `/${folder.replaceAll(/[\\*?[\]]/g, String.raw`\$&`)}`;
-  const patterns: Pattern[] = [];
-  for (const line of text.replace(/^\uFEFF/, "").split(/\r?\n/)) {
-    if (line.trim() === "" || line.startsWith("#")) continue;
-    const negative = line.startsWith("!");
-    const body = negative ? line.slice(1) : line;
-    const mark = `\`${line.trimEnd()}\` in ${file}`;
-    patterns.push({ pattern: (negative ? "!" : "") + bindTo(prefix, body), mark });
-  }
-  return patterns;
+/** The patterns of a line over the path below the source. */
+function patternsOf({ text, line, readings }: IgnoreLine, folder: string, file: string): readonly Pattern[] {
+  const escaped = folder.normalize("NFC").replaceAll(/[\\*?[\]]/g, String.raw`\$&`);
+  const prefix = folder === "" ? "" : `/${escaped}`;
+  const mark = `\`${text}\` in ${file}:${line}`;
+  return readings.map((reading) => {
+    const isNegative = reading.startsWith("!");
+    const body = isNegative ? reading.slice(1) : reading;
+    return { pattern: (isNegative ? "!" : "") + bindTo(prefix, body), mark };
+  });
 }
 
 /** `foo` below folder `a` is `/a/**` + `/foo`, `x/y` is `/a/x/y`: a slash before the end binds a pattern to its folder. */
@@ -201,7 +254,8 @@ function scopeOver(patterns: readonly Pattern[]): IgnoreScope {
         matcher = fresh().add(matcher); // shares the compiled patterns, drops the cached paths
         tests = 1;
       }
-      const { ignored, rule } = matcher.test(isFolder ? `${path}/` : path);
+      // Programs compose letters in either way, and a person sees no difference.
+      const { ignored, rule } = matcher.test((isFolder ? `${path}/` : path).normalize("NFC"));
       if (!ignored) return undefined;
       return `left out by ${rule?.mark ?? IGNORE_FILE}`;
     },

@@ -4,7 +4,13 @@ import { openRealRoot, type RealRoot } from "../disk/file-location.ts";
 import { openFollowedLinks, type FollowedLinks } from "./followed-links.ts";
 import { DESCRIPTION_FILE, openFolderDescriptions } from "./folder-descriptions.ts";
 import { compileGlob } from "./globs.ts";
-import { IGNORE_FILE, NOTHING_IGNORED, openIgnoreFiles, UNSETTLED } from "./ignore-files.ts";
+import {
+  type DoubtfulPattern,
+  IGNORE_FILE,
+  ignoreFileWords,
+  NOTHING_IGNORED,
+  openIgnoreFiles,
+} from "./ignore-files.ts";
 import {
   type IgnoreRest,
   type IgnoreSettlingOptions,
@@ -79,6 +85,8 @@ export interface Rules {
   reload(): void;
   /** Ignore files that could not be read since the last `reload`, by folder. */
   unreadableIgnoreFiles(): readonly Unreadable[];
+  /** Patterns of ignore files, met since the last `reload`, that may not mean what their writers expect. */
+  doubtfulPatterns(): readonly DoubtfulPattern[];
   /**
    * When the changed ignore files and descriptions that were met since the last call will have settled; undefined if there are
    * none.
@@ -186,6 +194,7 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
       settling?.begin();
     },
     unreadableIgnoreFiles: () => ignoreFiles.unreadable(),
+    doubtfulPatterns: () => ignoreFiles.doubtful(),
     takeIgnoreRest: () => earlierRest(settling?.takeRest(), descriptions.takeRest()),
     takeSettled: (whole) => {
       if (settling === undefined) return [];
@@ -209,9 +218,7 @@ function excludedBy(glob: string | undefined): string | undefined {
 function unreadableReason({ path, code }: Unreadable): string {
   if (code === UNMOUNTED) return `the disk that was mounted at ${path} is not mounted`;
   if (code === MOUNTED_OVER) return `something is mounted over ${path} and hides its files`;
-  const file = path === "" ? IGNORE_FILE : `${path}/${IGNORE_FILE}`;
-  if (code === UNSETTLED) return `${file} was changed a moment ago, and applies once it has settled`;
-  return `${file} cannot be read (${code})`;
+  return `${path === "" ? "" : `${path}/`}${IGNORE_FILE} ${ignoreFileWords(code)}`;
 }
 
 /** A family of files that programs create next to documents and that are never documents. */

@@ -1,3 +1,4 @@
+import type { FolderWarning } from "../../wire/daemon-status.ts";
 import type { ActionContext } from "../actions/context.ts";
 import type { Adoption } from "../adopt/adopt.ts";
 import type { Agenda } from "../agenda/agenda.ts";
@@ -22,6 +23,8 @@ export interface Checking {
   isHalted(): boolean;
   /** Reports whether the whole source was checked in this run. Before that, nobody knows whether it is idle. */
   isPlanned(): boolean;
+  /** Problems of ignore files that the last checks met. */
+  ignoreProblems(): readonly FolderWarning[];
   /** Since when files wait until the scope at the service is listed; undefined: none does. */
   adoptingSinceMs(): number | undefined;
 }
@@ -62,7 +65,7 @@ export function openChecking(options: CheckingOptions): Checking {
   const { ledger, now, moved } = options.context;
   const { states } = agenda;
   const warnOfMounts = openMountWarnings(rules, options.onWarning);
-  const warnOfIgnoreFiles = openIgnoreWarnings(rules, options.onWarning);
+  const ignoreWarnings = openIgnoreWarnings(rules, options.onWarning);
   let passing = false;
   let planned = false;
   let adoptingSinceMs: number | undefined;
@@ -117,7 +120,7 @@ export function openChecking(options: CheckingOptions): Checking {
   ): Promise<void> => {
     warnOfMounts(rules.mounts?.closed() ?? []);
     for (const path of rules.mounts?.takeMoved() ?? []) agenda.checkAgain(path, now() + MOUNT_AGAIN_MS);
-    warnOfIgnoreFiles(due.all);
+    ignoreWarnings.update(due.all);
     if (plan.newRoot) adoption.again();
     const isAwaiting = awaitsIgnoreFile();
     // Candidates are matched all at once, so adoption waits for those that cannot be seen yet.
@@ -196,6 +199,7 @@ export function openChecking(options: CheckingOptions): Checking {
       agenda.hint(undefined);
     },
     isPassing: () => passing,
+    ignoreProblems: () => ignoreWarnings.current(),
     isHalted: () => isHalted,
     isPlanned: () => planned,
     adoptingSinceMs: () => adoptingSinceMs,

@@ -1,15 +1,15 @@
-import type { MountTrouble } from "../../wire/daemon-status.ts";
+import type { FolderWarning } from "../../wire/daemon-status.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { RelativePath, Unreadable } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import { UNMOUNTED } from "../rules/sub-mounts.ts";
 
 /** Returns the changed mounts of a source that its rules include. */
-export function mountTroubles({
+export function mountProblems({
   mounts,
   entersFolder,
   wants,
-}: Pick<Rules, "mounts" | "entersFolder" | "wants">): readonly MountTrouble[] {
+}: Pick<Rules, "mounts" | "entersFolder" | "wants">): readonly FolderWarning[] {
   return (mounts?.closed() ?? [])
     .filter(({ path }) => entersFolder(path).wanted || wants(path).wanted)
     .map(({ path, code }) => ({ path, reason: reasonOf(code), remedy: remedyOf(path, code) }));

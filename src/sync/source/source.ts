@@ -1,4 +1,4 @@
-import type { MountTrouble } from "../../wire/daemon-status.ts";
+import type { FolderWarning } from "../../wire/daemon-status.ts";
 import { prepareFile, type Prepared } from "../actions/prepare.ts";
 import { dropCreate } from "../actions/create.ts";
 import { send } from "../actions/send.ts";
@@ -10,7 +10,7 @@ import type { Send } from "../queue/sending.ts";
 import type { WorkQueue } from "../queue/queue.ts";
 import type { LossGuard } from "../reconcile-service/loss.ts";
 import type { Rules } from "../rules/rules.ts";
-import { mountTroubles } from "./mount-warnings.ts";
+import { mountProblems } from "./mount-warnings.ts";
 import { openSourceParts, type PartOptions, type SourceParts } from "./parts.ts";
 import { type SourceProgress, progressOf } from "./progress.ts";
 
@@ -73,8 +73,8 @@ export interface SourceSync extends SourceProgress, Pick<Passes, "preview"> {
   isInFlight(path: RelativePath): boolean;
   /** Returns what cannot be read at a path, below it, or on the way to it. */
   unreadable(below: RelativePath | undefined): RelativePath[];
-  /** Returns mounts below the folder that the last check found changed. */
-  mounts(): readonly MountTrouble[];
+  /** Returns what the last checks found about mounts and ignore files. */
+  warnings(): readonly FolderWarning[];
   /** Checks for surplus resources; true: check again when the source is idle. */
   checkDoubts(): Promise<boolean>;
   stop(): void;
@@ -158,7 +158,10 @@ export function openSource(options: SourceOptions): SourceSync {
     retryDeletes: (below) => deletes.retry(below),
     ask: (below) => agenda.ask(below),
     answered: () => agenda.answered(),
-    mounts: () => mountTroubles(rules),
+    warnings: () => [
+      ...mountProblems(rules),
+      ...checking.ignoreProblems().map(({ path, reason, remedy }) => ({ path, reason, remedy })),
+    ],
     ...pathQueries(parts),
     checkDoubts: () => settler.checkDoubts(),
     stop: parts.stop,

@@ -172,16 +172,16 @@ it("the status says that the service asked for a long wait, and what ends it", (
 });
 
 describe("a mount below a source that is not as it was", () => {
-  const mounts = [{ path: "disk", reason: "what was mounted there is gone", remedy: "mount it again" }];
+  const warnings = [{ path: "disk", reason: "what was mounted there is gone", remedy: "mount it again" }];
 
   it("a mount below a source that has changed is reported with what to do, not as a matter of owner and mode", () => {
-    const words = summary(source({ unreadable: 1, unreadablePaths: ["disk"], mounts }));
+    const words = summary(source({ unreadable: 1, unreadablePaths: ["disk"], warnings }));
     expect(words).toContain("  /docs: disk: what was mounted there is gone (mount it again)\n");
     expect(words).not.toContain("owner and mode");
   });
 
   it("leaves what else cannot be read a line of its own", () => {
-    const words = summary(source({ unreadable: 2, unreadablePaths: ["closed", "disk"], mounts }));
+    const words = summary(source({ unreadable: 2, unreadablePaths: ["closed", "disk"], warnings }));
     expect(words).toContain("  /docs: cannot be read: closed (check owner and mode)\n");
   });
 });

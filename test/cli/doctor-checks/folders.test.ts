@@ -40,3 +40,14 @@ it("the check of folders can be aborted", async () => {
   vol.fromJSON(Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`/docs/d${at}/a.md`, "a"])));
   await expect(seeFolders(source(), AbortSignal.abort(new Error("stop")))).rejects.toThrow("stop");
 });
+
+it("reports ignore files that hold back a folder, and patterns that may not mean what they say", async () => {
+  vol.fromJSON({ "/docs/a.md": "a", "/docs/.kbsyncignore": "secret\\*\n", "/docs/b/c.md": "c" });
+  vol.mkdirSync("/docs/b/.kbsyncignore");
+  const seen = await seeFolders(source(), signal);
+  expect(seen).toMatchObject({ files: 1, unreadable: 0 });
+  expect(seen.warnings).toMatchObject([
+    { path: "b", reason: expect.stringContaining("is a folder, not a file") as string },
+    { path: ".kbsyncignore", reason: expect.stringContaining("`secret\\*`") as string },
+  ]);
+});

@@ -18,7 +18,7 @@ it.each([
 it("a file's name reaches the terminal in no report as it is", () => {
   const failed = { path: HOSTILE, message: `cannot read ${HOSTILE}`, state: "failed" } as ListedFile; // the rest is not shown
   expect(troubleLines([failed], 20)).toBe(`failed\n  ${SHOWN}: cannot read ${SHOWN}\n`);
-  expect(unreadableLine({ unreadable: 1, unreadablePaths: [HOSTILE], mounts: [] })).toContain(
+  expect(unreadableLine({ unreadable: 1, unreadablePaths: [HOSTILE], warnings: [] })).toContain(
     `cannot be read: ${SHOWN} (`,
   );
   const finding = {

@@ -139,10 +139,45 @@ describe("an ignore file that cannot be read", () => {
       },
     ]);
     expect(warnings[0]?.message).toContain("larger than 1 MB");
+    expect(daemon.status().sources[0]?.warnings).toMatchObject([{ reason: message }]);
     rmSync(join(world.root, file));
     await agreed(daemon, ["d/secret/a.md"]);
     put(file, LARGE);
     await daemon.retry();
     await until(() => warnings.length === 2);
   });
+});
+
+it("neither sends nor deletes anything while an ignore file is not text", async () => {
+  await world.sync({ settings, timing });
+  rmSync(join(world.root, "open.md"));
+  world.write("passwords.md", SECRET);
+  writeFileSync(join(world.root, ".kbsyncignore"), Buffer.from("passw\u00F6rter\n", "latin1"));
+  await world.sync({ settings, timing });
+  expect(world.activity.map(({ action }) => action)).toEqual(["create", "create", "create"]);
+  writeFileSync(join(world.root, ".kbsyncignore"), Buffer.from("\uFEFFpasswords.md\r\n", "utf16le"));
+  await world.sync({ settings, timing });
+  expect(world.activity.at(-1)).toMatchObject({ action: "delete", path: "open.md" });
+  expect(sent()).not.toContain("passwords.md");
+});
+
+it("warns of a doubtful pattern before anything is sent", async () => {
+  put(".kbsyncignore", "d\\secret\n");
+  const sentBefore: string[] = [];
+  const warnings: Error[] = [];
+  const daemon = world.daemon({
+    settings,
+    timing,
+    onWarning: (error) => {
+      warnings.push(error);
+      sentBefore.push(...sent());
+    },
+  });
+  await daemon.syncOnce();
+  expect(warnings).toMatchObject([{ code: "ignore_doubtful", subject: join(world.root, ".kbsyncignore") }]);
+  expect(warnings[0]?.message).toContain("line 1, `d\\secret`, is read as `d\\secret` and as `d/secret`");
+  expect(daemon.status().sources[0]?.warnings).toMatchObject([{ path: ".kbsyncignore" }]);
+  await daemon.close();
+  expect(sentBefore).toEqual([]);
+  expect(sent().toSorted()).toEqual(["d/other.md", "open.md"]);
 });

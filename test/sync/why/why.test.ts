@@ -194,7 +194,7 @@ const cases: readonly Case[] = [
     },
     expected: {
       wanted: false,
-      leftOutBy: "left out by `*.md` in .kbsyncignore",
+      leftOutBy: "left out by `*.md` in .kbsyncignore:1",
       next: { action: "nothing", why: expect.stringContaining("*.md") as string },
     },
   },

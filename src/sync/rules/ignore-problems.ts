@@ -1,0 +1,46 @@
+import type { FolderWarning } from "../../wire/daemon-status.ts";
+import { type DoubtfulPattern, IGNORE_FILE, ignoreFileWords } from "./ignore-files.ts";
+import type { Rules } from "./rules.ts";
+import type { Unreadable } from "../plan/model.ts";
+
+/** A problem of an ignore file. */
+export interface IgnoreProblem extends FolderWarning {
+  readonly code: "ignore_unreadable" | "ignore_doubtful";
+  /** The ignore file, relative to the source. */
+  readonly file: string;
+}
+
+/** Returns the problems of the ignore files that a scan met. The first ones hold back the folder of their file. */
+export function ignoreProblems(
+  rules: Pick<Rules, "doubtfulPatterns" | "unreadableIgnoreFiles">,
+): readonly IgnoreProblem[] {
+  return [...rules.unreadableIgnoreFiles().map(unreadableProblem), ...rules.doubtfulPatterns().map(doubt)];
+}
+
+function unreadableProblem({ path, code }: Unreadable): IgnoreProblem {
+  const where = path === "" ? "of this source" : "in its folder";
+  return {
+    code: "ignore_unreadable",
+    file: path === "" ? IGNORE_FILE : `${path}/${IGNORE_FILE}`,
+    path,
+    reason: `${IGNORE_FILE} ${ignoreFileWords(code)}: what it leaves out is unknown, so nothing ${where} is sent or deleted`,
+    remedy:
+      "Make it a text file that the user that kbsync runs as can read, or remove it. kbsync then continues by itself.",
+  };
+}
+
+function doubt({ file, line, text, readings }: DoubtfulPattern): IgnoreProblem {
+  const read = readings.map((each) => `\`${each}\``).join(" and as ");
+  const meaning =
+    readings.length > 1
+      ? `is read as ${read}, and leaves out what any of them matches`
+      : "may match nothing, and then leaves nothing out";
+  return {
+    code: "ignore_doubtful",
+    file,
+    path: file,
+    reason: `line ${line}, \`${text}\`, ${meaning}`,
+    remedy:
+      "Write it as in a .gitignore: / between folders, without quotes, braces or a comment behind it. \\ takes its meaning from the character after it.",
+  };
+}
