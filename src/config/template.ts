@@ -28,6 +28,7 @@ const EXAMPLES: Readonly<Record<string, unknown>> = {
   stateDir: "~/.local/state/kbsync",
   database: "postgres://kbsync@db.example/kbsync",
   ownerId: "my-documents",
+  gitignore: true,
   requestsPerMinute: 600,
   reranker: { url: "https://api.jina.ai/v1/rerank", model: "jina-reranker-v2-base-multilingual" },
   languageModel: { baseUrl: "http://127.0.0.1:11434/v1", model: "qwen3:4b" },

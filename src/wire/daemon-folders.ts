@@ -31,7 +31,7 @@ export type NewFolder = z.infer<typeof NewFolder>;
 const FilesOfKind = record({ kind: z.string(), files: z.number(), bytes: z.number() });
 
 /** The paths that one rule leaves out. */
-const LeftOut = record({
+export const LeftOut = record({
   reason: z.string(),
   files: z.number(),
   /** Folders that are not entered, each with everything in it. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { LeftOut } from "./daemon-folders.ts";
 import { Tier } from "./primitives.ts";
 import { record, list } from "./records.ts";
 
@@ -111,6 +112,8 @@ const SourceStatus = record({
   unreadablePaths: list(z.string()),
   /** Changed mounts and problems of ignore files; empty without a running daemon. */
   warnings: list(FolderWarning),
+  /** What the rules leave out, most first; empty without a running daemon. */
+  leftOut: list(LeftOut),
   /** Why some changes are found late; null while events report all. */
   degraded: z.string().nullable(),
   /** A person paused the source. */

@@ -26,6 +26,7 @@ export const sourceStatus = (
   unreadable: 0,
   unreadablePaths: [],
   warnings: [],
+  leftOut: [],
   degraded: null,
   paused: false,
   ...more,

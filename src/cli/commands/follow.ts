@@ -177,6 +177,23 @@ export function unreadableLine({
   return `cannot be read: ${names}${rest > 0 ? ` and ${thousands(rest)} more` : ""} (check owner and mode)`;
 }
 
+/** Number of rules that are named. */
+const RULES_SHOWN = 3;
+
+/** What the rules leave out, by rule; undefined if that is nothing. */
+export function leftOutLine({ leftOut }: Pick<SourceStatus, "leftOut">): string | undefined {
+  if (leftOut.length === 0) return undefined;
+  const words = leftOut.slice(0, RULES_SHOWN).map(({ files, folders, reason }) => {
+    const counts = [
+      ...(folders > 0 ? [counted(folders, "folder")] : []),
+      ...(files > 0 ? [counted(files, "file")] : []),
+    ];
+    return `${counts.join(" and ")} (${visibleLine(reason.replace(/^left out /, ""))})`;
+  });
+  const more = leftOut.length > RULES_SHOWN ? ", and more" : "";
+  return `left out: ${words.join(", ")}${more}; \`kbsync status --skipped\` lists them`;
+}
+
 /** What to know about folders and files of a source, each with what to do. */
 export function warningLines({ warnings }: Pick<SourceStatus, "warnings">): readonly string[] {
   return warnings.map(({ path, reason, remedy }) => {

@@ -14,6 +14,7 @@ import type { Context } from "../output/context.ts";
 import {
   FILES_SHOWN,
   holdLine,
+  leftOutLine,
   warningLines,
   removedLine,
   PAUSED_WORDS,
@@ -154,6 +155,8 @@ export function statusText({
     lines.push(`source   ${source.path}`, `         ${counts.join(", ")}`);
     const collection = source.collectionId ?? "not known yet";
     lines.push(`         ${source.tier}, owner ${source.ownerId}, collection ${collection}`);
+    const leftOut = leftOutLine(source);
+    if (leftOut !== undefined) lines.push(`         ${leftOut}`);
     const hold = holdLine(source);
     if (hold !== undefined) lines.push(`         ${hold}`);
     if (source.approval !== null) lines.push(`         ${tokenLine(source.approval.token)}`);

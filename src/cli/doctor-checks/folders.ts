@@ -51,9 +51,9 @@ export async function seeFolders(source: ResolvedSource, signal: AbortSignal): P
       signal.throwIfAborted();
     }
     const allowed = rules.inFolder(inside);
-    if (allowed.unreadable !== undefined) continue;
     try {
       for (const entry of readdirSync(join(root, inside), { withFileTypes: true })) {
+        if (allowed.unreadable !== undefined) break;
         const path = inside === "" ? entry.name : `${inside}/${entry.name}`;
         if (entry.isDirectory() && allowed.folder(path, entry.name).wanted) left.push(path);
         if (!entry.isFile() || !allowed.file(path, entry.name).wanted) continue;

@@ -124,6 +124,12 @@ export const SourceEntry = z.strictObject({
     .max(1000)
     .default([])
     .describe("Files that match one of these globs are left out."),
+  gitignore: z
+    .boolean()
+    .optional()
+    .describe(
+      "Whether `.gitignore` files count. Default: if the folder is in a Git work tree that does not ignore it.",
+    ),
   allowSecrets: z
     .array(GlobText)
     .max(1000)

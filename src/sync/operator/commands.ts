@@ -12,7 +12,8 @@ import { outsideSources, unknownSource } from "../disk/source-path.ts";
 import type { ListedFiles } from "../ledger/files/troubles.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { WatchedSource } from "../rules/rules.ts";
+import { openRules, type WatchedSource } from "../rules/rules.ts";
+import { listLeftOut } from "../scan/left-out.ts";
 import { explain } from "../why/explain.ts";
 import { approvable, approvalsOf } from "./approve.ts";
 import type { OperatorLedger } from "./offline.ts";
@@ -54,6 +55,8 @@ export interface Commands {
   recent(query: Pick<RequestOf<"log">, "limit" | "path">): readonly DaemonActivity[];
   /** Returns files that are not searchable as they are on disk, and deletes that the service refuses, with the reason. */
   files(query: FilesQuery): readonly ListedFile[];
+  /** Returns files and folders that the rules leave out, with the rule. */
+  leftOut(query: FilesQuery, signal: AbortSignal): Promise<readonly ListedFile[]>;
   /** Explains every decision about a file, which need not exist. */
   why(path: string, signal: AbortSignal): Promise<Explanation>;
   /** Returns the saved texts of deleted files, newest first. */
@@ -143,7 +146,7 @@ export function openCommands(ledger: OperatorLedger, options: CommandOptions): C
 function openQueries(
   ledger: OperatorLedger,
   watched: CommandOptions["sources"],
-): Pick<Commands, "documents" | "recent" | "files" | "why" | "trash"> {
+): Pick<Commands, "documents" | "recent" | "files" | "leftOut" | "why" | "trash"> {
   const { sources } = ledger;
   return {
     documents: (folder) => {
@@ -168,6 +171,15 @@ function openQueries(
       ledger.flush();
       const [target] = path === undefined ? [] : targetsOf(ledger, path);
       return ledger.files.list({ ...query, source: target?.row.id, below: target?.below });
+    },
+    leftOut: async ({ limit, path }, signal) => {
+      const found: ListedFile[] = [];
+      for (const source of watched()) {
+        const below = path === undefined ? "" : pathBelow(source.absolutePath, path);
+        if (below === undefined || found.length >= limit) continue;
+        found.push(...(await listLeftOut(openRules(source), below, limit - found.length, signal)));
+      }
+      return found;
     },
     why: async (path, signal) => {
       ledger.flush();
@@ -230,10 +242,12 @@ export type LedgerOperations = {
 export function ledgerOperations(commands: Commands): LedgerOperations {
   return {
     log: async (query) => ({ activities: commands.recent(query) }),
-    files: async ({ state, path, limit }) =>
-      state === "deleted"
-        ? { files: [], deleted: commands.trash(path).slice(0, limit) }
-        : { files: commands.files({ state, path, limit }), deleted: [] },
+    files: async ({ state, path, limit }, { signal }) => {
+      if (state === "deleted") return { files: [], deleted: commands.trash(path).slice(0, limit) };
+      const files = commands.files({ state, path, limit });
+      const leftOut = state === "skipped" ? await commands.leftOut({ path, limit }, signal) : [];
+      return { files: [...files, ...leftOut].slice(0, limit), deleted: [] };
+    },
     why: async ({ path }, { signal }) => ({ ...(await commands.why(path, signal)), daemon: null }),
     undelete: async ({ path, atMs }) => ({ files: await commands.undelete(path, atMs) }),
     pause: async ({ folder, paused }) => ({

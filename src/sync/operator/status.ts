@@ -2,6 +2,7 @@ import type { FolderWarning, RemovedStatus, SourceStatus } from "../../wire/daem
 import { approvalsOf } from "./approve.ts";
 import { openForReading, type OperatorLedger } from "./offline.ts";
 import type { ListedFile } from "../../wire/daemon-files.ts";
+import type { LeftOut } from "../../wire/daemon-folders.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import type { Sources } from "../ledger/sources/sources.ts";
 import type { RelativePath } from "../plan/model.ts";
@@ -19,6 +20,7 @@ export interface StatusSource {
   /** Paths that the last scans could not access. */
   unreadable?(below: undefined): readonly RelativePath[];
   warnings?(): readonly FolderWarning[];
+  leftOut?(): readonly LeftOut[];
 }
 
 /** Maximum number of listed unreadable paths. */
@@ -39,7 +41,11 @@ export function statusOf(
     const compared = source.isPlanned?.() ?? true;
     const now = { ...row, backlogAgreed, found, compared, degraded: degraded(source.id) ?? null };
     const unreadable = source.unreadable?.(undefined) ?? [];
-    const facts = { unreadable: unreadable.toSorted(), warnings: source.warnings?.() ?? [] };
+    const facts = {
+      unreadable: unreadable.toSorted(),
+      warnings: source.warnings?.() ?? [],
+      leftOut: source.leftOut?.() ?? [],
+    };
     return sourceStatus(ledger, now, paused.has(row.id), facts);
   });
 }
@@ -93,6 +99,7 @@ export function readStatus(
 interface ScanFacts {
   readonly unreadable: readonly RelativePath[];
   readonly warnings: readonly FolderWarning[];
+  readonly leftOut: readonly LeftOut[];
 }
 
 /** Returns the status of a source by its row. */
@@ -100,7 +107,7 @@ export function sourceStatus(
   { sources }: OperatorLedger,
   row: SourceRow,
   paused: boolean,
-  { unreadable, warnings }: ScanFacts = { unreadable: [], warnings: [] },
+  { unreadable, warnings, leftOut }: ScanFacts = { unreadable: [], warnings: [], leftOut: [] },
 ): SourceStatus {
   const [blocker] = blockersOf(row);
   const inAgreement = Math.max(0, row.agreed - row.backlogAgreed);
@@ -127,6 +134,7 @@ export function sourceStatus(
     unreadable: row.unreadable,
     unreadablePaths: unreadable.slice(0, UNREADABLE_NAMED),
     warnings,
+    leftOut,
     degraded: row.degraded,
     paused,
   };

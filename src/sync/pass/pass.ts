@@ -1,8 +1,9 @@
+import type { LeftOut } from "../../wire/daemon-folders.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import { brake, isSameRoot, losesAll, mayHold } from "../plan/brakes.ts";
 import type { Candidate, RelativePath, Scan } from "../plan/model.ts";
 import { scopeTest } from "../plan/scope.ts";
-import { UNSETTLED } from "../rules/ignore-files.ts";
+import { UNSETTLED } from "../rules/ignore-reader.ts";
 import { scanSource } from "../scan/scan.ts";
 import type { Due } from "../agenda/checks.ts";
 import type { BusyPaths } from "../agenda/jobs.ts";
@@ -34,6 +35,8 @@ export interface Passes {
   plan(due: Due): Promise<PassPlan>;
   /** Returns where the last checks met something unreadable. */
   unreadable(): Iterable<RelativePath>;
+  /** Returns what the rules left out of the last whole scan, by rule. */
+  leftOut(): readonly LeftOut[];
   /** Returns due files that would be read and sent. Writes nothing. */
   unsent(due: Due): Promise<Unsent>;
   /** Returns what a pass over the whole source would find. Writes nothing. `before` is the source's row. */
@@ -62,6 +65,7 @@ export function openPasses(options: PassOptions): Passes {
     return { candidates: [], deletions: [], halted: true, newFiles: false, newRoot: false };
   };
 
+  let leftOut: readonly LeftOut[] = [];
   const unreadable = openUnreadable(() => ledger.sources.get(id).unreadable);
 
   const plan = async (due: Due, busy: BusyPaths): Promise<PassPlan> => {
@@ -97,6 +101,7 @@ export function openPasses(options: PassOptions): Passes {
     if (judged.halted) return halt({ reason: judged.reason }, scan.root, judged.held.length);
     wasHalted = false;
     if (whole) judgedRoot = scan.root;
+    leftOut = scan.leftOut ?? leftOut;
 
     const { candidates, gone } = await applying.apply(difference, busy, missing);
     const checkAgain = (path: RelativePath, atMs: number): void => source.checkAgain(path, atMs);
@@ -131,6 +136,7 @@ export function openPasses(options: PassOptions): Passes {
   return {
     plan: (due) => withBusy(states, (busy) => plan(due, busy)),
     unreadable: unreadable.paths,
+    leftOut: () => leftOut,
     unsent: (due) => findUnsent(options, parts, due),
     preview: (before) => previewPass(options, parts, before),
   };

@@ -1,4 +1,5 @@
 import type { DocumentKind, FileState } from "../../wire/daemon-files.ts";
+import type { LeftOut } from "../../wire/daemon-folders.ts";
 import type { Settings, Tier } from "../../wire/primitives.ts";
 
 export type { DocumentKind, FileState } from "../../wire/daemon-files.ts";
@@ -70,6 +71,8 @@ export interface Scan {
   readonly refused: readonly { readonly path: RelativePath; readonly reason: string }[];
   /** Files whose name shows a kind that is never text and that no service accepts. Empty files are in `entries`. */
   readonly skipped: readonly Skip[];
+  /** What the rules leave out, by rule; undefined unless the scan covers the whole source. */
+  readonly leftOut?: readonly LeftOut[];
   /**
    * Undefined: the whole source. Otherwise the scan covers only these paths (files, or folders with all below them).
    */

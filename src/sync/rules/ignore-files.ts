@@ -1,16 +1,22 @@
-import { hash } from "node:crypto";
-import { lstatSync, readFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
+import { join } from "node:path";
 import ignore from "ignore";
 import { codeOf } from "../../lib/failure.ts";
 import type { RelativePath, Unreadable, FolderPath } from "../plan/model.ts";
-import { decodeIgnoreFile, type IgnoreLine, parseIgnoreFile } from "./ignore-text.ts";
-import type { IgnoreSettling, IgnoreVersion } from "./ignore-settling.ts";
+import type { IgnoreSettling } from "./ignore-settling.ts";
+import {
+  type DoubtfulPattern,
+  type IgnoreReader,
+  openIgnoreReader,
+  type Pattern,
+  type Place,
+  UNSETTLED,
+  UNSETTLED_LONG,
+} from "./ignore-reader.ts";
+import { excludeFileOf, GIT_IGNORE, isWorkTree, type WorkTree, workTreeAround } from "./work-tree.ts";
 
 /** Name of the ignore files: gitignore syntax, at the root and in any folder below it. */
 export const IGNORE_FILE = ".kbsyncignore";
-
-/** A larger file is not a hand-written list of patterns. */
-const IGNORE_BYTES_MAX = 1024 * 1024;
 
 /** The `ignore` package caches every tested path. It is recreated after this many, so that memory stays bounded. */
 const TESTS_MAX = 4096;
@@ -18,63 +24,30 @@ const TESTS_MAX = 4096;
 /** The ignore files that apply inside one folder: its own and those of the folders above. */
 export interface IgnoreScope {
   /** The folder whose ignore file cannot be read, and why. What the file would exclude is unknown. */
-  readonly unreadable: Unreadable | undefined;
-  /** Describes the pattern that excludes this path; undefined if none does. Assumes that the parents are wanted. */
-  reasonFor(path: RelativePath, isFolder: boolean): string | undefined;
+  readonly unreadable: UnreadableIgnore | undefined;
+  /** Assumes that the parents are wanted. "" is the source's folder. */
+  test(path: RelativePath, isFolder: boolean): IgnoreVerdict;
+}
+
+/** What the patterns say of a path. */
+export interface IgnoreVerdict {
+  /** The pattern that excludes the path; undefined if none does. */
+  readonly reason: string | undefined;
+  /** A pattern that begins with `!` includes it. */
+  readonly isIncluded: boolean;
+}
+
+/** A folder of which nothing is decided because of a file. */
+export interface UnreadableIgnore extends Unreadable {
+  /** The ignore file as seen from the source; undefined: a mount is the reason. */
+  readonly file?: string;
 }
 
 /** The scope without ignore files. */
-export const NOTHING_IGNORED: IgnoreScope = { unreadable: undefined, reasonFor: () => undefined };
-
-interface Pattern {
-  readonly pattern: string;
-  readonly mark: string;
-}
-
-/** Used like a system error code: an ignore file changed and has not settled yet. */
-export const UNSETTLED = "UNSETTLED";
-/** The same after so long that it is reported to a person. */
-export const UNSETTLED_LONG = "EBUSY";
-/** The same for a file above the size limit. */
-const TOO_LARGE = "EFBIG";
-/** The same for a file that is not text. */
-const NOT_TEXT = "EILSEQ";
-/** The same for what is not a file and has the name of an ignore file. */
-const IS_FOLDER = "EISDIR";
-const LEADS_NOWHERE = "ENOLINK";
-const NOT_A_FILE = "EINVAL";
-
-/** Says why what an ignore file would exclude is unknown, as the end of a sentence that begins with the file. */
-export function ignoreFileWords(code: string): string {
-  switch (code) {
-    case UNSETTLED:
-      return "was changed a moment ago, and applies once it has settled";
-    case UNSETTLED_LONG:
-      return "has not stopped changing for a minute";
-    case TOO_LARGE:
-      return "is larger than 1 MB and is not read";
-    case NOT_TEXT:
-      return "is not text in UTF-8 or UTF-16";
-    case IS_FOLDER:
-      return "is a folder, not a file";
-    case LEADS_NOWHERE:
-      return "is a symbolic link that leads nowhere";
-    case NOT_A_FILE:
-      return "is not a plain file";
-    default:
-      return `cannot be read (${code})`;
-  }
-}
-
-/** A pattern of an ignore file that may not mean what its writer expects. */
-export interface DoubtfulPattern {
-  /** The ignore file, relative to the source. */
-  readonly file: RelativePath;
-  readonly line: number;
-  readonly text: string;
-  /** The patterns that are applied. */
-  readonly readings: readonly string[];
-}
+export const NOTHING_IGNORED: IgnoreScope = {
+  unreadable: undefined,
+  test: () => ({ reason: undefined, isIncluded: false }),
+};
 
 /** Reads each ignore file when it is first needed, and caches it. */
 export interface IgnoreFiles {
@@ -82,182 +55,244 @@ export interface IgnoreFiles {
   /** Checks each file again when it is next needed. Unchanged files are not compiled again. */
   refresh(): void;
   /** Ignore files that could not be read since the last `refresh`, by folder. */
-  unreadable(): readonly Unreadable[];
+  unreadable(): readonly UnreadableIgnore[];
   /** Doubtful patterns of the files that apply as far as they were needed since the last `refresh`. */
   doubtful(): readonly DoubtfulPattern[];
-  /** Whether there is a folder at this path. */
-  isFolder(folder: FolderPath): boolean;
 }
 
 /** The rules inside a folder: its own scope, or that of the folder above. */
 interface Known {
+  /** Identifies the files of the folder; undefined: it has none. */
   readonly hash: string | undefined;
   readonly above: Known | undefined;
   readonly scope: IgnoreScope;
-  readonly patterns: readonly Pattern[];
-}
-
-/** An ignore file as it was read. */
-interface Read {
-  readonly version: IgnoreVersion;
+  /** Git's patterns come first: the last match decides, and what a person excludes here stays excluded. */
+  readonly git: readonly Pattern[];
   readonly own: readonly Pattern[];
+  /** Of the folder's own files. */
   readonly doubtful: readonly DoubtfulPattern[];
 }
 
-/** Resolution of file times on some file systems (FAT). */
-const COARSE_MS = 2000;
-
-const ABSENT: Read = {
-  version: { hash: undefined, patterns: [], stamp: "", isFresh: false },
+const OUTSIDE: Known = {
+  hash: undefined,
+  above: undefined,
+  scope: NOTHING_IGNORED,
+  git: [],
   own: [],
   doubtful: [],
 };
 
-/**
- * Opens the ignore files below `root`. Reads nothing yet. With `settling`, a changed file applies only after it has
- * settled, and until then no path in its folder is decided. Without it, each file applies as it is.
- */
-export function openIgnoreFiles(root: string, settling?: IgnoreSettling): IgnoreFiles {
+/** Which ignore files count. */
+export interface IgnoreFilesOptions {
+  /** Whether `.gitignore` files count. Default: if the source is in a Git work tree that does not ignore it. */
+  readonly gitignore?: boolean | undefined;
+  /** With it, a changed file applies only after it has settled, and until then no path in its folder is decided. */
+  readonly settling?: IgnoreSettling | undefined;
+}
+
+/** Opens the ignore files below `root`. Reads nothing yet. */
+export function openIgnoreFiles(root: string, { gitignore, settling }: IgnoreFilesOptions = {}): IgnoreFiles {
+  const read = openIgnoreReader(root);
   let known = new Map<string, Known>();
   let earlier = new Map<string, Known>();
-  const files = new Map<string, Read>();
-  const outside: Known = { hash: undefined, above: undefined, scope: NOTHING_IGNORED, patterns: [] };
+  /** Without a work tree, `.gitignore` files do not count. */
+  let tree: WorkTree | undefined;
+  /** The rules above the source. Undefined: to be read. */
+  let outside: Known | undefined;
 
   const lookUp = (folder: string): Known => {
     const cached = known.get(folder);
     if (cached !== undefined) return cached;
-    const above = folder === "" ? outside : lookUp(parentOf(folder));
-    const found = compile(folder, above);
-    known.set(folder, found);
+    const above = folder === "" ? (outside ??= readOutside()) : lookUp(parentOf(folder));
+    const shown = folder === "" ? "" : `${folder}/`;
+    const boundTo = [tree?.prefix ?? "", folder].filter((part) => part !== "").join("/");
+    const git = tree === undefined ? [] : gitPlaces(`${root}/${folder}`, shown, boundTo, settling);
+    const places = [...git, ownPlace(root, folder, shown, boundTo)];
+    // The repository of an inner work tree knows nothing of the outer one's rules.
+    const isTop = git.length > 1 && folder !== "";
+    return compile(folder, folder, places, isTop ? { ...above, git: [] } : above, above);
+  };
+
+  /** Finds the work tree, and reads its rules above the source. */
+  const readOutside = (): Known => {
+    const found = gitignore === false ? undefined : workTreeAround(root);
+    // A repository that is gone for a moment does not let through what it ignores.
+    use(found ?? tree);
+    const above = compileAbove();
+    // A repository may ignore all that is not its own, such as the folders of a home.
+    const isIgnored = above.scope.test("", true).reason !== undefined;
+    if (tree !== undefined && !isIgnored) return above;
+    const counts = gitignore === true || (gitignore === undefined && settling?.knows(GIT_IGNORE) === true);
+    use(counts ? { top: root, prefix: "" } : undefined);
+    return OUTSIDE;
+  };
+  const use = (next: WorkTree | undefined): void => {
+    if (next?.top !== tree?.top || next?.prefix !== tree?.prefix) earlier = new Map();
+    tree = next;
+  };
+  const compileAbove = (): Known => {
+    if (tree === undefined || tree.prefix === "") return OUTSIDE;
+    const names = tree.prefix.split("/");
+    let above = OUTSIDE;
+    for (const depth of names.keys()) {
+      const folder = names.slice(0, depth).join("/");
+      const up = "../".repeat(names.length - depth);
+      above = compile(up, "", gitPlaces(join(tree.top, folder), up, folder, settling), above, above);
+    }
+    return above;
+  };
+
+  /** `from` are the rules that the folder's own ones join, and `above` those of the folder above. */
+  const compile = (
+    name: string,
+    folder: FolderPath,
+    places: readonly Place[],
+    from: Known,
+    above: Known,
+  ): Known => {
+    const before = earlier.get(name);
+    const found =
+      above.scope.unreadable === undefined
+        ? compilePlaces({ folder, places, from, above, before, prefix: tree?.prefix ?? "" }, read, settling)
+        : above;
+    known.set(name, found);
     return found;
-  };
-
-  const compile = (folder: string, above: Known): Known => {
-    if (above.scope.unreadable !== undefined) return above;
-    const read = readIn(folder);
-    if ("code" in read) return closed(folder, above, read.code);
-    const { version, own } = read;
-    if (settling !== undefined) {
-      const isGone = version.hash === undefined && settling.hasRules(folder) && !isFolder(folder);
-      // A missing folder has nothing to let through, and may come back with its rules.
-      if (isGone) return above;
-      if (!settling.counts(folder, version))
-        return closed(folder, above, settling.isOverdue(folder) ? UNSETTLED_LONG : UNSETTLED);
-    }
-    if (version.hash === undefined) return above;
-    const before = earlier.get(folder);
-    if (before?.hash === version.hash && before.above === above) return before;
-    // Git asks the deepest file first. In one list, where the last match decides, the deepest comes last.
-    const patterns = [...above.patterns, ...own];
-    return { hash: version.hash, above, scope: scopeOver(patterns), patterns };
-  };
-
-  const readIn = (folder: string): Read | { readonly code: string } => {
-    try {
-      return readFile(folder);
-    } catch (error) {
-      const code = codeOf(error) ?? "UNKNOWN";
-      return code === "ENOENT" || code === "ENOTDIR" ? ABSENT : { code };
-    }
-  };
-  const readFile = (folder: string): Read | { readonly code: string } => {
-    const file = folder === "" ? IGNORE_FILE : `${folder}/${IGNORE_FILE}`;
-    const stats = statSync(`${root}/${file}`, { throwIfNoEntry: false });
-    if (stats === undefined) {
-      const isThere = lstatSync(`${root}/${file}`, { throwIfNoEntry: false }) !== undefined;
-      return isThere ? { code: LEADS_NOWHERE } : ABSENT;
-    }
-    if (!stats.isFile()) return { code: stats.isDirectory() ? IS_FOLDER : NOT_A_FILE };
-    const stamp = `${stats.ino} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
-    const before = files.get(folder);
-    if (before?.version.stamp === stamp && !before.version.isFresh) return before;
-    if (stats.size > IGNORE_BYTES_MAX) return { code: TOO_LARGE };
-    const isFresh = Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) < COARSE_MS;
-    const text = decodeIgnoreFile(readFileSync(`${root}/${file}`));
-    if (text === undefined) return { code: NOT_TEXT };
-    const lines = parseIgnoreFile(text, root);
-    const own = lines.flatMap((line) => patternsOf(line, folder, file));
-    const doubtful = lines.flatMap(({ isDoubtful, ...line }) => (isDoubtful ? [{ file, ...line }] : []));
-    const patterns = own.map(({ pattern }) => pattern);
-    // A file without patterns is equal to no file.
-    const name = patterns.length === 0 ? undefined : hash("sha256", patterns.join("\n"));
-    const version = { hash: name, patterns, stamp, isFresh };
-    const read = { version, own, doubtful };
-    files.set(folder, read);
-    return read;
-  };
-
-  const isFolder = (folder: string): boolean => {
-    try {
-      return statSync(`${root}/${folder}`, { throwIfNoEntry: false })?.isDirectory() === true;
-    } catch (error) {
-      const code = codeOf(error);
-      return code !== "ENOENT" && code !== "ENOTDIR"; // an inaccessible path may be a folder
-    }
   };
 
   return {
     scopeOf: (folder) => lookUp(folder).scope,
-    unreadable: () =>
-      [...known].flatMap(([folder, { scope }]) =>
-        scope.unreadable?.path === folder && scope.unreadable.code !== UNSETTLED ? [scope.unreadable] : [],
-      ),
-    doubtful: () =>
-      [...known].flatMap(([folder, { scope }]) =>
-        scope.unreadable === undefined ? (files.get(folder)?.doubtful ?? []) : [],
-      ),
+    unreadable: () => {
+      const found = [...known.values()].flatMap(({ scope }) => scope.unreadable ?? []);
+      return [...new Set(found)].filter(({ code }) => code !== UNSETTLED);
+    },
+    doubtful: () => [...new Set(known.values())].flatMap(({ doubtful }) => doubtful),
     refresh: () => {
       earlier = known;
       known = new Map();
+      outside = undefined;
     },
-    isFolder,
   };
 }
 
-function closed(folder: FolderPath, above: Known, code: string): Known {
+/** Reads the ignore files of a folder, and joins them with those above. */
+function compilePlaces(
+  {
+    folder,
+    places,
+    from,
+    above,
+    before,
+    prefix,
+  }: {
+    readonly folder: FolderPath;
+    readonly places: readonly Place[];
+    readonly from: Known;
+    readonly above: Known;
+    readonly before: Known | undefined;
+    readonly prefix: FolderPath;
+  },
+  read: IgnoreReader,
+  settling: IgnoreSettling | undefined,
+): Known {
+  const patterns: Record<Place["kind"], Pattern[]> = { git: [...from.git], own: [...from.own] };
+  const doubtful: DoubtfulPattern[] = [];
+  const hashes: string[] = [];
+  for (const place of places) {
+    const found = read(place);
+    if ("code" in found) return closed(folder, place, above, found.code);
+    const { key, kind } = place;
+    if (settling !== undefined) {
+      const isGone = found.version.hash === undefined && settling.hasRules(key) && !isFolderAt(place.folder);
+      // A missing folder has nothing to let through, and may come back with its rules.
+      if (isGone) return above;
+      if (!settling.counts(key, found.version))
+        return closed(folder, place, above, settling.isOverdue(key) ? UNSETTLED_LONG : UNSETTLED);
+    }
+    // Git asks the deepest file first. In one list, where the last match decides, the deepest comes last.
+    patterns[kind].push(...found.patterns);
+    doubtful.push(...found.doubtful);
+    hashes.push(found.version.hash ?? "");
+  }
+  const hash = hashes.join(" ");
+  if (hash.trim() === "" && from === above) return above;
+  if (before?.hash === hash && before.above === above) return before;
+  return { hash, above, scope: scopeOver([...patterns.git, ...patterns.own], prefix), ...patterns, doubtful };
+}
+
+function ownPlace(root: string, folder: FolderPath, shown: string, boundTo: FolderPath): Place {
+  const file = `${shown}${IGNORE_FILE}`;
+  return {
+    kind: "own",
+    folder: `${root}/${folder}`,
+    absolute: `${root}/${file}`,
+    shown: file,
+    boundTo,
+    key: folder,
+  };
+}
+
+/** The ignore files of Git in a folder: the first is that of its repository, if it is the top of a work tree. */
+function gitPlaces(
+  folder: string,
+  above: string,
+  boundTo: FolderPath,
+  settling: IgnoreSettling | undefined,
+): Place[] {
+  const placeOf = (absolute: string, name: string): Place => {
+    const shown = `${above}${name}`;
+    return { kind: "git", folder, absolute, shown, boundTo, key: shown };
+  };
+  const own = placeOf(join(folder, GIT_IGNORE), GIT_IGNORE);
+  const exclude = placeOf(excludeFileOf(folder), ".git/info/exclude");
+  return isWorkTree(folder) || settling?.hasRules(exclude.key) === true ? [exclude, own] : [own];
+}
+
+/** The folder of the ignore file that a key of the ledger stands for. */
+export function folderOfKey(key: string): FolderPath {
+  return key.replace(/(?:^|\/)(?:\.gitignore|\.git\/info\/exclude)$/, "");
+}
+
+export function isFolderAt(absolute: string): boolean {
+  try {
+    return statSync(absolute, { throwIfNoEntry: false })?.isDirectory() === true;
+  } catch (error) {
+    const code = codeOf(error);
+    return code !== "ENOENT" && code !== "ENOTDIR"; // an inaccessible path may be a folder
+  }
+}
+
+function closed(folder: FolderPath, { shown: file }: Place, above: Known, code: string): Known {
+  const unreadable = { path: folder, code, file };
   return {
     hash: undefined,
     above,
-    scope: { ...NOTHING_IGNORED, unreadable: { path: folder, code } },
-    patterns: [],
+    scope: { ...NOTHING_IGNORED, unreadable },
+    git: [],
+    own: [],
+    doubtful: [],
   };
 }
 
-/** The patterns of a line over the path below the source. */
-function patternsOf({ text, line, readings }: IgnoreLine, folder: string, file: string): readonly Pattern[] {
-  const escaped = folder.normalize("NFC").replaceAll(/[\\*?[\]]/g, String.raw`\$&`);
-  const prefix = folder === "" ? "" : `/${escaped}`;
-  const mark = `\`${text}\` in ${file}:${line}`;
-  return readings.map((reading) => {
-    const isNegative = reading.startsWith("!");
-    const body = isNegative ? reading.slice(1) : reading;
-    return { pattern: (isNegative ? "!" : "") + bindTo(prefix, body), mark };
-  });
-}
-
-/** `foo` below folder `a` is `/a/**` + `/foo`, `x/y` is `/a/x/y`: a slash before the end binds a pattern to its folder. */
-function bindTo(prefix: string, body: string): string {
-  if (prefix === "") return body;
-  const bound = body.trimEnd().replace(/\/$/, "").includes("/");
-  return bound ? `${prefix}/${body.replace(/^\//, "")}` : `${prefix}/**/${body}`;
-}
-
-function scopeOver(patterns: readonly Pattern[]): IgnoreScope {
+function scopeOver(patterns: readonly Pattern[], prefix: FolderPath): IgnoreScope {
+  const start = prefix === "" ? "" : `${prefix}/`;
   // Git's default on Linux: names differ by case.
   const fresh = (): ReturnType<typeof ignore> => ignore({ ignorecase: false });
   let matcher = fresh().add(patterns);
   let tests = 0;
   return {
     unreadable: undefined,
-    reasonFor: (path, isFolder) => {
+    test: (path, isFolder) => {
       if (++tests > TESTS_MAX) {
         matcher = fresh().add(matcher); // shares the compiled patterns, drops the cached paths
         tests = 1;
       }
       // Programs compose letters in either way, and a person sees no difference.
-      const { ignored, rule } = matcher.test((isFolder ? `${path}/` : path).normalize("NFC"));
-      if (!ignored) return undefined;
-      return `left out by ${rule?.mark ?? IGNORE_FILE}`;
+      const at = (path === "" ? prefix : start + path).normalize("NFC");
+      const { ignored, unignored, rule } = matcher.test(isFolder ? `${at}/` : at);
+      return {
+        reason: ignored ? `left out by ${rule?.mark ?? IGNORE_FILE}` : undefined,
+        isIncluded: unignored,
+      };
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { FolderWarning } from "../../wire/daemon-status.ts";
-import { type DoubtfulPattern, IGNORE_FILE, ignoreFileWords } from "./ignore-files.ts";
+import { IGNORE_FILE, type UnreadableIgnore } from "./ignore-files.ts";
+import { type DoubtfulPattern, ignoreFileWords } from "./ignore-reader.ts";
 import type { Rules } from "./rules.ts";
-import type { Unreadable } from "../plan/model.ts";
 
 /** A problem of an ignore file. */
 export interface IgnoreProblem extends FolderWarning {
@@ -17,13 +17,13 @@ export function ignoreProblems(
   return [...rules.unreadableIgnoreFiles().map(unreadableProblem), ...rules.doubtfulPatterns().map(doubt)];
 }
 
-function unreadableProblem({ path, code }: Unreadable): IgnoreProblem {
+function unreadableProblem({ path, code, file = IGNORE_FILE }: UnreadableIgnore): IgnoreProblem {
   const where = path === "" ? "of this source" : "in its folder";
   return {
     code: "ignore_unreadable",
-    file: path === "" ? IGNORE_FILE : `${path}/${IGNORE_FILE}`,
+    file,
     path,
-    reason: `${IGNORE_FILE} ${ignoreFileWords(code)}: what it leaves out is unknown, so nothing ${where} is sent or deleted`,
+    reason: `${file} ${ignoreFileWords(code)}: what it leaves out is unknown, so nothing ${where} is sent or deleted`,
     remedy:
       "Make it a text file that the user that kbsync runs as can read, or remove it. kbsync then continues by itself.",
   };

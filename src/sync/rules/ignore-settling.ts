@@ -36,6 +36,8 @@ export interface IgnoreSettling {
   counts(folder: FolderPath, version: IgnoreVersion): boolean;
   /** Whether a folder has an ignore file in force. */
   hasRules(folder: FolderPath): boolean;
+  /** Whether an ignore file of this name is in force in any folder. */
+  knows(name: string): boolean;
   /** Whether a folder's ignore file has been changing for so long that it must be reported. */
   isOverdue(folder: FolderPath): boolean;
   /** Called at the start of a scan. */
@@ -145,6 +147,7 @@ export function openIgnoreSettling({
       return false;
     },
     hasRules: (folder) => known.has(folder),
+    knows: (name) => [...known.keys()].some((key) => key === name || key.endsWith(`/${name}`)),
     isOverdue,
     begin: () => {
       asked = new Set();

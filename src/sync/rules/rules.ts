@@ -1,16 +1,19 @@
+import { join } from "node:path";
 import type { SourceConfig } from "../../config/schema.ts";
-import type { RelativePath, Unreadable, FolderPath } from "../plan/model.ts";
+import type { RelativePath, FolderPath } from "../plan/model.ts";
 import { openRealRoot, type RealRoot } from "../disk/file-location.ts";
 import { openFollowedLinks, type FollowedLinks } from "./followed-links.ts";
 import { DESCRIPTION_FILE, openFolderDescriptions } from "./folder-descriptions.ts";
 import { compileGlob } from "./globs.ts";
 import {
-  type DoubtfulPattern,
   IGNORE_FILE,
-  ignoreFileWords,
+  folderOfKey,
+  isFolderAt,
   NOTHING_IGNORED,
   openIgnoreFiles,
+  type UnreadableIgnore,
 } from "./ignore-files.ts";
+import { type DoubtfulPattern, ignoreFileWords } from "./ignore-reader.ts";
 import {
   type IgnoreRest,
   type IgnoreSettlingOptions,
@@ -24,6 +27,8 @@ import {
   type SubMounts,
   UNMOUNTED,
 } from "./sub-mounts.ts";
+import { madeFolderReason } from "./made-folders.ts";
+import { GIT_IGNORE } from "./work-tree.ts";
 
 /** A configured source, with the folder's absolute path and its owner resolved. */
 export type WatchedSource = SourceConfig & {
@@ -48,7 +53,7 @@ export interface FolderRules {
    * If set, nothing at or below its folder may be decided: an ignore file here or above cannot be read or has not settled
    * yet (`UNSETTLED`), or a mount here differs from the known one.
    */
-  readonly unreadable: Unreadable | undefined;
+  readonly unreadable: UnreadableIgnore | undefined;
   file(path: RelativePath, name: string): Verdict;
   folder(path: RelativePath, name: string): Verdict;
 }
@@ -84,7 +89,7 @@ export interface Rules {
   /** Checks ignore files and descriptions for changes when they are next needed. Every scan starts with it. */
   reload(): void;
   /** Ignore files that could not be read since the last `reload`, by folder. */
-  unreadableIgnoreFiles(): readonly Unreadable[];
+  unreadableIgnoreFiles(): readonly UnreadableIgnore[];
   /** Patterns of ignore files, met since the last `reload`, that may not mean what their writers expect. */
   doubtfulPatterns(): readonly DoubtfulPattern[];
   /**
@@ -100,7 +105,7 @@ export interface Rules {
 }
 
 const WANTED: Verdict = { wanted: true };
-const RULES_FILES: ReadonlySet<string> = new Set([IGNORE_FILE, DESCRIPTION_FILE]);
+const RULES_FILES: ReadonlySet<string> = new Set([IGNORE_FILE, GIT_IGNORE, DESCRIPTION_FILE]);
 
 /** State of a source that outlives the process, for callers that send what its rules let through. */
 export interface RulesMemory {
@@ -115,7 +120,7 @@ export interface RulesMemory {
 export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
   const settling = memory && openIgnoreSettling(memory.ignoreFiles);
   const mounts = memory && openSubMounts(source.absolutePath, memory.mounts);
-  const ignoreFiles = openIgnoreFiles(source.absolutePath, settling);
+  const ignoreFiles = openIgnoreFiles(source.absolutePath, { gitignore: source.gitignore, settling });
   const include = source.include.map(compileGlob);
   const exclude = source.exclude.map(compileGlob);
   const rules = source.rules.map((rule) => ({ ...rule, glob: compileGlob(rule.match) }));
@@ -125,6 +130,8 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
   const secrets = source.allowSecrets.map(compileGlob);
   const descriptions = openFolderDescriptions(source.absolutePath, memory?.ignoreFiles);
 
+  /** Whether a glob of `include` names a folder that would be left out by default. */
+  const isNamed = (name: string): boolean => include.some(({ text }) => text.split("/").includes(name));
   const inFolder = (folder: FolderPath): FolderRules => {
     const closed = mounts?.closedAt(folder);
     // Does not read its ignore file, which may be on the missing disk.
@@ -132,7 +139,11 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
       closed === undefined ? ignoreFiles.scopeOf(folder) : { ...NOTHING_IGNORED, unreadable: closed };
     const byName = (path: RelativePath, name: string, isFolder: boolean): string | undefined => {
       if (name.startsWith(".")) return isFolder ? "a hidden folder" : "a hidden file";
-      return temporaryReason(name) ?? scope.reasonFor(path, isFolder);
+      const temporary = temporaryReason(name);
+      if (temporary !== undefined) return temporary;
+      const { reason, isIncluded } = scope.test(path, isFolder);
+      if (reason !== undefined || !isFolder || isIncluded || isNamed(name)) return reason;
+      return madeFolderReason(`${source.absolutePath}/${folder}`, name);
     };
     return {
       unreadable: scope.unreadable,
@@ -199,7 +210,8 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
     takeSettled: (whole) => {
       if (settling === undefined) return [];
       if (whole) {
-        for (const folder of settling.unasked()) if (!ignoreFiles.isFolder(folder)) settling.forget(folder);
+        for (const key of settling.unasked())
+          if (!isFolderAt(join(source.absolutePath, folderOfKey(key)))) settling.forget(key);
       }
       return settling.takeSettled();
     },
@@ -215,10 +227,10 @@ function excludedBy(glob: string | undefined): string | undefined {
   return glob === undefined ? undefined : `left out by \`${glob}\` in \`exclude\``;
 }
 
-function unreadableReason({ path, code }: Unreadable): string {
+function unreadableReason({ path, code, file }: UnreadableIgnore): string {
   if (code === UNMOUNTED) return `the disk that was mounted at ${path} is not mounted`;
   if (code === MOUNTED_OVER) return `something is mounted over ${path} and hides its files`;
-  return `${path === "" ? "" : `${path}/`}${IGNORE_FILE} ${ignoreFileWords(code)}`;
+  return `${file} ${ignoreFileWords(code)}`;
 }
 
 /** A family of files that programs create next to documents and that are never documents. */

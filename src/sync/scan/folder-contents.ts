@@ -1,8 +1,9 @@
-import type { FolderContents, LeftOut } from "../../wire/daemon-folders.ts";
+import type { FolderContents } from "../../wire/daemon-folders.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { kindOfName } from "../document/kinds.ts";
 import { EMPTY_FILE, type RelativePath } from "../plan/model.ts";
-import type { FolderRules, Rules, Verdict } from "../rules/rules.ts";
+import type { Rules } from "../rules/rules.ts";
+import { countingRules, openReasons } from "./left-out.ts";
 import { openWalk } from "./walk.ts";
 
 /** Bounds of a count. */
@@ -12,11 +13,8 @@ export interface CountBounds {
   readonly files: number;
 }
 
-/** Files named in the result, and rules. More would be no overview. */
+/** Files named in the result. More would be no overview. */
 const FIRST_MAX = 20;
-const REASONS_MAX = 20;
-/** Rules that are counted apart. A configuration may have thousands, and an ignore file any number. */
-const REASONS_COUNTED = 1000;
 const UNREADABLE_MAX = 20;
 const SLICE_MS = 50;
 
@@ -58,54 +56,6 @@ export function countFolder(root: string, rules: Rules, bounds: CountBounds): Fo
     unreadable: unreadable.length,
     unreadablePaths: unreadable.slice(0, UNREADABLE_MAX).map(({ path }) => path),
     complete,
-  };
-}
-
-type AddReason = (path: RelativePath, reason: string, what: "file" | "folder") => void;
-
-/** The same rules, which report each path that they leave out. */
-function countingRules(rules: Rules, add: AddReason): Rules {
-  // A walk tests a symbolic link as a file and as a folder, one after the other.
-  let last = "";
-  const counted = (path: RelativePath, verdict: Verdict, what: "file" | "folder"): Verdict => {
-    if (!verdict.wanted && path !== last) add(path, verdict.reason, what);
-    last = path;
-    return verdict;
-  };
-  const counting = (inner: FolderRules): FolderRules => ({
-    unreadable: inner.unreadable,
-    file: (path, name) => counted(path, inner.file(path, name), "file"),
-    folder: (path, name) => counted(path, inner.folder(path, name), "folder"),
-  });
-  return { ...rules, inFolder: (path) => counting(rules.inFolder(path)) };
-}
-
-/** Counts paths by the reason why they are left out. */
-function openReasons(): { readonly add: AddReason; readonly list: () => LeftOut[] } {
-  const byReason = new Map<string, { -readonly [K in keyof LeftOut]: LeftOut[K] }>();
-  const others = { reason: "other rules", files: 0, folders: 0, example: "" };
-  const sizeOf = ({ files, folders }: LeftOut): number => files + folders;
-  return {
-    add: (path, reason, what) => {
-      let sum = byReason.get(reason);
-      if (sum === undefined && byReason.size < REASONS_COUNTED) {
-        sum = { reason, files: 0, folders: 0, example: path };
-        byReason.set(reason, sum);
-      }
-      const counted = sum ?? others;
-      if (counted.example === "") counted.example = path;
-      if (what === "file") counted.files += 1;
-      else counted.folders += 1;
-    },
-    list: () => {
-      const sorted = [...byReason.values()].toSorted((a, b) => sizeOf(b) - sizeOf(a));
-      for (const { files, folders, example } of sorted.splice(REASONS_MAX)) {
-        others.files += files;
-        others.folders += folders;
-        if (others.example === "") others.example = example;
-      }
-      return sizeOf(others) === 0 ? sorted : [...sorted, others];
-    },
   };
 }
 

@@ -7,6 +7,7 @@ import type { Rules } from "../rules/rules.ts";
 import { MOUNTED_OVER, type SubMounts } from "../rules/sub-mounts.ts";
 import { rootIdentityOf } from "../disk/root-identity.ts";
 import { isAbsence } from "./findings.ts";
+import { countingRules, openReasons } from "./left-out.ts";
 import { openWalk } from "./walk.ts";
 
 export interface ScanOptions {
@@ -60,7 +61,8 @@ async function scan(
 
   rules.reload();
   rules.mounts?.refresh(judgesMounts);
-  const walk = openWalk(root, rules);
+  const reasons = openReasons();
+  const walk = openWalk(root, scope === undefined ? countingRules(rules, reasons.add) : rules);
   if (scope === undefined) walk.begin("");
   else for (const path of scope) walk.begin(path);
   while (walk.advance(SLICE_MS)) {
@@ -77,7 +79,8 @@ async function scan(
   if (after === undefined) return { ...NOTHING, scope };
   const same = !("code" in after) && after.dev === identity.dev && after.ino === identity.ino;
   if (!same) return { ...NOTHING, scope };
-  const found = { root: identity, ...walk.found, scope };
+  const leftOut = scope === undefined ? { leftOut: reasons.list() } : {};
+  const found = { root: identity, ...walk.found, ...leftOut, scope };
   return rules.mounts === undefined ? found : withoutMounts(found, closedMounts(rules, rules.mounts));
 }
 

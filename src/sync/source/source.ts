@@ -1,4 +1,5 @@
 import type { FolderWarning } from "../../wire/daemon-status.ts";
+import type { LeftOut } from "../../wire/daemon-folders.ts";
 import { prepareFile, type Prepared } from "../actions/prepare.ts";
 import { dropCreate } from "../actions/create.ts";
 import { send } from "../actions/send.ts";
@@ -75,6 +76,8 @@ export interface SourceSync extends SourceProgress, Pick<Passes, "preview"> {
   unreadable(below: RelativePath | undefined): RelativePath[];
   /** Returns what the last checks found about mounts and ignore files. */
   warnings(): readonly FolderWarning[];
+  /** Returns what the rules left out of the last whole scan, by rule. */
+  leftOut(): readonly LeftOut[];
   /** Checks for surplus resources; true: check again when the source is idle. */
   checkDoubts(): Promise<boolean>;
   stop(): void;
@@ -158,6 +161,7 @@ export function openSource(options: SourceOptions): SourceSync {
     retryDeletes: (below) => deletes.retry(below),
     ask: (below) => agenda.ask(below),
     answered: () => agenda.answered(),
+    leftOut: () => passes.leftOut(),
     warnings: () => [
       ...mountProblems(rules),
       ...checking.ignoreProblems().map(({ path, reason, remedy }) => ({ path, reason, remedy })),

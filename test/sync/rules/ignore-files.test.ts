@@ -161,6 +161,34 @@ it("neither sends nor deletes anything while an ignore file is not text", async 
   expect(sent()).not.toContain("passwords.md");
 });
 
+it("counts what is left out by rule, and lists it with file and line", async () => {
+  put(".kbsyncignore", "secret/\n");
+  world.write("node_modules/a/readme.md", "installed");
+  world.write(".git/HEAD", "ref: refs/heads/main");
+  world.write(".gitignore", "# what builds make\n*.log\n");
+  world.write("a.log", "a log");
+  const daemon = await run();
+  expect(sent().toSorted()).toEqual(["d/other.md", "open.md"]);
+  expect(daemon.status().sources[0]?.leftOut).toEqual(
+    expect.arrayContaining([
+      { reason: "left out by default (installed packages)", files: 0, folders: 1, example: "node_modules" },
+      { reason: "left out by `secret/` in .kbsyncignore:1", files: 0, folders: 1, example: "d/secret" },
+      { reason: "left out by `*.log` in .gitignore:2", files: 1, folders: 0, example: "a.log" },
+    ]),
+  );
+  const listed = await daemon.leftOut({ limit: 10 }, AbortSignal.timeout(10_000));
+  expect(listed.map(({ path, message }) => `${path}: ${message}`)).toEqual([
+    ".git/: a hidden folder",
+    ".gitignore: a hidden file",
+    ".kbsyncignore: a hidden file",
+    "a.log: left out by `*.log` in .gitignore:2",
+    "d/secret/: left out by `secret/` in .kbsyncignore:1",
+    "node_modules/: left out by default (installed packages)",
+  ]);
+  const below = await daemon.leftOut({ limit: 10, path: join(world.root, "d") }, AbortSignal.timeout(10_000));
+  expect(below.map(({ path }) => path)).toEqual(["d/secret/"]);
+});
+
 it("warns of a doubtful pattern before anything is sent", async () => {
   put(".kbsyncignore", "d\\secret\n");
   const sentBefore: string[] = [];

@@ -68,7 +68,7 @@ describe("the encoding of an ignore file", () => {
       wanted: false,
       reason: ".kbsyncignore is not text in UTF-8 or UTF-16",
     });
-    expect(rules.inFolder("").unreadable).toEqual({ path: "", code: "EILSEQ" });
+    expect(rules.inFolder("").unreadable).toMatchObject({ path: "", code: "EILSEQ" });
   });
 
   it("reads a file whose comments alone are not UTF-8", () => {

@@ -126,7 +126,7 @@ describe("ignore files", () => {
   it("wants nothing below an unreadable ignore file", () => {
     const rules = rulesFor({}, { "a/.kbsyncignore": "x".repeat(1024 * 1024 + 1), "a/b/.kbsyncignore": "y" });
     expect(reasonFor(rules, "a/b/c.md")).toBe("a/.kbsyncignore is larger than 1 MB and is not read");
-    expect(rules.inFolder("a/b").unreadable).toEqual({ path: "a", code: "EFBIG" });
+    expect(rules.inFolder("a/b").unreadable).toMatchObject({ path: "a", code: "EFBIG" });
     expect(rules.wants("b.md").wanted).toBe(true);
   });
 
@@ -166,16 +166,22 @@ describe("ignore files", () => {
       inner: patterns,
       folder: fc.constantFrom("a", "a/b", "[x]", "*s/e f"),
       paths: fc.array(path, { minLength: 1, maxLength: 12 }),
+      // The file of the name that kbsync reads; Git's own, with the rules of the repository above.
+      isGits: fc.boolean(),
+      above: fc.array(fc.constantFrom("*.md", "b/", "!c.md", "/*/a", "e f"), { maxLength: 2 }),
     });
 
     const repository = makeTree({});
     spawnSync("git", ["init", "-q"], { cwd: repository });
+    mkdirSync(join(repository, ".git/info"), { recursive: true });
     let runs = 0;
     try {
       fc.assert(
-        fc.property(setting, ({ top, inner, folder, paths }) => {
+        fc.property(setting, ({ top, inner, folder, paths, isGits, above }) => {
           const folderOfRun = join(repository, `run ${(runs += 1)}`);
-          for (const ignoreFile of [".gitignore", ".kbsyncignore"]) {
+          writeFileSync(join(repository, ".gitignore"), isGits ? above.slice(0, 1).join("\n") : "");
+          writeFileSync(join(repository, ".git/info/exclude"), isGits ? above.slice(1).join("\n") : "");
+          for (const ignoreFile of [".gitignore", ...(isGits ? [] : [".kbsyncignore"])]) {
             mkdirSync(join(folderOfRun, folder), { recursive: true });
             writeFileSync(join(folderOfRun, ignoreFile), top.join("\n"));
             writeFileSync(join(folderOfRun, folder, ignoreFile), inner.join("\n"));
@@ -190,7 +196,7 @@ describe("ignore files", () => {
             },
           );
           const ignored = new Set(stdout.split("\0").filter((text) => text !== ""));
-          const rules = openRules(sourceAt(folderOfRun));
+          const rules = openRules(sourceAt(folderOfRun, isGits ? {} : { gitignore: false }));
           // Git checks paths that are folders in the tree as folders, so this does too.
           const folders = new Set(folder.split("/").map((_, at, parts) => parts.slice(0, at + 1).join("/")));
           for (const each of paths) {

@@ -38,7 +38,7 @@ describe("inaccessible paths in a scan", () => {
     faults.set("/r/b", "EACCES");
     const scan = await scanSource("/r", rules);
     expect(scan.entries.map(({ path }) => path).sort()).toEqual(["a.md", "f.md"]);
-    expect(scan.unreadable).toEqual([{ path: "b", code: "EACCES" }]);
+    expect(scan.unreadable).toMatchObject([{ path: "b", code: "EACCES" }]);
   });
 
   it("reports a file whose stat fails", async () => {
@@ -95,7 +95,7 @@ describe("inaccessible paths in a scan", () => {
     faults.set("/r/b", "EACCES");
     const scan = await scanPaths("/r", rules, ["b/d/e.md", "a.md"]);
     expect(scan.entries.map(({ path }) => path)).toEqual(["a.md"]);
-    expect(scan.unreadable).toEqual([{ path: "b", code: "EACCES" }]);
+    expect(scan.unreadable).toMatchObject([{ path: "b", code: "EACCES" }]);
   });
 
   it("reports a folder with an unreadable ignore file, and enters nothing below it", async () => {
@@ -103,6 +103,6 @@ describe("inaccessible paths in a scan", () => {
     faults.set("/r/b/.kbsyncignore", "EACCES");
     const scan = await scanSource("/r", rules);
     expect(scan.entries.map(({ path }) => path).sort()).toEqual(["a.md", "f.md"]);
-    expect(scan.unreadable).toEqual([{ path: "b", code: "EACCES" }]);
+    expect(scan.unreadable).toMatchObject([{ path: "b", code: "EACCES" }]);
   });
 });

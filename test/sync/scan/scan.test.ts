@@ -48,7 +48,7 @@ describe("scanSource", () => {
     });
     expect(scan.root).toEqual(rootIdentityOf(statSync(root)));
     expect(scan.scope).toBeUndefined();
-    expect(scan.unreadable).toEqual([]);
+    expect(scan.unreadable).toMatchObject([]);
   });
 
   it("ignores links, FIFOs and sockets", async () => {
@@ -156,7 +156,7 @@ describe("scanSource", () => {
     addFiles(root, { "a/x.md": "x", "a/.kbsyncignore": "x".repeat(2 ** 20 + 1), "b.md": "b" });
     const scan = await scanAll();
     expect(pathsOf(scan)).toEqual(["b.md"]);
-    expect(scan.unreadable).toEqual([{ path: "a", code: "EFBIG" }]);
+    expect(scan.unreadable).toMatchObject([{ path: "a", code: "EFBIG" }]);
   });
 
   it("stops when the signal aborts", async () => {
@@ -218,9 +218,9 @@ describe("scanPaths", () => {
 
   it("takes a path below an unreadable ignore file for unreadable", async () => {
     addFiles(root, { "a/.kbsyncignore": "x".repeat(2 ** 20 + 1), "a/b/x.md": "x" });
-    expect((await look(["a/b/x.md"])).unreadable).toEqual([{ path: "a", code: "EFBIG" }]);
-    expect((await look(["a/b"])).unreadable).toEqual([{ path: "a", code: "EFBIG" }]);
-    expect((await look(["a"])).unreadable).toEqual([{ path: "a", code: "EFBIG" }]);
+    expect((await look(["a/b/x.md"])).unreadable).toMatchObject([{ path: "a", code: "EFBIG" }]);
+    expect((await look(["a/b"])).unreadable).toMatchObject([{ path: "a", code: "EFBIG" }]);
+    expect((await look(["a"])).unreadable).toMatchObject([{ path: "a", code: "EFBIG" }]);
   });
 
   it("reports a missing root in a scan of paths", async () => {
