@@ -5,8 +5,18 @@ import { pathBelow } from "../lib/path-below.ts";
 import { filesOf } from "./schema/files.ts";
 import type { ServiceConfig } from "./schema.ts";
 
+/** The folders of other sources below a source, relative to it. Their files are theirs alone. */
+export function innerFolders(source: string, folders: readonly string[]): readonly string[] {
+  const real = realPath(source);
+  const below = folders.flatMap((folder) => [
+    pathBelow(source, folder) ?? [],
+    pathBelow(real, realPath(folder)) ?? [],
+  ]);
+  return [...new Set(below.flat().filter((path) => path !== ""))];
+}
+
 /**
- * Throws `source_overlap` if two sources overlap, or if a source contains the state folder or the one of uploaded files, whose writes
+ * Throws `source_overlap` if two sources have one folder, or if a source contains the state folder or the one of uploaded files, whose writes
  * would be synced for ever.
  */
 export function checkFolders({
@@ -22,15 +32,12 @@ export function checkFolders({
   const roots = sources.map(({ absolutePath }) => ({ path: absolutePath, real: realPath(absolutePath) }));
   const realState = realPath(stateDir);
   for (const [index, { path, real }] of roots.entries()) {
-    const other = roots.find(
-      (root, at) =>
-        at < index && (pathBelow(root.real, real) !== undefined || pathBelow(real, root.real) !== undefined),
-    );
+    const other = roots.find((root, at) => at < index && root.real === real);
     if (other !== undefined) {
-      throw new KbsyncError(`the sources ${other.path} and ${path} overlap`, {
+      throw new KbsyncError(`the sources ${other.path} and ${path} are one folder`, {
         code: "source_overlap",
         subject: path,
-        hint: "List the outer folder alone, or exclude the inner one there and watch it from another configuration.",
+        hint: "List it once. A source may lie inside another one: its files are then its own.",
       });
     }
     if (liesIn(realState, real)) {

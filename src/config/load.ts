@@ -10,12 +10,14 @@ import { ConfigFile, type KbConfig, type ServiceConfig, type SourceConfig } from
 import { type FileRequest, findConfigFile, parseJson, readConfigFile, checkConfig } from "./config-file.ts";
 import { withDatabase, servicePort, environmentPort } from "./environment.ts";
 import { absoluteService, absoluteKb, absolutePathOf } from "./paths.ts";
-import { checkFolders } from "./folders.ts";
+import { checkFolders, innerFolders } from "./folders.ts";
 
 /** A source with absolute path and known owner. */
 export interface ResolvedSource extends SourceConfig {
   readonly absolutePath: string;
   readonly ownerId: string;
+  /** Folders of other sources below this one, relative to it. */
+  readonly innerFolders?: readonly string[];
 }
 
 /** The configuration with absolute paths and all defaults. */
@@ -77,7 +79,13 @@ export function loadConfig(request: ConfigRequest): Config {
       environmentPort(written, request.env),
     ),
     stateDir,
-    sources,
+    sources: sources.map((source) => ({
+      ...source,
+      innerFolders: innerFolders(
+        source.absolutePath,
+        sources.map(({ absolutePath }) => absolutePath),
+      ),
+    })),
     sync: {
       ...SYNC_CONSTANTS,
       ...parsed.sync,

@@ -7,7 +7,7 @@ import { erase } from "../operator/erase.ts";
 import { openPurge } from "../remote/purge.ts";
 import { type Commands, openCommands, type WakeUps } from "../operator/commands.ts";
 import type { RelativePath } from "../plan/model.ts";
-import { pathBelow } from "../../lib/path-below.ts";
+import { innermost, pathBelow } from "../../lib/path-below.ts";
 import { outsideSources } from "../disk/source-path.ts";
 import type { SourceSync } from "../source/source.ts";
 import type { Parts } from "./parts.ts";
@@ -121,10 +121,8 @@ export interface SourceTarget<S> {
 
 /** Finds the source that contains an absolute path. Throws `outside_sources`. */
 export function targetOf(sources: readonly SourceSync[], path: string): SourceTarget<SourceSync> {
-  for (const source of sources) {
-    const below = pathBelow(rootOf(source), path);
-    if (below !== undefined) return { source, below: below === "" ? undefined : below };
-  }
+  const found = innermost(sources, rootOf, path);
+  if (found !== undefined) return { source: found.item, below: found.below === "" ? undefined : found.below };
   throw outsideSources(path, sources.map(rootOf));
 }
 

@@ -4,6 +4,7 @@ import { movedSources } from "../source/moved-sources.ts";
 import { openRemovals, type Removals } from "../source/removal.ts";
 import { ledgerFailure } from "../ledger/database/open.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
+import { findHandOvers } from "../plan/hand-overs.ts";
 import { openRules, type WatchedSource } from "../rules/rules.ts";
 import { openSource, type SourceSync } from "../source/source.ts";
 import type { Check } from "../reconcile-service/loss.ts";
@@ -84,7 +85,9 @@ export function openDaemonSources(
         row: ledger.sources.open(source.absolutePath, source.ownerId, source.collection),
       }));
       ledger.sources.keepActive(rows.map(({ row }) => row.id));
-      return rows;
+      const owners = rows.map(({ row }) => row);
+      for (const each of findHandOvers(ledger.sources.withFiles(), owners)) ledger.sources.handOver(each);
+      return rows.map(({ source, row }) => ({ source, row: ledger.sources.get(row.id) }));
     } catch (error) {
       throw ledgerFailure(error, ledgerFile(stateDir));
     }

@@ -1,4 +1,4 @@
-import { pathBelow } from "../../lib/path-below.ts";
+import { innermost, pathBelow } from "../../lib/path-below.ts";
 import type {
   DaemonActivity,
   Explanation,
@@ -217,11 +217,8 @@ function targetsOf(ledger: OperatorLedger, path: string | undefined): readonly T
 
 /** The configured source that an absolute path is in. */
 function targetAt({ sources }: OperatorLedger, path: string): Target | undefined {
-  for (const row of sources.active()) {
-    const below = pathBelow(row.path, path);
-    if (below !== undefined) return { row, below: below === "" ? undefined : below };
-  }
-  return undefined;
+  const found = innermost(sources.active(), (row) => row.path, path);
+  return found && { row: found.item, below: found.below === "" ? undefined : found.below };
 }
 
 /** Operations of a daemon that need only its ledger. Without a daemon, they run on the ledger directly. */

@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { KbsyncError } from "../../lib/failure.ts";
-import { pathBelow } from "../../lib/path-below.ts";
+import { innermost } from "../../lib/path-below.ts";
 import { shellWord } from "../../lib/shell-word.ts";
 import type { AnswerOf, RequestOf } from "../../wire/daemon.ts";
 import { outsideSources } from "../disk/source-path.ts";
@@ -111,10 +111,9 @@ function stillSynced(rules: Rules, path: RelativePath, words: string): KbsyncErr
 /** The subtree of an absolute path, also in a source that left the configuration. Throws `outside_sources`. */
 function subtreeOf({ ledger }: ErasureParts, path: string): ErasedSubtree {
   const folders = [...ledger.sources.folders()];
-  for (const [source, folder] of folders) {
-    const below = pathBelow(folder, path);
-    if (below !== undefined) return { source, below: below === "" ? undefined : below };
-  }
+  const found = innermost(folders, ([, folder]) => folder, path);
+  if (found !== undefined)
+    return { source: found.item[0], below: found.below === "" ? undefined : found.below };
   throw outsideSources(
     path,
     folders.map(([, folder]) => folder),

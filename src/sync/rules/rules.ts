@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { SourceConfig } from "../../config/schema.ts";
 import type { RelativePath, FolderPath } from "../plan/model.ts";
+import { withinTest } from "../plan/unsearched.ts";
 import { openRealRoot, type RealRoot } from "../disk/file-location.ts";
 import { openFollowedLinks, type FollowedLinks } from "./followed-links.ts";
 import { DESCRIPTION_FILE, openFolderDescriptions } from "./folder-descriptions.ts";
@@ -34,6 +35,8 @@ import { GIT_IGNORE } from "./work-tree.ts";
 export type WatchedSource = SourceConfig & {
   readonly absolutePath: string;
   readonly ownerId: string;
+  /** Folders of other sources below this one, relative to it. */
+  readonly innerFolders?: readonly FolderPath[];
   /** The systemd unit that hides from this process everything at the path that was absent when the unit started. */
   readonly unit?: string;
 };
@@ -74,6 +77,8 @@ export interface Rules {
   wants(path: RelativePath): Verdict;
   /** Whether a scan and the watcher enter this folder. Checks the folders above it too. */
   entersFolder(path: RelativePath): Verdict;
+  /** Whether a path is at or below the folder of another source inside this one. */
+  isInner(path: RelativePath): boolean;
   /** The rules inside a folder, for a walk that descends from the root and has checked each folder on the way. */
   inFolder(path: FolderPath): FolderRules;
   /** The last rule with a description that matches. Its text has the placeholders {path}, {name} and {title}. */
@@ -132,12 +137,14 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
 
   /** Whether a glob of `include` names a folder that would be left out by default. */
   const isNamed = (name: string): boolean => include.some(({ text }) => text.split("/").includes(name));
+  const isInner = withinTest(source.innerFolders ?? []);
   const inFolder = (folder: FolderPath): FolderRules => {
     const closed = mounts?.closedAt(folder);
     // Does not read its ignore file, which may be on the missing disk.
     const scope =
       closed === undefined ? ignoreFiles.scopeOf(folder) : { ...NOTHING_IGNORED, unreadable: closed };
     const byName = (path: RelativePath, name: string, isFolder: boolean): string | undefined => {
+      if (isFolder && isInner(path)) return "belongs to a source of its own";
       if (name.startsWith(".")) return isFolder ? "a hidden folder" : "a hidden file";
       const temporary = temporaryReason(name);
       if (temporary !== undefined) return temporary;
@@ -190,6 +197,7 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
     links: openFollowedLinks(),
     wants: (path) => verdictOn(path, false),
     entersFolder: (path) => verdictOn(path, true),
+    isInner,
     inFolder,
     descriptionRule: (path) => described.findLast(({ glob }) => glob.matchesFile(path)),
     allowsSecrets: (path) => secrets.some((glob) => glob.matchesFile(path)),

@@ -23,8 +23,8 @@ export interface Follower {
   readonly listed: (folder: FolderPath) => string;
   /** Resolves a link; `stats` are the link's own. Its folder must have been entered. */
   resolve(path: RelativePath, stats: Stats): LinkTarget;
-  /** Enters a folder that is not a link, but may be behind one. */
-  enter(path: RelativePath): void;
+  /** Enters a folder that is not a link, but may be behind one. Returns false for the folder of another source. */
+  enter(path: RelativePath): boolean;
   /** The link through which a file is reached; undefined if none is on its path. */
   linkOf(path: RelativePath): FollowedLink | undefined;
   /** Ends the walk. Removes links in the scope that it did not find. */
@@ -56,7 +56,7 @@ export function openFollower(root: string, rules: Rules): Follower {
       absolute: atRoot,
       listed: atRoot,
       resolve: () => NOT_FOLLOWED,
-      enter: () => undefined,
+      enter: () => true,
       linkOf: () => undefined,
       end: () => undefined,
     };
@@ -91,7 +91,8 @@ export function openFollower(root: string, rules: Rules): Follower {
   const follow = (path: RelativePath, ino: number): LinkTarget => {
     const found = resolveLink(absolute(path));
     const { real } = found;
-    if (real === undefined || pathBelow(realRoot, real) === undefined) {
+    const target = real === undefined ? undefined : pathBelow(realRoot, real);
+    if (real === undefined || target === undefined || rules.isInner(target)) {
       note(path, found, false);
       return none(real === undefined ? "leads nowhere" : "leads outside of the source");
     }
@@ -130,10 +131,12 @@ export function openFollower(root: string, rules: Rules): Follower {
     enter: (path) => {
       const [parent, name] = split(path);
       const above = linkedPaths.get(parent);
-      if (above === undefined) return;
+      if (above === undefined) return true;
       const real = `${above.real}/${name}`;
+      if (rules.isInner(pathBelow(realRoot, real) ?? "")) return false;
       note(path, { points: [], real }, true);
       linkedPaths.set(path, { ...above, real });
+      return true;
     },
     linkOf: (path) => {
       const own = linkedPaths.get(path);

@@ -59,8 +59,7 @@ export function openListing(
 
   const enter = (path: RelativePath, name: string): void => {
     if (!insideRules.folder(path, name).wanted) return;
-    follower.enter(path);
-    folders.push(path);
+    if (follower.enter(path)) folders.push(path);
   };
 
   /** Lists the names with U+FFFD again: they either contain that character or are not valid UTF-8. */

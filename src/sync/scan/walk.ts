@@ -42,8 +42,7 @@ export function openWalk(root: string, rules: Rules): Walk {
       if (findings.addLink(path, name, stats, asFile, asFolder)) folders.push(path);
     } else if (stats?.isDirectory() === true) {
       if (!isOpen(parent, (above) => above.folder(path, name).wanted)) return;
-      follower.enter(path);
-      folders.push(path);
+      if (follower.enter(path)) folders.push(path);
     } else if (stats?.isFile() === true && isOpen(parent, (above) => above.file(path, name).wanted))
       findings.add(path, name, stats);
   };
@@ -106,8 +105,7 @@ function openReach(rules: Rules, follower: Follower, findings: Findings): Reach 
       return target.kind === "folder";
     }
     if (stats?.isDirectory() !== true) return false;
-    follower.enter(folder);
-    return true;
+    return follower.enter(folder);
   };
 
   const isOpen = (folder: FolderPath, check: (above: FolderRules) => boolean): boolean => {

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { pathBelow } from "../../lib/path-below.ts";
+import { innermost } from "../../lib/path-below.ts";
 import type { Explanation, FileFacts, NextStep, OnDisk, OpenIntent } from "../../wire/daemon-files.ts";
 import type { UserMetadata } from "../../wire/metadata.ts";
 import { metadataOf } from "../actions/observe.ts";
@@ -36,10 +36,8 @@ export async function explain(
   path: string,
   signal: AbortSignal,
 ): Promise<Explanation> {
-  for (const source of sources) {
-    const below = pathBelow(source.absolutePath, path);
-    if (below !== undefined) return explainIn(ledger, source, below, signal);
-  }
+  const found = innermost(sources, ({ absolutePath }) => absolutePath, path);
+  if (found !== undefined) return explainIn(ledger, found.item, found.below, signal);
   throw outsideSources(path, [...new Set(sources.map(({ absolutePath }) => absolutePath))]);
 }
 

@@ -110,7 +110,7 @@ describe("kbsync init", () => {
 
   it.each([
     ["a folder that is not there", ["gone"], "source_unusable"],
-    ["folders that overlap", ["docs", "."], "source_overlap"],
+    ["a folder twice", ["docs", "./docs/"], "source_overlap"],
     ["half of a hosted service", ["docs", "--key-file", "key"], "usage"],
     ["an address that is none", ["docs", "--api-url", "kb.example"], "config_invalid"],
     ["a place that cannot be written", ["docs", "-c", "no/such/folder/x.json"], "config_unreadable"],

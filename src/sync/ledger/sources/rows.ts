@@ -1,4 +1,5 @@
 import type { Tier } from "../../../wire/primitives.ts";
+import type { HandOver } from "../../plan/hand-overs.ts";
 import type { RootIdentity } from "../../plan/model.ts";
 import type { Sqlite } from "../database/open.ts";
 
@@ -83,6 +84,8 @@ export interface SourceRows {
   isEmpty(id: number): boolean;
   /** Gives a source's row another folder. The row that has that folder, if any, receives the old one. */
   repath(id: number, path: string): void;
+  /** Gives rows and mounts to another source, except those whose new path is taken or that have an open request. */
+  handOver(what: HandOver): void;
   /** Marks these sources as the configured ones. Others keep their rows; nothing is deleted for them. */
   keepActive(ids: readonly number[]): void;
 }
@@ -160,6 +163,25 @@ export function prepareRows(db: Sqlite): SourceRows {
     .prepare<[number], number>(`SELECT 1 FROM sources WHERE id = ? AND NOT ${hasFiles}`)
     .pluck();
   const repath = db.prepare("UPDATE sources SET path = ? WHERE id = ?");
+  // "0" follows "/" in byte order.
+  const moveTo = (table: string, change = ""): string =>
+    `UPDATE OR IGNORE ${table} SET source = @source, ${change}
+       path = @to || substr(path, CASE @below WHEN '' THEN 1 ELSE length(@below) + 2 END)
+     WHERE source = @from AND (@below = '' OR path >= @below || '/' AND path < @below || '0')`;
+  const moveFiles = db.prepare(
+    `${moveTo("files", "rules_key = 0,")} AND path NOT IN (SELECT path FROM intents WHERE source = @from)`,
+  );
+  const moveMounts = db.prepare(moveTo("mounts"));
+  const count = db.prepare(
+    `UPDATE sources SET ${["agreed", "unsure", "failed", "skipped", "parked"]
+      .map(
+        (state) => `${state} = (SELECT count(*) FROM files WHERE source = sources.id AND state = '${state}')`,
+      )
+      .join(
+        ", ",
+      )}, held = (SELECT count(*) FROM files WHERE source = sources.id AND state IN ('held', 'doomed'))
+     WHERE id IN (?, ?)`,
+  );
   const keepActive = db.prepare("UPDATE sources SET active = id IN (SELECT value FROM json_each(?))");
 
   return {
@@ -185,6 +207,11 @@ export function prepareRows(db: Sqlite): SourceRows {
       if (other !== undefined) repath.run(`\0${other.id}`, other.id);
       repath.run(path, id);
       if (other !== undefined) repath.run(before, other.id);
+    },
+    handOver: ({ from, below, source, to }) => {
+      const values = { from, below, source, to: to === "" ? "" : `${to}/` };
+      moveMounts.run(values);
+      if (moveFiles.run(values).changes > 0) count.run(from, source);
     },
     keepActive: (ids) => void keepActive.run(JSON.stringify(ids)),
   };
