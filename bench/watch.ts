@@ -260,6 +260,7 @@ function sourceAt(root: string): WatchedSource {
     settings: { strategy: "recursive", chunkSize: 1000, chunkOverlap: 100 },
     include: [],
     exclude: [],
+    deletes: "mirror",
     allowSecrets: [],
     rules: [],
     maxFileBytes: 32 * 1024 * 1024,

@@ -70,6 +70,8 @@ export function loadConfig(request: ConfigRequest): Config {
     request.folders?.map((named) =>
       folderSource(configured, { ...named, path: resolve(request.cwd, named.path) }),
     ) ?? configured;
+  // A configured source keeps its files while only the one around it is named.
+  const folders = [...configured, ...sources].map(({ absolutePath }) => absolutePath);
   const stateDir = stateDirOf(request, parsed.stateDir, folder);
   const config = {
     file,
@@ -79,13 +81,9 @@ export function loadConfig(request: ConfigRequest): Config {
       environmentPort(written, request.env),
     ),
     stateDir,
-    sources: sources.map((source) => ({
-      ...source,
-      innerFolders: innerFolders(
-        source.absolutePath,
-        sources.map(({ absolutePath }) => absolutePath),
-      ),
-    })),
+    sources: sources.map((source) =>
+      Object.assign(source, { innerFolders: innerFolders(source.absolutePath, folders) }),
+    ),
     sync: {
       ...SYNC_CONSTANTS,
       ...parsed.sync,

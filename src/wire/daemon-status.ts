@@ -98,6 +98,8 @@ const SourceStatus = record({
   readInPart: z.number(),
   /** Deletes that wait for approval. */
   held: z.number(),
+  /** Files that are gone and whose documents stay, as `deletes` of the source says; not among `files`. */
+  kept: z.number(),
   /** Why deletes are held or the whole source is halted; null if neither. */
   holdReason: z.string().nullable(),
   /** Nothing is sent, because the folder is missing or another one. */

@@ -18,6 +18,7 @@ export const sourceStatus = (
   skipped: 0,
   readInPart: 0,
   held: 0,
+  kept: 0,
   holdReason: null,
   halted: false,
   remedy: null,

@@ -151,6 +151,7 @@ export function statusText({
     const counts = [...badNews(source), agreementWords(source)];
     if (source.waiting > 0) counts.push(`${thousands(source.waiting)} waiting`);
     if (source.skipped > 0) counts.push(`${thousands(source.skipped)} skipped`);
+    if (source.kept > 0) counts.push(`${thousands(source.kept)} kept without their files`);
     if (source.readInPart > 0) counts.push(`${thousands(source.readInPart)} read in part`);
     lines.push(`source   ${source.path}`, `         ${counts.join(", ")}`);
     const collection = source.collectionId ?? "not known yet";

@@ -124,6 +124,12 @@ export const SourceEntry = z.strictObject({
     .max(1000)
     .default([])
     .describe("Files that match one of these globs are left out."),
+  deletes: z
+    .enum(["mirror", "never"])
+    .default("mirror")
+    .describe(
+      "`mirror`: a document is deleted with its file. `never`: documents stay when their files are gone or left out.",
+    ),
   gitignore: z
     .boolean()
     .optional()

@@ -82,10 +82,19 @@ export function openDaemonSources(
       for (const { id, path } of movedSources(ledger, configured)) ledger.sources.repath(id, path);
       const rows = configured.map((source) => ({
         source,
-        row: ledger.sources.open(source.absolutePath, source.ownerId, source.collection),
+        row: ledger.sources.open(
+          source.absolutePath,
+          source.ownerId,
+          source.collection,
+          source.deletes === "never",
+        ),
       }));
       ledger.sources.keepActive(rows.map(({ row }) => row.id));
-      const owners = rows.map(({ row }) => row);
+      const owners = rows.map(({ source: { innerFolders }, row: { id, path } }) => ({
+        id,
+        path,
+        innerFolders,
+      }));
       for (const each of findHandOvers(ledger.sources.withFiles(), owners)) ledger.sources.handOver(each);
       return rows.map(({ source, row }) => ({ source, row: ledger.sources.get(row.id) }));
     } catch (error) {

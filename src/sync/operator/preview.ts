@@ -107,7 +107,8 @@ async function plan(
   const movedTo = new Set(candidates.filter(({ from }) => from !== undefined).map(({ entry }) => entry.path));
   for (const { path, docId } of braked.deletes)
     add(movedTo.has(path) ? "discard" : "delete", path, { docId });
-  for (const { path, docId } of braked.held) add("hold", path, { docId, ...why });
+  const isKept = source.rules.source.deletes === "never";
+  for (const { path, docId } of isKept ? [] : braked.held) add("hold", path, { docId, ...why });
   // The next pass also carries out deletes that an earlier process left undone.
   const leaving = new Set([...braked.deletes, ...braked.held].map(({ id }) => id));
   for (const { known, from } of candidates)

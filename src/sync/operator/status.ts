@@ -127,6 +127,7 @@ export function sourceStatus(
     readInPart: row.readInPart,
     // For a replaced folder, as many as a person would approve. Behind a missing folder, nothing is known to be gone.
     held: row.haltRoot === undefined ? row.held : Math.max(row.held, row.haltFiles),
+    kept: row.kept,
     holdReason: row.lost ?? row.halted ?? row.holdReason,
     halted: row.lost !== null || row.halted !== null,
     remedy: blocker?.remedy ?? null,

@@ -80,6 +80,8 @@ export interface DeletesOptions {
   /** How often saving a deleted file's text is tried; 0: it is not saved. */
   readonly keepTries: number;
   readonly source: number;
+  /** The source deletes nothing. */
+  readonly keeps: boolean;
   readonly ledger: Ledger;
   readonly sync: SyncConfig;
   readonly states: Pick<PathStates, "missing" | "miss" | "decide">;
@@ -91,7 +93,7 @@ export interface DeletesOptions {
 
 /** Opens the deletes of a source. */
 export function openDeletes(options: DeletesOptions): Deletes {
-  const { source, ledger, sync, now, keepTries } = options;
+  const { source, ledger, sync, now, keepTries, keeps } = options;
   return {
     ...openBurst(options),
     facts: (row, { leftOut = NONE, madeLately, missingBusy = 0, missingNew = 0, hidden = 0 } = {}) => ({
@@ -99,7 +101,8 @@ export function openDeletes(options: DeletesOptions): Deletes {
       missingBusy,
       missingNew,
       hidden,
-      filesBefore: ledger.sources.withResource(source),
+      filesBefore: ledger.sources.withResource(source) - row.kept,
+      keeps,
       deletedLately: ledger.sources.deletedSince(source, now() - LATELY_MS),
       heldBefore: row.held,
       holdDeletesOver: sync.holdDeletesOver,

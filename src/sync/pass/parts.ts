@@ -43,7 +43,17 @@ export function openParts({ source, context, sync, once, states, signal }: PassO
     judging: { ...scanning, judgesMounts: true },
     comparison: openComparison({ source, context, states, signal }),
     sourceFiles: { source: source.id, rules: source.rules, ledger, signal, moved },
-    deletes: openDeletes({ source: source.id, ledger, sync, states, now, once, keepTries, timing }),
+    deletes: openDeletes({
+      source: source.id,
+      keeps: source.rules.source.deletes === "never",
+      ledger,
+      sync,
+      states,
+      now,
+      once,
+      keepTries,
+      timing,
+    }),
   };
 }
 

@@ -120,7 +120,7 @@ export function openPasses(options: PassOptions): Passes {
     if (isAgreed) states.forgetMissing();
     const deletions = await deletes.begin(braked);
     deletes.hold(braked.held, braked.reason);
-    const isHolding = decided.held.length > 0;
+    const isHolding = decided.held.length > 0 && !facts.keeps;
     notePass(options, scan, identity, {
       before,
       whole,

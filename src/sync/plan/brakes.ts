@@ -25,6 +25,8 @@ export interface BrakeFacts {
   readonly holdReason: string | undefined;
   /** The approval of a person when the source was halted by another root. */
   readonly approval: HaltApproval | undefined;
+  /** The source deletes nothing: every row stays held, and waits for nobody. */
+  readonly keeps: boolean;
   /** Missing rows, by id, whose path the rules leave out: their file may well exist. */
   readonly leftOut: ReadonlySet<number>;
   /**
@@ -72,6 +74,20 @@ export const REPLACED_FILES_MIN = 4;
 
 /** Decides which deletes may proceed. Pure. `gone` are rows with a resource whose file is gone. */
 export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts): Braked {
+  if (!facts.keeps) return judge(scan, gone, facts);
+  // What is gone for long says nothing about the folder.
+  const judged = judge(
+    scan,
+    gone.filter(({ state }) => state !== "held"),
+    facts,
+  );
+  if (judged.halted) return judged;
+  const deletes = gone.filter(({ state }) => state === "doomed");
+  const held = gone.filter(({ state }) => state !== "doomed");
+  return { deletes, held, counted: 0, reason: undefined, halted: false };
+}
+
+function judge(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts): Braked {
   if (scan.root === undefined) return halt("the folder is missing or is not a folder", []);
   const doomed = gone.filter(({ state }) => state === "doomed");
   const open = gone.filter(({ state }) => state !== "doomed");

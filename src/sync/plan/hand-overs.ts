@@ -1,11 +1,14 @@
 import { innermost, pathBelow } from "../../lib/path-below.ts";
 import type { FolderPath } from "./model.ts";
+import { withinTest } from "./unsearched.ts";
 
 /** A source as far as its folder decides which files are its own. */
 export interface SourceFolder {
   readonly id: number;
   /** Absolute. */
   readonly path: string;
+  /** Folders below it that are not its own, relative to it. */
+  readonly innerFolders?: readonly FolderPath[] | undefined;
 }
 
 /** Rows that another source owns now: those at or below `below`, whose paths change from there to `to`. */
@@ -35,8 +38,8 @@ export function findHandOvers(
     });
     if (configured.some(({ id }) => id === from)) return inner;
     const around = innermost(configured, (each) => each.path, path);
-    return around === undefined
-      ? inner
-      : [...inner, { from, below: "", source: around.item.id, to: around.below }];
+    // A configured source that does not run keeps its rows.
+    if (around === undefined || withinTest(around.item.innerFolders ?? [])(around.below)) return inner;
+    return [...inner, { from, below: "", source: around.item.id, to: around.below }];
   });
 }

@@ -175,28 +175,13 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
     };
   };
 
-  const verdictOn = (path: RelativePath, isFolder: boolean): Verdict => {
-    let inside: FolderPath = "";
-    for (;;) {
-      const above = inFolder(inside);
-      if (above.unreadable !== undefined)
-        return { wanted: false, reason: unreadableReason(above.unreadable) };
-      const start = inside === "" ? 0 : inside.length + 1;
-      const end = path.indexOf("/", start);
-      if (end === -1) return above[isFolder ? "folder" : "file"](path, path.slice(start));
-      inside = path.slice(0, end);
-      const verdict = above.folder(inside, path.slice(start, end));
-      if (!verdict.wanted) return { wanted: false, reason: `in ${inside}: ${verdict.reason}` };
-    }
-  };
-
   return {
     source,
     realRoot: openRealRoot(source.absolutePath),
     mounts,
     links: openFollowedLinks(),
-    wants: (path) => verdictOn(path, false),
-    entersFolder: (path) => verdictOn(path, true),
+    wants: (path) => verdictOn(path, "file", inFolder),
+    entersFolder: (path) => verdictOn(path, "folder", inFolder),
     isInner,
     inFolder,
     descriptionRule: (path) => described.findLast(({ glob }) => glob.matchesFile(path)),
@@ -224,6 +209,25 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
       return settling.takeSettled();
     },
   };
+}
+
+/** Judges a path, after the folders above it. */
+function verdictOn(
+  path: RelativePath,
+  what: "file" | "folder",
+  inFolder: (folder: FolderPath) => FolderRules,
+): Verdict {
+  let inside: FolderPath = "";
+  for (;;) {
+    const above = inFolder(inside);
+    if (above.unreadable !== undefined) return { wanted: false, reason: unreadableReason(above.unreadable) };
+    const start = inside === "" ? 0 : inside.length + 1;
+    const end = path.indexOf("/", start);
+    if (end === -1) return above[what](path, path.slice(start));
+    inside = path.slice(0, end);
+    const verdict = above.folder(inside, path.slice(start, end));
+    if (!verdict.wanted) return { wanted: false, reason: `in ${inside}: ${verdict.reason}` };
+  }
 }
 
 function earlierRest(a: IgnoreRest | undefined, b: IgnoreRest | undefined): IgnoreRest | undefined {

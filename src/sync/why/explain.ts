@@ -230,7 +230,7 @@ function folderStep(verdict: Verdict): NextStep {
 }
 
 function nextOf(
-  { path, files }: Facts,
+  { path, files, rules }: Facts,
   known: Known | undefined,
   wanted: Verdict,
   difference: Difference | undefined,
@@ -246,6 +246,7 @@ function nextOf(
     blocker: blockerOf(known),
     difference,
     living: living === undefined ? undefined : files?.get(living.id),
+    keeps: rules.source.deletes === "never",
     heldReason: known !== undefined && known.held.length > 0 ? heldWords(known) : undefined,
     retryWords:
       living?.retryAtMs === undefined || living.retryAtMs === null

@@ -20,6 +20,8 @@ export interface NextFacts {
   /** The path's row that is not held. */
   readonly living: LedgerFile | undefined;
   readonly heldReason: string | undefined;
+  /** The source deletes nothing. */
+  readonly keeps: boolean;
   /** When a parked file is tried again, for a person. */
   readonly retryWords: string | undefined;
   readonly troubleMessage: string | undefined;
@@ -99,8 +101,13 @@ function unchangedStep({ retryWords, troubleMessage }: NextFacts, row: LedgerFil
   }
 }
 
-function goneStep({ wanted, heldReason }: NextFacts): NextStep {
+function goneStep({ wanted, heldReason, keeps }: NextFacts): NextStep {
   const gone = wanted.wanted ? "the file is gone" : `the rules leave it out now (${wanted.reason})`;
+  if (keeps)
+    return {
+      action: "nothing",
+      why: `${gone}, and its document stays: the source has \`"deletes": "never"\``,
+    };
   return heldReason === undefined
     ? {
         action: "delete",

@@ -27,6 +27,7 @@ beforeEach(() => {
   deletes = openDeletes({
     states,
     source: 1,
+    keeps: false,
     ledger,
     sync,
     now: () => nowMs,
@@ -109,6 +110,7 @@ const pass = (
     holdDeletesPercent: 20,
     holdReason: undefined,
     approval: undefined,
+    keeps: false,
     leftOut: new Set<number>(),
     madeLately: undefined,
   };

@@ -35,6 +35,7 @@ const facts = (more: Partial<BrakeFacts> = {}): BrakeFacts => ({
   holdDeletesPercent: 20,
   holdReason: undefined,
   approval: undefined,
+  keeps: false,
   leftOut: new Set(),
   madeLately: undefined,
   ...more,

@@ -454,6 +454,7 @@ describe("laws of the brakes", () => {
     holdDeletesPercent: fc.constantFrom(0, 20, 60, 100),
     holdReason: fc.constantFrom(undefined, "held before"),
     approval: fc.constantFrom(undefined, { root: { dev: 1, ino: 1 }, files: 5 }),
+    keeps: fc.constant(false),
     leftOut: fc.constantFrom(new Set<number>(), new Set([1, 2])),
     madeLately: fc.constantFrom(undefined, new Set<string>(), new Set(["doc1", "doc2"])),
   });
@@ -474,6 +475,18 @@ describe("laws of the brakes", () => {
         expect(braked.halted ? braked.deletes : gone.filter(({ id }) => !reported.includes(id))).toEqual([]);
         expect(braked.reason === undefined).toBe(braked.held.length === 0 && !braked.halted);
         expect(braked.counted).toBeLessThanOrEqual(braked.deletes.length);
+      }),
+      RUNS,
+    );
+  });
+
+  it("a source that deletes nothing deletes only what a person agreed to", () => {
+    fc.assert(
+      fc.property(scans, missing, facts, (scan, gone, known) => {
+        const braked = brake(scan, gone, { ...known, keeps: true });
+        const agreed = gone.filter(({ state }) => state === "doomed");
+        expect(idsOf(braked.deletes)).toEqual(braked.halted ? [] : idsOf(agreed));
+        expect([braked.counted, braked.halted ? undefined : braked.reason]).toEqual([0, undefined]);
       }),
       RUNS,
     );

@@ -38,6 +38,7 @@ export function sourceAt(root: string, fields: SourceFields = {}): WatchedSource
     settings: { strategy: "recursive", chunkSize: 1000, chunkOverlap: 100 },
     include: [],
     exclude: [],
+    deletes: "mirror",
     allowSecrets: [],
     rules: [],
     maxFileBytes: 1_000_000,

@@ -19,10 +19,12 @@ type Named = readonly [folder: string, ownerId: string, more?: Record<string, un
 function nested(...named: readonly Named[]): WatchedSource[] {
   const sources = named.map(([folder, ownerId, more]) => {
     const path = join(world.root, folder);
-    return { ...world.source({ ownerId, ...more }), path, absolutePath: path };
+    return Object.assign(world.source({ ownerId, ...more }), { path, absolutePath: path });
   });
   const paths = sources.map(({ absolutePath }) => absolutePath);
-  return sources.map((source) => ({ ...source, innerFolders: innerFolders(source.absolutePath, paths) }));
+  return sources.map((source) =>
+    Object.assign(source, { innerFolders: innerFolders(source.absolutePath, paths) }),
+  );
 }
 /** Each document of the service by owner, with its path below the source. */
 const live = (): string[] =>
@@ -87,6 +89,16 @@ describe("when sources are nested otherwise", () => {
     await world.sync({ sources });
     const before = live();
     renameSync(join(world.root, "team"), join(world.root, "..", "away"));
+    await world.sync({ sources });
+    expect(live()).toEqual(before);
+  });
+
+  it("a configured inner source keeps its documents while only the outer one runs", async () => {
+    const sources = nested(OUTER, INNER);
+    await world.sync({ sources });
+    const before = live();
+    await world.sync({ sources: sources.slice(0, 1) });
+    expect([live(), heldOf()]).toEqual([before, [0]]);
     await world.sync({ sources });
     expect(live()).toEqual(before);
   });

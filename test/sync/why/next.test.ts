@@ -48,6 +48,7 @@ const intent = (kind: "create" | "doubt" | "delete"): NextFacts["intents"][numbe
 function stepOf(more: Partial<NextFacts>) {
   return nextStep({
     path: "a.md",
+    keeps: false,
     wanted: { wanted: true },
     oddity: undefined,
     blocker: undefined,

@@ -16,7 +16,7 @@ import type { Schema } from "../../../lib/upgrade.ts";
  * - `tombstones`: resources that this ledger deleted. A stale list may show them; they are never adopted.
  */
 export const SCHEMA: Schema = {
-  baseline: 18,
+  baseline: 19,
   scripts: [
     `
   -- \`born_ms\`: when this ledger began, by our clock. It did not make older resources.
@@ -29,6 +29,8 @@ export const SCHEMA: Schema = {
     owner_id TEXT NOT NULL,
     tier TEXT NOT NULL,
     active INTEGER NOT NULL,
+    -- The documents of its files stay when these are gone: held rows wait for nothing.
+    keeps INTEGER NOT NULL DEFAULT 0,
     root_dev INTEGER,
     root_ino INTEGER,
     halted TEXT,

@@ -51,7 +51,8 @@ export function prepareTroubles(db: Sqlite): FileTroubles {
          CASE state WHEN 'held' THEN coalesce(hold_reason, 'held before') WHEN 'doomed' THEN 'to be deleted, as agreed'
            ELSE coalesce(error_message, '') END AS message
        FROM files JOIN sources ON sources.id = files.source
-       WHERE state IN ('failed', 'parked', 'held', 'doomed', 'skipped') AND state <> 'agreed' AND ${isListed("files")}
+       WHERE state IN ('failed', 'parked', 'held', 'doomed', 'skipped') AND state <> 'agreed'
+         AND NOT (state = 'held' AND keeps = 1) AND ${isListed("files")}
        UNION ALL
        SELECT sources.path, intents.path, doc_id, 'failed', 'delete_refused', error_message
        FROM intents JOIN sources ON sources.id = intents.source
@@ -68,6 +69,7 @@ export function prepareTroubles(db: Sqlite): FileTroubles {
          WHEN 'doomed' THEN 'to be deleted, as agreed' WHEN 'unsure' THEN 'an update had no answer yet'
          ELSE coalesce(error_message, '') END AS message
      FROM files WHERE source = @source AND state <> 'agreed' AND state <> 'skipped' AND ${isBelow("path")}
+       AND NOT (state = 'held' AND (SELECT keeps FROM sources WHERE id = @source) = 1)
      UNION ALL
      SELECT path, 'delete_refused', error_message FROM intents
      WHERE source = @source AND kind = 'delete' AND error_message IS NOT NULL AND ${isBelow("path")}

@@ -34,7 +34,10 @@ export interface SourceRow {
   readonly failed: number;
   readonly skipped: number;
   readonly parked: number;
+  /** Deletes that wait for a person. */
   readonly held: number;
+  /** Files that are gone and whose documents stay, because the source deletes nothing. */
+  readonly kept: number;
   /** Files planned or in flight, and how many of them have a row in agreement (an older version of theirs). */
   readonly backlog: number;
   readonly backlogAgreed: number;
@@ -67,8 +70,8 @@ export interface RemovedSource extends SourceRow {
 
 /** The folders and which of them are configured. */
 export interface SourceRows {
-  /** Finds or creates the row of a folder. */
-  open(path: string, ownerId: string, tier: Tier): SourceRow;
+  /** Finds or creates the row of a folder. `keeps`: documents stay when their files are gone. */
+  open(path: string, ownerId: string, tier: Tier, keeps?: boolean): SourceRow;
   /** Returns what `open` would, without writing; undefined for a folder without a row. */
   peek(path: string, ownerId: string, tier: Tier): SourceRow | undefined;
   get(id: number): SourceRow;
@@ -95,7 +98,11 @@ export interface SourceRows {
  */
 export type HaltCode = "missing" | "unreadable" | "not-shown";
 
-type Row = Omit<SourceRow, "root" | "haltRoot" | "approved" | "active" | "compared" | "isUnclear"> & {
+type Row = Omit<
+  SourceRow,
+  "root" | "haltRoot" | "approved" | "active" | "compared" | "isUnclear" | "kept"
+> & {
+  keeps: number;
   dev: number | null;
   ino: number | null;
   haltDev: number | null;
@@ -115,6 +122,7 @@ export function freshRow(id: number, path: string, ownerId: string, tier: Tier):
     skipped: 0,
     parked: 0,
     held: 0,
+    kept: 0,
     deletesRefused: 0,
     readInPart: 0,
   };
@@ -130,7 +138,7 @@ export function freshRow(id: number, path: string, ownerId: string, tier: Tier):
  */
 export const OPEN_LOSS = "losses.source = sources.id AND (losses.agreed = 0 OR sources.halted IS NULL)";
 const COLUMNS = `id, path, owner_id AS ownerId, tier, root_dev AS dev, root_ino AS ino, halted, halt_code AS haltCode, halt_unit AS haltUnit, hold_reason AS holdReason,
-  approved, active, halt_dev AS haltDev, halt_ino AS haltIno, halt_files AS haltFiles, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, found, compared, unreadable, degraded,
+  approved, active, keeps, halt_dev AS haltDev, halt_ino AS haltIno, halt_files AS haltFiles, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, found, compared, unreadable, degraded,
   (SELECT count(*) FROM intents WHERE intents.source = sources.id AND kind = 'delete' AND error_message IS NOT NULL)
     AS deletesRefused,
   (SELECT count(*) FROM files WHERE files.source = sources.id AND warning IS NOT NULL AND files.state = 'agreed')
@@ -139,10 +147,10 @@ const COLUMNS = `id, path, owner_id AS ownerId, tier, root_dev AS dev, root_ino 
 
 /** Prepares the statements over rows of sources. */
 export function prepareRows(db: Sqlite): SourceRows {
-  const upsert = db.prepare<[string, string, string], Row>(
-    `INSERT INTO sources (path, owner_id, tier, active) VALUES (?, ?, ?, 1)
+  const upsert = db.prepare<[string, string, string, number], Row>(
+    `INSERT INTO sources (path, owner_id, tier, keeps, active) VALUES (?, ?, ?, ?, 1)
      -- One that is put back into the configuration goes on as if nothing had happened: a word on its end is void.
-     ON CONFLICT (path) DO UPDATE SET owner_id = excluded.owner_id, tier = excluded.tier,
+     ON CONFLICT (path) DO UPDATE SET owner_id = excluded.owner_id, tier = excluded.tier, keeps = excluded.keeps,
        approved = CASE active WHEN 1 THEN approved ELSE 0 END, active = 1 RETURNING ${COLUMNS}`,
   );
   const get = db.prepare<[number], Row>(`SELECT ${COLUMNS} FROM sources WHERE id = ?`);
@@ -185,7 +193,7 @@ export function prepareRows(db: Sqlite): SourceRows {
   const keepActive = db.prepare("UPDATE sources SET active = id IN (SELECT value FROM json_each(?))");
 
   return {
-    open: (path, ownerId, tier) => known(upsert.get(path, ownerId, tier)),
+    open: (path, ownerId, tier, keeps = false) => known(upsert.get(path, ownerId, tier, Number(keeps))),
     peek: (path, ownerId, tier) => {
       const row = peek.get(path);
       return row && sourceOf({ ...row, ownerId, tier });
@@ -231,10 +239,14 @@ function sourceOf({
   active,
   compared,
   isUnclear,
+  keeps,
+  held,
   ...row
 }: Row): SourceRow {
   return {
     ...row,
+    held: keeps === 0 ? held : 0,
+    kept: keeps === 0 ? 0 : held,
     compared: compared !== 0,
     isUnclear: isUnclear === 1,
     approved: approved !== 0,
