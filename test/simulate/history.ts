@@ -221,6 +221,12 @@ export interface Conditions {
   readonly lateMs?: number;
   /** There is a second source: of another owner, or of the same. Its paths begin with `SECOND`. */
   readonly second?: "other-owner" | "same-owner";
+  /** The second source lies inside the first one. */
+  readonly nested?: true;
+  /** The source's folder is a Git work tree, and its ignore file is Git's. */
+  readonly git?: true;
+  /** The sources delete nothing. */
+  readonly additive?: true;
   /** The service works on so many documents at once, on each for so long at most. */
   readonly slow?: {
     readonly eachMs: number;

@@ -602,7 +602,7 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "pass/deletes.ts",
-        "filesBefore: ledger.sources.withResource(source),",
+        "filesBefore: ledger.sources.withResource(source) - row.kept,",
         "filesBefore: row.agreed + row.unsure + row.held,",
       ),
     ],

@@ -10,8 +10,9 @@ import { openMounts } from "./mounts.ts";
 const VIRTUAL_ROOT = "/simulated";
 /** Folder of the source. */
 export const SOURCE_ROOT = `${VIRTUAL_ROOT}/docs`;
-/** Folder of the second source, where there is one. */
+/** Folder of the second source, where there is one, and where that lies inside the first. */
 export const SECOND_ROOT = `${VIRTUAL_ROOT}/more`;
+export const NESTED_ROOT = `${SOURCE_ROOT}/${SECOND.slice(0, -1)}`;
 const AWAY_ROOT = `${VIRTUAL_ROOT}/away`;
 /** The mount below the source's folder, where there are mounts. */
 const SUB_MOUNT = "m";
@@ -76,6 +77,8 @@ export interface DiskOptions {
   readonly slowMs: number;
   /** There is a second source. */
   readonly isDouble: boolean;
+  /** It lies inside the first one. */
+  readonly isNested: boolean;
   /** Times are multiples of this; 0: as they are. */
   readonly coarseMs: number;
   /** The source's folder is a mount, and so is `m` in it. */
@@ -86,11 +89,12 @@ export interface DiskOptions {
 export function openDisk(
   clock: Clock,
   random: Random,
-  { slowMs, isDouble, coarseMs, isMounted }: DiskOptions,
+  { slowMs, isDouble, isNested, coarseMs, isMounted }: DiskOptions,
 ): Disk {
   const volume = new Volume();
   volume.mkdirSync(SOURCE_ROOT, { recursive: true });
-  if (isDouble) volume.mkdirSync(SECOND_ROOT, { recursive: true });
+  const isBeside = isDouble && !isNested;
+  if (isDouble) volume.mkdirSync(isNested ? NESTED_ROOT : SECOND_ROOT, { recursive: true });
   const spoilt = new Map<string, string>();
   let root: RootState = "here";
   const base = (): string => (root === "here" ? SOURCE_ROOT : AWAY_ROOT);
@@ -111,7 +115,7 @@ export function openDisk(
   }
   const at = (path: string): string => {
     for (const [folder, away] of hidden) if (isBelow(path, folder)) return away + path.slice(folder.length);
-    if (isDouble && path.startsWith(SECOND)) return `${SECOND_ROOT}/${path.slice(SECOND.length)}`;
+    if (isBeside && path.startsWith(SECOND)) return `${SECOND_ROOT}/${path.slice(SECOND.length)}`;
     return path === "" ? base() : `${base()}/${path}`;
   };
   const exists = (path: string): boolean => volume.existsSync(at(path));
@@ -294,7 +298,7 @@ export function openDisk(
         }
       };
       walk("");
-      if (isDouble) walk(SECOND);
+      if (isBeside) walk(SECOND);
       return found.sort();
     },
     takeChanged: () => {

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { basename } from "node:path";
 import ignore from "ignore";
 import type { Clock } from "../virtual/clock.ts";
 import { SECOND } from "../history.ts";
@@ -9,6 +8,9 @@ import type { Resource, Service } from "./service.ts";
 
 /** Name of the ignore file; the simulation has one at each root alone. */
 export const IGNORE_FILE = ".kbsyncignore";
+/** The same in a Git work tree. */
+export const GIT_IGNORE = ".gitignore";
+export const IGNORE_FILES: readonly string[] = [GIT_IGNORE, IGNORE_FILE];
 
 /** What a file should be at the service. */
 export interface Expected {
@@ -60,6 +62,7 @@ export function openExpectations(
   disk: Disk,
   owners: Owners,
   normaliser: Normaliser,
+  { keeps }: { readonly keeps: boolean },
 ): Expectations {
   interface Known {
     readonly expected: Expected;
@@ -71,8 +74,8 @@ export function openExpectations(
   let version = 0;
   let places = new Map<string, readonly Known[]>();
   const ignoresOf = (prefix: string): ((path: string) => boolean) => {
-    const text = disk.bytes(`${prefix}${IGNORE_FILE}`)?.toString("utf8") ?? "";
-    const ignored = ignore({ ignorecase: false }).add(text);
+    const ignored = ignore({ ignorecase: false });
+    for (const name of IGNORE_FILES) ignored.add(disk.bytes(`${prefix}${name}`)?.toString("utf8") ?? "");
     return (path) => ignored.ignores(path.slice(prefix.length));
   };
   let [first, second] = [ignoresOf(""), ignoresOf(SECOND)];
@@ -81,10 +84,11 @@ export function openExpectations(
       const changed = disk.takeChanged();
       const isTouched = (path: string): boolean =>
         changed.some((each) => each === "" || path === each || path.startsWith(`${each}/`));
-      if (isTouched(IGNORE_FILE)) first = ignoresOf("");
-      if (isTouched(`${SECOND}${IGNORE_FILE}`)) second = ignoresOf(SECOND);
+      if (IGNORE_FILES.some(isTouched)) first = ignoresOf("");
+      if (IGNORE_FILES.some((name) => isTouched(`${SECOND}${name}`))) second = ignoresOf(SECOND);
       const isIgnored = (path: string): boolean => (path.startsWith(SECOND) ? second : first)(path);
       const wanted = disk.files().filter((path) => isDocument(path) && !isIgnored(path));
+      const before = known;
       known = new Map(
         wanted.map((path) => {
           const before = known.get(path);
@@ -110,6 +114,12 @@ export function openExpectations(
           return [path, { expected, sinceMs, inode }];
         }),
       );
+      // The document of a file that is gone may stay, or have moved with the file.
+      for (const [path, { expected }] of keeps ? before : []) {
+        if (known.has(path)) continue;
+        const sinceMs = Infinity;
+        known.set(path, { expected: { ...expected, sinceMs, body: undefined }, sinceMs, inode: undefined });
+      }
       all = [...known.values()].map(({ expected }) => expected);
       version += 1;
       places = Map.groupBy(known.values(), ({ expected }) => expected.place);
@@ -130,7 +140,7 @@ export function openExpectations(
 
 /** Temporary and hidden files are none. */
 function isDocument(path: string): boolean {
-  return !basename(path).startsWith(".") && !path.endsWith(".tmp");
+  return !path.split("/").some((name) => name.startsWith(".")) && !path.endsWith(".tmp");
 }
 
 function contentOf(path: string, bytes: Buffer, normaliser: Normaliser): Pick<Expected, "title" | "body"> {

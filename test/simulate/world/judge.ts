@@ -802,7 +802,8 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     acknowledged: (source, path) => {
       const sources = acknowledged.get(path) ?? new Map<string, number>();
-      acknowledged.set(path, sources.set(source, clock.nowMs()));
+      const root = source === SOURCE_ROOT ? SOURCE_ROOT : SECOND_ROOT;
+      acknowledged.set(path, sources.set(root, clock.nowMs()));
     },
     wrong: (isCounted) => differing().flatMap(({ file, words }) => (isCounted(file) ? words : [])),
     behind: () =>

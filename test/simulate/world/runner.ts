@@ -8,7 +8,8 @@ import { SECOND, type Conditions, type Kept, type Mode } from "../history.ts";
 import type { Clock } from "../virtual/clock.ts";
 import type { SimulatedProcess, Stage } from "../virtual/stage.ts";
 import { SimulatedConnection } from "./connection.ts";
-import { SECOND_ROOT, SOURCE_ROOT } from "./disk.ts";
+import { NESTED_ROOT, SECOND_ROOT, SOURCE_ROOT } from "./disk.ts";
+import { innerFolders } from "../../../src/config/folders.ts";
 import type { Owners } from "./expected.ts";
 import type { Judge } from "./judge.ts";
 import { Crash, type Machine } from "./machine.ts";
@@ -138,7 +139,7 @@ export function openRunner(options: RunnerOptions): Runner {
   const optionsOf = (process: SimulatedProcess): DaemonOptions => ({
     stateDir: machine.stateDir(),
     service: { apiUrl: API_URL, dbUrl: DB_URL, resourcesUrl: RESOURCES_URL, pauthkey: SERVICE_KEY },
-    sources: sourcesOf(settingsNow, ownersOf(conditions)),
+    sources: sourcesOf(settingsNow, ownersOf(conditions), conditions),
     // Elsewhere nothing is asked for it, so that histories stay as they were.
     timing: { metadataAgainMs: conditions.metadataFromMs === undefined ? Infinity : METADATA_AGAIN_MS },
     sync: {
@@ -266,15 +267,24 @@ export function ownersOf({ second }: Conditions): Owners {
   return { first: OWNER_ID, second: second === "same-owner" ? OWNER_ID : SECOND_OWNER_ID };
 }
 
-function sourcesOf({ chunkSize, team }: Settings, { first, second }: Owners): WatchedSource[] {
+function sourcesOf(
+  { chunkSize, team }: Settings,
+  { first, second }: Owners,
+  { nested, additive }: Conditions,
+): WatchedSource[] {
   const settings = { chunkSize };
   const rules = team === undefined ? [] : [{ match: "**", metadata: { team } }];
-  const paths = [SOURCE_ROOT, ...(second === undefined ? [] : [SECOND_ROOT])];
-  const { sources } = ConfigFile.parse({ sources: paths.map((path) => ({ path, settings, rules })) });
+  const secondRoot = nested === true ? NESTED_ROOT : SECOND_ROOT;
+  const paths = [SOURCE_ROOT, ...(second === undefined ? [] : [secondRoot])];
+  const deletes = additive === true ? "never" : "mirror";
+  const { sources } = ConfigFile.parse({
+    sources: paths.map((path) => ({ path, settings, rules, deletes })),
+  });
   return sources.map((config) => {
     const { path } = config;
     return Object.assign(config, {
       absolutePath: path,
+      innerFolders: innerFolders(path, paths),
       ownerId: path === SOURCE_ROOT ? first : (second ?? first),
     });
   });
@@ -287,7 +297,8 @@ export function ownedBy(
   { first, second }: Owners,
 ): readonly string[] {
   const isSecond = place.startsWith(SECOND);
-  const roots = second === first ? [SOURCE_ROOT, SECOND_ROOT] : [isSecond ? SECOND_ROOT : SOURCE_ROOT];
+  const seconds = [SECOND_ROOT, NESTED_ROOT];
+  const roots = second === first ? [SOURCE_ROOT, ...seconds] : isSecond ? seconds : [SOURCE_ROOT];
   const query = queryOf<[string, string], string>(
     process,
     `SELECT doc_id FROM files JOIN sources ON sources.id = files.source

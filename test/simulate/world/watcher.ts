@@ -5,7 +5,7 @@ import type { Random } from "../virtual/random.ts";
 import type { SimulatedProcess } from "../virtual/stage.ts";
 import { SECOND } from "../history.ts";
 import { watchTargetOf } from "../../../src/sync/watch/watch-target.ts";
-import { SECOND_ROOT, type Disk } from "./disk.ts";
+import { SOURCE_ROOT, type Disk } from "./disk.ts";
 
 /** Turns what happens on the disk into hints, as badly as a real watcher at its worst. */
 export interface Watching {
@@ -67,7 +67,7 @@ export function openWatching(
     watchFor:
       (process) =>
       async ({ root, rules, onDirty, onError, onReady }) => {
-        const isSecond = root === SECOND_ROOT;
+        const isSecond = root !== SOURCE_ROOT;
         let closed = false;
         let complained: string | undefined;
         const later = (ms: number, run: () => void): void => {

@@ -4,7 +4,7 @@ import { realTurn } from "../virtual/globals.ts";
 import { openRandom } from "../virtual/random.ts";
 import { enterStage, type Stage } from "../virtual/stage.ts";
 import { openDisk, type Disk } from "./disk.ts";
-import { IGNORE_FILE, openExpectations, type Expectations } from "./expected.ts";
+import { IGNORE_FILES, openExpectations, type Expectations } from "./expected.ts";
 import { openJudge, type Judge } from "./judge.ts";
 import { openMachine, type Machine } from "./machine.ts";
 import { metadataAt } from "./metadata.ts";
@@ -51,13 +51,17 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
   const disk = openDisk(clock, openRandom(`disk ${seed}`), {
     slowMs: conditions.slowDiskMs,
     isDouble: owners.second !== undefined,
+    isNested: conditions.nested === true,
     coarseMs: conditions.coarseMs ?? 0,
     isMounted: conditions.mounted === true,
   });
+  if (conditions.git === true) disk.write(".git/HEAD", Buffer.from("ref: refs/heads/main"));
   stage.disk = disk;
   const service = openService(clock, openRandom(`service ${seed}`), conditions);
   const watching = openWatching(clock, openRandom(`watch ${seed}`), disk, conditions.mounted === true);
-  const expectations = openExpectations(clock, disk, owners, normaliserOf(conditions.normalisation));
+  const expectations = openExpectations(clock, disk, owners, normaliserOf(conditions.normalisation), {
+    keeps: conditions.additive === true,
+  });
   const note = (line: () => string): void =>
     report(`${clock.nowMs().toFixed(3)} ${machine.withoutFolder(line())}`);
   const network = openNetwork({
@@ -260,7 +264,7 @@ function rewrite(
   /** Without its folder, the rest of the file is lost, and with it what it excluded. */
   const then = (run: () => boolean): void => {
     clock.onDisk(clock.nowMs() + forMs, () => {
-      if (!run() && path === IGNORE_FILE) judge.rulesLost();
+      if (!run() && IGNORE_FILES.includes(path)) judge.rulesLost();
     });
   };
   switch (manner) {

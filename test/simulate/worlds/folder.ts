@@ -1,6 +1,6 @@
-import type { Happening } from "../history.ts";
+import type { Happening, History } from "../history.ts";
 import type { Random } from "../virtual/random.ts";
-import { IGNORE_FILE } from "../world/expected.ts";
+import { GIT_IGNORE, IGNORE_FILE } from "../world/expected.ts";
 import { MINUTE_MS, withConditions, withHappenings, without, type UnkindWorld } from "./unkind-world.ts";
 
 /** Begins every text that must never reach the service. */
@@ -15,17 +15,16 @@ export const FOLDER_WORLDS: readonly UnkindWorld[] = [
     does: "ignore files are rewritten in steps or replaced by renaming, while what they exclude is there",
     share: 0.1,
     passes: true,
+    change: withIgnoreFiles,
+  },
+  {
+    name: "git",
+    does: "the same with the ignore files of a Git work tree",
+    share: 0.1,
+    passes: true,
     change: (random, history, endMs) => {
-      // Without a settle time nothing distinguishes half a file from a whole one.
-      const settleMs = Math.max(150, history.conditions.settleMs);
-      const calm = withConditions(without(history, namesIgnoreFile), { settleMs });
-      const secrets: Happening[] = ["secret/a.txt", "secret/b.md", "secret/c/d.txt", "top.txt"].map(
-        (path) => {
-          return { atMs: 0, kind: "write", path, text: `${SECRET} of ${path}` };
-        },
-      );
-      const first: Happening = { atMs: 0, isGiven: true, kind: "write", path: IGNORE_FILE, text: EXCLUDES };
-      return withHappenings(calm, [first, ...secrets, ...drawRewrites(random, endMs)]);
+      const changed = withIgnoreFiles(random, history, endMs);
+      return { ...withConditions(changed, { git: true }), happenings: changed.happenings.map(inGit) };
     },
   },
   {
@@ -78,6 +77,8 @@ export const FOLDER_WORLDS: readonly UnkindWorld[] = [
     share: 0.05,
     passes: true,
     change: (random, history, endMs) => {
+      // The inner folder would go with the outer one.
+      if (history.conditions.nested === true) return history;
       // What has long to wait for its turn at the service cannot be noticed in time.
       const { slow: _, ...rest } = history.conditions;
       const conditions = { ...rest, mounted: true, mode: "run", workMs: 0, rescanMinutes: 60 } as const;
@@ -187,6 +188,24 @@ export const FOLDER_WORLDS: readonly UnkindWorld[] = [
     },
   },
 ];
+
+function withIgnoreFiles(random: Random, history: History, endMs: number): History {
+  // Without a settle time nothing distinguishes half a file from a whole one.
+  const settleMs = Math.max(150, history.conditions.settleMs);
+  const calm = withConditions(without(history, namesIgnoreFile), { settleMs });
+  const secrets: Happening[] = ["secret/a.txt", "secret/b.md", "secret/c/d.txt", "top.txt"].map((path) => {
+    return { atMs: 0, kind: "write", path, text: `${SECRET} of ${path}` };
+  });
+  const first: Happening = { atMs: 0, isGiven: true, kind: "write", path: IGNORE_FILE, text: EXCLUDES };
+  return withHappenings(calm, [first, ...secrets, ...drawRewrites(random, endMs)]);
+}
+
+/** The same happens to the ignore file of Git. */
+function inGit(happening: Happening): Happening {
+  return "path" in happening && happening.path === IGNORE_FILE
+    ? { ...happening, path: GIT_IGNORE }
+    : happening;
+}
 
 const EXCLUDES = "# what is nobody's business\nsecret/\n/top.txt\n";
 

@@ -1,6 +1,6 @@
 import { SECOND, type Happening, type History } from "../history.ts";
 import type { Random } from "../virtual/random.ts";
-import { withConditions, type UnkindWorld } from "./unkind-world.ts";
+import { withConditions, without, type UnkindWorld } from "./unkind-world.ts";
 
 /** Worlds of more than one source. */
 export const SOURCE_WORLDS: readonly UnkindWorld[] = [
@@ -17,6 +17,27 @@ export const SOURCE_WORLDS: readonly UnkindWorld[] = [
     share: 0.1,
     passes: true,
     change: (random, history) => withSecond(random, history, "same-owner"),
+  },
+  {
+    name: "nested-sources",
+    does: "a second source of another owner lies inside the first one",
+    share: 0.1,
+    passes: true,
+    change: (random, history) => withNested(random, history, "other-owner"),
+  },
+  {
+    name: "nested-one-owner",
+    does: "a second source of the same owner lies inside the first one",
+    share: 0.05,
+    passes: true,
+    change: (random, history) => withNested(random, history, "same-owner"),
+  },
+  {
+    name: "additive-sources",
+    does: "the sources delete nothing, whatever goes",
+    share: 0.1,
+    passes: true,
+    change: (_random, history) => withConditions(history, { additive: true }),
   },
   {
     name: "starved-source",
@@ -55,6 +76,13 @@ function withSecond(random: Random, history: History, second: "other-owner" | "s
   if (history.conditions.second !== undefined) return history;
   const happenings = history.happenings.flatMap((each) => divided(random, each));
   return { ...withConditions(history, { second }), happenings };
+}
+
+function withNested(random: Random, history: History, second: "other-owner" | "same-owner"): History {
+  if (history.conditions.second !== undefined || history.conditions.mounted === true) return history;
+  // The inner folder would go with the outer one.
+  const calm = without(history, ({ kind }) => kind === "root");
+  return withConditions(withSecond(random, calm, second), { nested: true });
 }
 
 /** Moves some of what happens to the second source, and does some of it in both. */
