@@ -38,7 +38,7 @@ export function openDaemonSources(
   compare: (source: number) => Promise<Check | undefined>,
 ): DaemonSources {
   const { options, ledger, context, work, lifecycle, paths, held } = parts;
-  const { sources: configured, sync, stateDir } = options;
+  const { sync } = options;
   const watches = new Map<number, Watch>();
   let sources: readonly SourceSync[] = [];
   let removals: Removals | undefined;
@@ -76,36 +76,11 @@ export function openDaemonSources(
     held.set(signal, () => opened.isPaused());
     return opened;
   };
-  const openRows = (): { readonly source: WatchedSource; readonly row: SourceRow }[] => {
-    try {
-      if (ledger.claim()) parts.warn(oldLedger(ledgerFile(stateDir)));
-      for (const { id, path } of movedSources(ledger, configured)) ledger.sources.repath(id, path);
-      const rows = configured.map((source) => ({
-        source,
-        row: ledger.sources.open(
-          source.absolutePath,
-          source.ownerId,
-          source.collection,
-          source.deletes === "never",
-        ),
-      }));
-      ledger.sources.keepActive(rows.map(({ row }) => row.id));
-      const owners = rows.map(({ source: { innerFolders }, row: { id, path } }) => ({
-        id,
-        path,
-        innerFolders,
-      }));
-      for (const each of findHandOvers(ledger.sources.withFiles(), owners)) ledger.sources.handOver(each);
-      return rows.map(({ source, row }) => ({ source, row: ledger.sources.get(row.id) }));
-    } catch (error) {
-      throw ledgerFailure(error, ledgerFile(stateDir));
-    }
-  };
 
   return {
     all: () => sources,
     open: (once) => {
-      sources = openRows().map(({ source, row }) => openOn(row, source, once));
+      sources = openRows(parts).map(({ source, row }) => openOn(row, source, once));
       removals = openRemovals({
         context,
         queue: work,
@@ -132,6 +107,28 @@ export function openDaemonSources(
     isIdle: () => sources.every((source) => source.isIdle()) && removals?.isIdle() !== false,
     watches,
   };
+}
+
+/** Opens the rows of the configured sources, where these and their files are now. */
+function openRows({
+  options: { sources, stateDir },
+  ledger,
+  warn,
+}: Parts): readonly { readonly source: WatchedSource; readonly row: SourceRow }[] {
+  try {
+    if (ledger.claim()) warn(oldLedger(ledgerFile(stateDir)));
+    for (const { id, path } of movedSources(ledger, sources)) ledger.sources.repath(id, path);
+    const rows = sources.map((source) => {
+      const { absolutePath: path, ownerId, collection, deletes, innerFolders } = source;
+      const { id } = ledger.sources.open(path, ownerId, collection, deletes === "never");
+      return { id, path, innerFolders, source };
+    });
+    ledger.sources.keepActive(rows.map(({ id }) => id));
+    for (const each of findHandOvers(ledger.sources.withFiles(), rows)) ledger.sources.handOver(each);
+    return rows.map(({ source, id }) => ({ source, row: ledger.sources.get(id) }));
+  } catch (error) {
+    throw ledgerFailure(error, ledgerFile(stateDir));
+  }
 }
 
 function oldLedger(file: string): KbsyncError {

@@ -30,7 +30,7 @@ export function madeFolderReason(parent: string, name: string): string | undefin
   const { what, beside, inside } = made;
   const signs = [...(beside ?? []), ...(inside === undefined ? [] : [`${name}/${inside}`])];
   if (signs.length > 0 && !signs.some((sign) => isFile(`${parent}/${sign}`))) return undefined;
-  return `left out by default (${what})`;
+  return `left out by default: ${what}`;
 }
 
 function isFile(path: string): boolean {

@@ -88,7 +88,7 @@ export function openExpectations(
       if (IGNORE_FILES.some((name) => isTouched(`${SECOND}${name}`))) second = ignoresOf(SECOND);
       const isIgnored = (path: string): boolean => (path.startsWith(SECOND) ? second : first)(path);
       const wanted = disk.files().filter((path) => isDocument(path) && !isIgnored(path));
-      const before = known;
+      const gone = known;
       known = new Map(
         wanted.map((path) => {
           const before = known.get(path);
@@ -115,7 +115,7 @@ export function openExpectations(
         }),
       );
       // The document of a file that is gone may stay, or have moved with the file.
-      for (const [path, { expected }] of keeps ? before : []) {
+      for (const [path, { expected }] of keeps ? gone : []) {
         if (known.has(path)) continue;
         const sinceMs = Infinity;
         known.set(path, { expected: { ...expected, sinceMs, body: undefined }, sinceMs, inode: undefined });

@@ -117,7 +117,7 @@ describe("folders that programs fill", () => {
     ["android/build/a.md", ["android/build.gradle.kts"]],
   ])("are left out by default: %s", (path, signs) => {
     addFiles(top, Object.fromEntries(signs.map((sign) => [sign, ""])));
-    expect(reasonFor(rulesIn(""), path)).toContain("left out by default (");
+    expect(reasonFor(rulesIn(""), path)).toContain("left out by default: ");
   });
 
   it.each(["target/a.md", "build/a.md", "env/a.md", "node_modules"])(

@@ -171,7 +171,7 @@ it("counts what is left out by rule, and lists it with file and line", async () 
   expect(sent().toSorted()).toEqual(["d/other.md", "open.md"]);
   expect(daemon.status().sources[0]?.leftOut).toEqual(
     expect.arrayContaining([
-      { reason: "left out by default (installed packages)", files: 0, folders: 1, example: "node_modules" },
+      { reason: "left out by default: installed packages", files: 0, folders: 1, example: "node_modules" },
       { reason: "left out by `secret/` in .kbsyncignore:1", files: 0, folders: 1, example: "d/secret" },
       { reason: "left out by `*.log` in .gitignore:2", files: 1, folders: 0, example: "a.log" },
     ]),
@@ -183,7 +183,7 @@ it("counts what is left out by rule, and lists it with file and line", async () 
     ".kbsyncignore: a hidden file",
     "a.log: left out by `*.log` in .gitignore:2",
     "d/secret/: left out by `secret/` in .kbsyncignore:1",
-    "node_modules/: left out by default (installed packages)",
+    "node_modules/: left out by default: installed packages",
   ]);
   const below = await daemon.leftOut({ limit: 10, path: join(world.root, "d") }, AbortSignal.timeout(10_000));
   expect(below.map(({ path }) => path)).toEqual(["d/secret/"]);

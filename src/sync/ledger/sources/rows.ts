@@ -87,7 +87,7 @@ export interface SourceRows {
   isEmpty(id: number): boolean;
   /** Gives a source's row another folder. The row that has that folder, if any, receives the old one. */
   repath(id: number, path: string): void;
-  /** Gives rows and mounts to another source, except those whose new path is taken or that have an open request. */
+  /** Gives rows and mounts to another source, except those whose new path is taken. Open requests stay where they were sent. */
   handOver(what: HandOver): void;
   /** Marks these sources as the configured ones. Others keep their rows; nothing is deleted for them. */
   keepActive(ids: readonly number[]): void;
@@ -176,9 +176,7 @@ export function prepareRows(db: Sqlite): SourceRows {
     `UPDATE OR IGNORE ${table} SET source = @source, ${change}
        path = @to || substr(path, CASE @below WHEN '' THEN 1 ELSE length(@below) + 2 END)
      WHERE source = @from AND (@below = '' OR path >= @below || '/' AND path < @below || '0')`;
-  const moveFiles = db.prepare(
-    `${moveTo("files", "rules_key = 0,")} AND path NOT IN (SELECT path FROM intents WHERE source = @from)`,
-  );
+  const moveFiles = db.prepare(moveTo("files", "rules_key = 0,"));
   const moveMounts = db.prepare(moveTo("mounts"));
   const count = db.prepare(
     `UPDATE sources SET ${["agreed", "unsure", "failed", "skipped", "parked"]
