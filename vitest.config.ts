@@ -11,6 +11,7 @@ import { WAIT } from "./test/wait.ts";
  * killing services, the embedding model, intervals of seconds, hundreds of connections.
  */
 export const LONG_TESTS = [
+  "test/cli/one-truth.test.ts",
   "test/cli/output/journal.test.ts",
   "test/cli/commands/{key,restore,up}.test.ts",
   "test/cli/state/no-home.test.ts",

@@ -25,7 +25,7 @@ for (let run = 0; run < RUNS; run++) {
   const state = temporaryFolder("bench-state");
   const start = performance.now();
   const running = await startUp(["up", tree.path, "--tier", "fastest", "--port", "0"], state.path);
-  await until("agreement", () => running.output.stdout.includes("in agreement"));
+  await until("agreement", () => running.output.stdout.includes(" searchable, "));
   seconds.push((performance.now() - start) / 1000);
   memory = Math.max(memory, peakMb(running.child.pid));
   await stop(running);

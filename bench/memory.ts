@@ -59,7 +59,7 @@ const rows: string[][] = [];
 for (const name of ["first sync", "restart"]) {
   const start = performance.now();
   const daemon = startProgram(["run", "--config", config]);
-  await until("agreement", () => daemon.output.stdout.includes("in agreement"), 900_000);
+  await until("agreement", () => daemon.output.stdout.includes(" searchable, "), 900_000);
   const seconds = (performance.now() - start) / 1000;
   const peak = peakMb(daemon.child.pid);
   await sleep(CALM_MS);

@@ -112,7 +112,7 @@ function syncOnce(): void {
 async function runUntilAgreement(): Promise<number> {
   const start = performance.now();
   const daemon = startProgram(["run", "--config", config]);
-  await until("agreement", () => daemon.output.stdout.includes("in agreement"), 600_000);
+  await until("agreement", () => daemon.output.stdout.includes(" searchable, "), 600_000);
   const ms = performance.now() - start;
   if (!daemon.output.stdout.includes("nothing to send"))
     throw new Error(`something was sent: ${daemon.output.stdout}`);

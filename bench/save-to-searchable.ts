@@ -17,7 +17,7 @@ const folder = temporaryFolder("bench-latency");
 const state = temporaryFolder("bench-state");
 writeTree(folder.path, { files: 1000, folders: 20, meanBytes: 4650 });
 const running = await startUp(["up", folder.path, "--tier", "fastest", "--port", "0"], state.path);
-await until("agreement", () => running.output.stdout.includes("in agreement"));
+await until("agreement", () => running.output.stdout.includes(" searchable, "));
 const { collectionId, ownerId } = await statusOf(folder.path, state.path);
 
 const saved: number[] = [];

@@ -110,7 +110,7 @@ async function measureFolder(
   const startMs = performance.now();
   const running = await startUp(["up", folder.path, "--tier", tier, "--port", "0"], state.path);
   try {
-    if (isQuiet) await until("agreement", () => running.output.stdout.includes("in agreement"));
+    if (isQuiet) await until("agreement", () => running.output.stdout.includes(" searchable, "));
     const scope = await until("the collection", async () => {
       const { collectionId, ownerId } = await statusOf(folder.path, state.path);
       return collectionId !== null && { running, collectionId, ownerId };

@@ -63,7 +63,7 @@ try {
 async function engine(state: string): Promise<void> {
   const daemon = openBenchDaemon(root, join(base, state), service.url);
   const { status } = await daemon.syncOnce();
-  if (status.sources[0]?.inAgreement !== files) throw new Error(JSON.stringify(status));
+  if (status.sources[0]?.searchable !== files) throw new Error(JSON.stringify(status));
   await daemon.close();
 }
 

@@ -84,7 +84,7 @@ const daemon = spawn("script", ["-f", ...inTerminal("kbsync up observatory --por
 try {
   const untilMs = Date.now() + START_MS_MAX;
   let output = "";
-  while (!output.includes("in agreement")) {
+  while (!output.includes(" searchable, ")) {
     if (Date.now() > untilMs) throw new Error(`the program did not start: ${output}`);
     await pause(200);
     output = readRecord();

@@ -117,14 +117,14 @@ export async function searchPassages(
   const ask = (target: SearchTarget): Promise<SearchAnswer> =>
     reached.service.search({ ...fields, ...target }, signal);
   if (document !== undefined && source !== undefined) throw namedTwice();
-  const answers =
-    document === undefined
-      ? await Promise.all(
-          (await findSources(reached, files, source, signal)).map(({ collection_id, owner_id }) =>
-            ask({ collection_id, owner_id }),
-          ),
-        )
-      : [await withDocument(reached, files, document, (doc_id) => ask({ doc_id }))];
+  const askAll = async (): Promise<SearchAnswer[]> => {
+    if (document !== undefined)
+      return [await withDocument(reached, files, document, (doc_id) => ask({ doc_id }))];
+    const found = await findSources(reached, files, source, signal);
+    return Promise.all(found.map(({ collection_id, owner_id }) => ask({ collection_id, owner_id })));
+  };
+  // Without a daemon, or for a key that may not see it, only what waits at the service is known.
+  const [answers, status] = await Promise.all([askAll(), reached.daemon?.status(signal)]);
   const found = answers.flatMap(({ results }) => results).toSorted(byRank);
   const passages = found.slice(0, top_k).map((hit) => passageOf(hit, files));
   const [best, ...others] = passages;
@@ -132,7 +132,8 @@ export async function searchPassages(
   const results = [...fitting([...first, ...others], tokensMax)];
   const isCut = first[0]?.text !== best?.text;
   const fallback = joinFallbacks(answers);
-  const waiting = pendingText(joinPending(answers));
+  const unsent = status?.sources.reduce((sum, each) => sum + each.waiting, 0) ?? 0;
+  const waiting = pendingText(joinPending(answers), unsent);
   const notes = [
     ...(fallback === undefined ? [] : [FALLBACK_TEXT[fallback]]),
     ...(waiting === undefined ? [] : [waiting]),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { SourceStatus } from "../wire/daemon-status.ts";
+import { countWords } from "../wire/file-state.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
 import type { ToolOutput } from "./tool-result.ts";
@@ -17,8 +18,9 @@ export const StatusOutput = z.object({
     z.object({
       folder: z.string(),
       files: z.number(),
-      in_agreement: z.number().describe("Searchable as they are on disk."),
-      waiting: z.number(),
+      searchable: z.number().describe("As they are on disk, by words at least."),
+      reading: z.number().describe("The service is reading them."),
+      waiting: z.number().describe("Not sent yet."),
       failed: z.number(),
       held: z.number().describe("Deletes that a person must approve."),
       problem: z.string().optional(),
@@ -41,8 +43,8 @@ export async function describeStatus(
     folders: (status?.sources ?? []).slice(0, FOLDERS_MAX).map(folderOf),
   } as const;
   const lines = data.folders.map(
-    ({ folder, files, in_agreement, waiting, failed, held, problem }) =>
-      `${folder}: ${in_agreement} of ${files} files in agreement, ${waiting} waiting, ${failed} failed, ${held} deletes held${problem === undefined ? "" : `. ${problem}`}`,
+    ({ folder, files, problem, ...counts }) =>
+      `${folder}: ${[`${files} files`, ...countWords(counts, String)].join(", ")}${problem === undefined ? "" : `. ${problem}`}`,
   );
   return { data, text: [DAEMON_TEXT[data.daemon], ...lines].join("\n") };
 }
@@ -54,12 +56,13 @@ const DAEMON_TEXT = {
 };
 
 function folderOf(source: SourceStatus): StatusOutput["folders"][number] {
-  const { path, files, inAgreement, waiting, failed, held, holdReason, degraded, paused } = source;
+  const { path, files, searchable, reading, waiting, failed, held, holdReason, degraded, paused } = source;
   const problem = holdReason ?? (paused ? "A person paused it." : degraded);
   return {
     folder: path,
     files,
-    in_agreement: inAgreement,
+    searchable,
+    reading,
     waiting,
     failed,
     held,

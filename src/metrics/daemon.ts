@@ -142,11 +142,11 @@ function filesByState({ sources }: Status): Record<string, number> {
   const sum = (count: (source: Status["sources"][number]) => number): number =>
     sources.reduce((total, source) => total + count(source), 0);
   return {
-    in_agreement: sum(({ halted, inAgreement }) => (halted ? 0 : inAgreement)),
-    // For a halted source it is unknown what still agrees.
-    unknown: sum(({ halted, inAgreement }) => (halted ? inAgreement : 0)),
+    searchable: sum(({ searchable }) => searchable),
+    reading: sum(({ reading }) => reading),
     waiting: sum(({ waiting }) => waiting),
     failed: sum(({ failed }) => failed),
+    deletes_refused: sum(({ deletesRefused }) => deletesRefused),
     skipped: sum(({ skipped }) => skipped),
     held: sum(({ held }) => held),
     unreadable: sum(({ unreadable }) => unreadable),

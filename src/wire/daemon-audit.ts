@@ -8,6 +8,8 @@ const AuditedSource = record({
   resources: z.number(),
   missing: z.number(),
   altered: z.number(),
+  /** Files of which the service has no or an older version yet; they are not compared. */
+  waiting: z.number(),
   /** Resources too new to be judged by a list that may be stale. */
   unjudged: z.number(),
   /** Why nothing is sent again although much is missing or altered; null if repairs proceed. */
@@ -46,7 +48,7 @@ export const AuditReport = record({
   unnamed: z.number(),
   /** Resources of unknown origin. They are never touched. */
   foreign: z.number(),
-  /** Whether every file's resource exists as acknowledged, without duplicates. */
+  /** Whether every file's resource exists as acknowledged, without duplicates, and no file waits. */
   agrees: z.boolean(),
   /** Findings that are not repaired, foreign resources excluded. */
   left: z.number(),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { ResourceSettings } from "./answers.ts";
 import { Tier } from "./primitives.ts";
 import { list, record } from "./records.ts";
+import { LISTED_STATES } from "./file-state.ts";
 
 /** Files in the answers of a running daemon. */
 
@@ -18,21 +19,20 @@ export type FileState = z.infer<typeof FileState>;
 export const DocumentKind = z.enum(["content", "file", "link"]);
 export type DocumentKind = z.infer<typeof DocumentKind>;
 
-/** States of files that are not searchable as they are on disk, those that need a person first. */
-export const ListedState = z.enum(["held", "failed", "waiting", "skipped"]);
-export type ListedState = z.infer<typeof ListedState>;
-
 /** A file that is not searchable as it is on disk, or a delete that waits or that the service refuses, with the reason. */
 export const ListedFile = record({
   /** The source's folder. */
   source: z.string(),
+  /** Empty for a whole source of which nothing is sent. */
   path: z.string(),
-  /** `waiting` is a parked file, and `held` also a doomed one. */
-  state: ListedState,
+  state: z.enum(LISTED_STATES),
+  /** The document of an older version, which is searchable meanwhile. */
   docId: z.string().nullable(),
   code: z.string(),
   /** The reason; for a skipped file the rule. */
   message: z.string(),
+  /** Since when it waits; null: unknown, or it does not. */
+  sinceMs: z.number().nullable(),
 });
 export type ListedFile = z.infer<typeof ListedFile>;
 
@@ -157,6 +157,18 @@ export const DaemonActivity = record({
 });
 export type DaemonActivity = z.infer<typeof DaemonActivity>;
 
+/** State of a file's newest version, and why. */
+export const Version = record({
+  state: z.enum([...LISTED_STATES, "searchable"]),
+  /** What is the matter; for a searchable file `by_words` or `by_meaning`, which includes words. */
+  code: z.string(),
+  /** For a person. */
+  reason: z.string(),
+  /** Since when it waits; null: unknown, or it does not. */
+  sinceMs: z.number().nullable(),
+});
+export type Version = z.infer<typeof Version>;
+
 /** Every decision about one file. */
 export const Explanation = record({
   source: z.string(),
@@ -192,6 +204,8 @@ export const Explanation = record({
     holdReason: z.string().nullable(),
   }),
   activity: list(record(activity)),
+  /** Null for what is no file. */
+  version: Version.nullable(),
   next: NextStep,
 });
 export type Explanation = z.infer<typeof Explanation>;

@@ -81,20 +81,24 @@ const SourceStatus = record({
   ownerId: z.string(),
   /** Null until the service has reported it. */
   collectionId: z.string().nullable(),
-  /** Existing wanted files: in agreement, waiting or failed. */
+  /** Existing wanted files: searchable, being read, waiting or failed, by their newest version. */
   files: z.number(),
   /**
    * Whether the whole folder has been compared with the ledger since the daemon started, or was before it ended. False:
    * more files may wait than these counts include.
    */
   compared: z.boolean(),
-  inAgreement: z.number(),
+  searchable: z.number(),
+  /** Files that the service has and reads. */
+  reading: z.number(),
+  /** Files that are not at the service yet; of a halted source all of them. */
   waiting: z.number(),
-  /** Files that the service refuses, and deletes that it refuses; the latter are not among `files`. */
   failed: z.number(),
+  /** Deletes that the service refuses. */
+  deletesRefused: z.number(),
   /** Skipped files, empty or of an unsupported kind; not among `files`. */
   skipped: z.number(),
-  /** Files in agreement that the service read only in part; `kbsync why FILE` lists which parts. */
+  /** Searchable files that the service read only in part; `kbsync why FILE` lists which parts. */
   readInPart: z.number(),
   /** Deletes that wait for approval. */
   held: z.number(),
@@ -146,6 +150,13 @@ export const LiveStatus = record({
   service: PaceState,
   sources: list(SourceStatus),
   removed: list(RemovedStatus),
+  /** What waits at the service in the ranges that are searched by meaning; null: it does not say, or not within a second. */
+  pending: record({
+    read: z.number(),
+    embed: z.number(),
+    /** Searches use words alone now: the embedding model is missing or does not answer. */
+    isOff: z.boolean(),
+  }).nullable(),
   progress: Progress,
   /** Recent files per second; null while there is nothing to do. */
   filesPerSecond: z.number().nullable(),
@@ -155,12 +166,3 @@ export const LiveStatus = record({
 });
 /** Current status of a running daemon. */
 export type LiveStatus = z.infer<typeof LiveStatus>;
-
-export const FileActivity = record({
-  /** Work is left: the file is in flight, or will be compared again. */
-  pending: z.boolean(),
-  /** The file is queued, or being read, sent or deleted. */
-  underWay: z.boolean(),
-});
-/** Current work on a file, which the ledger does not record. */
-export type FileActivity = z.infer<typeof FileActivity>;

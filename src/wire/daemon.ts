@@ -1,16 +1,10 @@
 import { z } from "zod";
-import {
-  DaemonActivity,
-  Explanation,
-  ListedFile,
-  ListedState,
-  PutBack,
-  TrashedText,
-} from "./daemon-files.ts";
+import { DaemonActivity, Explanation, ListedFile, PutBack, TrashedText } from "./daemon-files.ts";
 import { AddFolder, FolderAdded, FolderRemoved, RemoveFolder } from "./daemon-folders.ts";
 import { Failure } from "./failure.ts";
+import { LISTED_STATES } from "./file-state.ts";
 import { record, list } from "./records.ts";
-import { Approvals, PaceState, LiveStatus, FileActivity } from "./daemon-status.ts";
+import { Approvals, PaceState, LiveStatus } from "./daemon-status.ts";
 import { AuditReport } from "./daemon-audit.ts";
 
 /**
@@ -54,11 +48,17 @@ const WaitReason = record({ source: z.string(), path: z.string(), code: z.string
 export type WaitReason = z.infer<typeof WaitReason>;
 
 const WaitAnswer = record({
-  end: z.enum(["agreed", "troubled", "timeout"]),
+  end: z.enum(["searchable", "troubled", "timeout"]),
   /** Number of files that prevent agreement or are still pending. */
   troubled: z.number(),
   /** The first of them. */
   reasons: list(WaitReason),
+  /**
+   * PDFs and images of a first sync that are not searchable yet and were not waited for; 0 if a file or folder was named.
+   */
+  reading: z.number(),
+  /** Documents that are not found by meaning yet, where that was waited for. */
+  embedding: z.number(),
   /** The path does not exist, and the ledger does not know it. */
   unknown: z.literal(true).optional(),
   /** State of the service at the end, to explain a timeout. */
@@ -69,6 +69,8 @@ export type WaitAnswer = z.infer<typeof WaitAnswer>;
 
 const Waiting = record({
   waiting: z.number(),
+  /** Documents that are not found by meaning yet; then no file waits. */
+  embedding: z.number().optional(),
   /** Present if `waiting` has not decreased for some time. */
   service: PaceState.optional(),
 });
@@ -83,7 +85,7 @@ const OfLog = OfPath.extend({
 });
 const OfFiles = OfPath.extend({
   /** Default: `held`, `failed` and `waiting`. */
-  state: z.enum([...ListedState.options, "deleted"]).optional(),
+  state: z.enum([...LISTED_STATES, "deleted"]).optional(),
   limit: z.coerce.number().int().min(0).max(FILES_MAX).default(FILES_DEFAULT),
 });
 const Folders = record({ sources: list(z.string()) });
@@ -105,12 +107,12 @@ export const DAEMON_PREFIX = "/v1/daemon";
  */
 export const DAEMON_API = {
   status: { method: "GET", request: z.strictObject({}), answer: LiveStatus },
-  /** Every decision about a file. `daemon` is null if no daemon runs. */
+  /** Every decision about a file, and the state of its newest version. `daemon` is null if no daemon runs. */
   why: {
     method: "GET",
     request: z.strictObject({ path: Path }),
     answer: Explanation.unwrap().extend({
-      daemon: FileActivity.unwrap().extend({ service: PaceState }).nullable(),
+      daemon: record({ service: PaceState }).nullable(),
     }),
   },
   /** Files that are not searchable as they are on disk; for the state `deleted` the saved texts of files, newest first. */
@@ -128,7 +130,11 @@ export const DAEMON_API = {
   },
   wait: {
     method: "GET",
-    request: OfPath.extend({ timeoutSeconds: z.coerce.number().positive().max(WAIT_SECONDS_MAX).optional() }),
+    request: OfPath.extend({
+      timeoutSeconds: z.coerce.number().positive().max(WAIT_SECONDS_MAX).optional(),
+      /** Waits until everything is found by meaning too. */
+      embedded: z.enum(["true", "false"]).optional(),
+    }),
     line: Waiting,
     answer: WaitAnswer,
   },

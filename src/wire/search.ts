@@ -120,9 +120,13 @@ export function joinPending(answers: readonly Pick<SearchAnswer, "pending">[]): 
   return { read: sum("read"), embed: sum("embed"), ...(isMore && { more: true }) };
 }
 
-/** States for a person or a language model which documents wait; undefined: none does. */
-export function pendingText({ read, embed, more }: Pending): string | undefined {
+/**
+ * States for a person or a language model which documents wait; undefined: none does. `unsent` counts files that the service
+ * has no document of, or an older one.
+ */
+export function pendingText({ read, embed, more }: Pending, unsent: number): string | undefined {
   const parts = [
+    ...(unsent > 0 ? [unsent === 1 ? "1 file is waiting" : `${unsent} files are waiting`] : []),
     ...(read > 0
       ? [read === 1 ? "1 document is still being read" : `${read} documents are still being read`]
       : []),

@@ -35,7 +35,7 @@ interface Status {
   readonly daemon: { readonly idle: boolean } | null;
   readonly sources: readonly {
     readonly files: number;
-    readonly inAgreement: number;
+    readonly searchable: number;
     readonly waiting: number;
     readonly failed: number;
     readonly held: number;

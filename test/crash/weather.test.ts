@@ -88,7 +88,7 @@ describe("a document that the service cannot index", () => {
     const running = ground.start();
     await until("the file to be parked, and nothing else", async () => {
       const { stdout } = await ground.command("status");
-      return stdout.includes("30 of 31 files in agreement, 1 waiting\n") && stdout.includes("poison.pdf: ");
+      return stdout.includes("30 of 31 files searchable, 1 waiting\n") && stdout.includes("poison.pdf: ");
     });
     const before = ground.proxy.requests.length;
     const poison = ground.proxy.requests.filter(({ title }) => title === "poison.pdf");

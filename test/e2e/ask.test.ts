@@ -34,7 +34,7 @@ beforeAll(async () => {
   plain = await startUp(["up", docs, "--tier", "fastest", "--port", "0"], join(temporary.path, "plain"));
   asking = await startUp(["up", "--config", config, "--port", "0"], join(temporary.path, "asking"));
   for (const each of [plain, asking])
-    await until("the first agreement", () => each.output.stdout.includes("in agreement"));
+    await until("the first agreement", () => each.output.stdout.includes(" searchable, "));
 });
 afterAll(async () => {
   await stop(plain);

@@ -62,7 +62,7 @@ it("a backup is made while the first pass runs, and while the folder changes", a
   // As soon as both halves have something.
   await until("the first resources", () => (existsSync(join(state, "ledger.db")) ? true : undefined));
   expect((await run("backup", early)).code).toBe(0);
-  await until("agreement", () => (up.output.stdout.includes("in agreement") ? true : undefined));
+  await until("agreement", () => (up.output.stdout.includes(" searchable, ") ? true : undefined));
   expect((await run("backup", late)).code).toBe(0);
   expect(readdirSync(late)).toContain("manifest.json");
   expect((await run("backup", late)).stderr).toContain("already");

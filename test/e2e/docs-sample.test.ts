@@ -117,7 +117,7 @@ describe.skipIf(!present)("a folder of real documents", () => {
     renameSync(join(docs, "renamed.md"), join(docs, "deep", "er", "moved.md"));
     await until("rest after the moves", async () => {
       const status = await statusOf(docs, state.path);
-      return status.waiting === 0 && status.inAgreement === status.files && (await listAgrees());
+      return status.waiting === 0 && status.searchable === status.files && (await listAgrees());
     });
     expect(await idOf("wombatword")).toBe(before);
   });
@@ -127,7 +127,7 @@ describe.skipIf(!present)("a folder of real documents", () => {
     renameSync(join(docs, "rust-book"), join(docs, "the-book"));
     await until("the folder's new names", async () => {
       const status = await statusOf(docs, state.path);
-      return status.waiting === 0 && status.inAgreement === status.files;
+      return status.waiting === 0 && status.searchable === status.files;
     });
     expect(new Set((await resources()).map(({ _id }) => _id))).toEqual(before);
   });
@@ -142,7 +142,7 @@ describe.skipIf(!present)("a folder of real documents", () => {
     const before = await resources();
     expect(await stop(running)).toBe(0);
     running = await startUp(["up", docs, "--tier", "fastest", "--port", "0"], state.path);
-    await until("agreement after the restart", () => running.output.stdout.includes("in agreement"));
+    await until("agreement after the restart", () => running.output.stdout.includes(" searchable, "));
     expect(running.output.stdout).toContain("nothing to send");
     expect(await resources()).toEqual(before);
   });

@@ -22,7 +22,7 @@ const folders = async (): Promise<unknown> => {
   const { sources, removed } = JSON.parse((await run("status", "--json")).stdout) as Record<string, unknown>;
   return { sources, removed };
 };
-const agreed = (name: string, tier = "fastest") => ({ path: folder(name), tier, files: 1, inAgreement: 1 });
+const agreed = (name: string, tier = "fastest") => ({ path: folder(name), tier, files: 1, searchable: 1 });
 
 beforeAll(() => {
   for (const name of ["one", "two", "three"]) {
@@ -40,7 +40,7 @@ describe("folders of the configuration", () => {
   it("folders of the configuration are added to a running daemon, which syncs them at once", async () => {
     const running = startProgram(["up", "--config", config], temporary.path);
     try {
-      await until("the first pass", () => running.output.stdout.includes("in agreement"));
+      await until("the first pass", () => running.output.stdout.includes(" searchable, "));
       const added = await run("add", folder("two"), folder("three"), "--owner", "team");
       expect(added).toMatchObject({ code: 0, stderr: "" });
       expect(added.stdout).toContain("the running daemon is syncing it");

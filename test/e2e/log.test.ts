@@ -46,7 +46,7 @@ beforeAll(async () => {
       KBSYNC_LOG_FORMAT: "json",
     },
   );
-  await until("the first pass", () => output.stdout.includes("in agreement"));
+  await until("the first pass", () => output.stdout.includes(" searchable, "));
   const url = /service +(http:\S+)/.exec(output.stdout)?.[1] ?? "";
   key = readFileSync(join(stateDir, "pauthkey"), "utf8").trim();
   const running = { child, output, stateDir, url, key };

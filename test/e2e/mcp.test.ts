@@ -20,7 +20,7 @@ beforeAll(async () => {
   writeFileSync(join(docs, "tides.md"), "# Tides\n\nThe moon pulls the sea.\n");
   writeFileSync(join(docs, "bread.md"), "# Bread\n\nFlour, water, salt and time.\n");
   up = await startUp(["up", docs, "--tier", "fastest", "--port", "0"], state);
-  await until("the first agreement", () => (up.output.stdout.includes("in agreement") ? true : undefined));
+  await until("the first agreement", () => (up.output.stdout.includes(" searchable, ") ? true : undefined));
 });
 afterAll(async () => {
   await stop(up);
@@ -47,7 +47,7 @@ describe.each(AGES)("kbsync mcp over stdio, for a client of the age %s", (age) =
     ]);
     expect((await call("status")).data).toMatchObject({
       daemon: "running",
-      folders: [{ folder: docs, files: 2, in_agreement: 2, waiting: 0 }],
+      folders: [{ folder: docs, files: 2, searchable: 2, waiting: 0 }],
     });
     await client.close();
   });

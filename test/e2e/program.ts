@@ -104,7 +104,7 @@ const StatusOutput = z.object({
       ownerId: z.string(),
       collectionId: z.string().nullable(),
       files: z.number(),
-      inAgreement: z.number(),
+      searchable: z.number(),
       waiting: z.number(),
       failed: z.number(),
       held: z.number(),
@@ -128,7 +128,7 @@ export async function agreed(folder: string, stateDir: string, files?: number): 
     await kbsync(["wait", "--state-dir", stateDir, "--timeout", String(WAIT_MS / 1000)]);
     const now = await statusOf(folder, stateDir);
     const isCounted = files === undefined ? now.files > 0 : now.files === files;
-    return isCounted && now.inAgreement === now.files && now.waiting === 0 && now;
+    return isCounted && now.searchable === now.files && now.waiting === 0 && now;
   });
 }
 

@@ -72,7 +72,7 @@ describe("the whole program", () => {
     expect(readFileSync(docs("latin.txt"), "utf8")).toBe("Straße und Grüße für alle Ärzte\n");
     expect(await run("sync")).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/4 files, 3 changes/) as string,
+      stdout: expect.stringMatching(/4 files searchable, 3 changes/) as string,
     });
 
     expect(await run("undelete", "docs/a.md")).toMatchObject({

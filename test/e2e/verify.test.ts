@@ -37,7 +37,7 @@ describe("verify", () => {
     const up = await startUp(["up", "-c", join(base, "kbsync.config.json")], stateDir, base);
     try {
       await until("agreement", async () =>
-        (await statusOf(folder, stateDir)).inAgreement === 2 ? true : undefined,
+        (await statusOf(folder, stateDir)).searchable === 2 ? true : undefined,
       );
       const beside = await run("verify", "--repair", "--json");
       expect(JSON.parse(beside.stdout)).toMatchObject({ agrees: true, left: 0, sources: [{ resources: 2 }] });

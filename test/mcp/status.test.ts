@@ -7,7 +7,8 @@ import { openMcpGround, type McpGround } from "./fixture.ts";
 const SEA: Partial<SourceStatus> = {
   path: "/srv/sea",
   files: 9,
-  inAgreement: 5,
+  searchable: 5,
+  reading: 0,
   waiting: 3,
   failed: 1,
   held: 2,
@@ -16,7 +17,8 @@ const SEA: Partial<SourceStatus> = {
 const QUIET: Partial<SourceStatus> = {
   path: "/srv/quiet",
   files: 1,
-  inAgreement: 1,
+  searchable: 1,
+  reading: 0,
   waiting: 0,
   failed: 0,
   held: 0,
@@ -45,16 +47,16 @@ afterAll(async () => {
 
 it("status returns how far each folder is synced, and what needs a person", async () => {
   const { data, text } = await (await mcp.connect(service.key)).call("status");
-  const counts = { files: 9, in_agreement: 5, waiting: 3, failed: 1, held: 2 };
+  const counts = { files: 9, searchable: 5, reading: 0, waiting: 3, failed: 1, held: 2 };
   expect(data).toEqual({
     daemon: "running",
     folders: [
       { folder: "/srv/sea", ...counts, problem: "most of its files are gone" },
-      { folder: "/srv/quiet", files: 1, in_agreement: 1, waiting: 0, failed: 0, held: 0 },
+      { folder: "/srv/quiet", files: 1, searchable: 1, reading: 0, waiting: 0, failed: 0, held: 0 },
     ],
   });
   expect(text).toContain(
-    "/srv/sea: 5 of 9 files in agreement, 3 waiting, 1 failed, 2 deletes held. most of its files are gone",
+    "/srv/sea: 9 files, 5 searchable, 3 waiting, 1 failed, 2 deletes held. most of its files are gone",
   );
 });
 

@@ -46,7 +46,7 @@ describe("a daemon's metrics", () => {
     const own = declaredNames(text).filter((name) => name.startsWith("kbsync_"));
     const promised = Object.keys(OWN_METRICS).filter((name) => !name.startsWith("kbsync_service_"));
     expect(own.toSorted()).toEqual(promised.toSorted());
-    expect(files(text, "in_agreement")).toBe(2);
+    expect(files(text, "searchable")).toBe(2);
     expect(files(text, "skipped")).toBe(1);
     expect(files(text, "waiting")).toBe(0);
     expect(valueOf(text, "kbsync_sync_sources", { condition: "configured" })).toBe(1);
@@ -86,7 +86,7 @@ describe("a daemon's metrics", () => {
     expect(daemon.figures().oldestWaitingSeconds).toBe(0);
   });
 
-  it("the daemon's metrics count the files of a halted source as unknown", async () => {
+  it("the daemon's metrics count the files of a halted source as waiting", async () => {
     world.write("a.txt", "one");
     const daemon = run();
     await daemon.whenIdle();
@@ -94,8 +94,8 @@ describe("a daemon's metrics", () => {
     await until(() => daemon.status().sources[0]?.halted === true);
     const text = await read();
     expect(valueOf(text, "kbsync_sync_sources", { condition: "halted" })).toBe(1);
-    expect(files(text, "in_agreement")).toBe(0);
-    expect(files(text, "unknown")).toBe(1);
+    expect(files(text, "searchable")).toBe(0);
+    expect(files(text, "waiting")).toBe(1);
     expect(valueOf(text, "kbsync_sync_oldest_waiting_seconds")).toBe(0);
   });
 

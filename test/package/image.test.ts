@@ -63,7 +63,7 @@ describe("the image's first stage, without the fetching", () => {
         encoding: "utf8",
       });
       expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-      expect(JSON.parse(stdout)).toMatchObject({ sources: [{ files: 7, inAgreement: 7 }] });
+      expect(JSON.parse(stdout)).toMatchObject({ sources: [{ files: 7, searchable: 7 }] });
       expect(existsSync(join(state, "ledger.db"))).toBe(true);
     } finally {
       execFileSync("chmod", ["-R", "u+w", program]);

@@ -25,7 +25,7 @@ function kbsync(...args: string[]): { status: number | null; stdout: string; std
 }
 const Synced = z.object({
   changes: z.number(),
-  sources: z.array(z.object({ files: z.number(), inAgreement: z.number() })),
+  sources: z.array(z.object({ files: z.number(), searchable: z.number() })),
 });
 
 beforeAll(() => {
@@ -108,7 +108,7 @@ describe("the package", () => {
     ).length;
     expect(Synced.parse(JSON.parse(first.stdout))).toEqual({
       changes: files,
-      sources: [{ files, inAgreement: files }],
+      sources: [{ files, searchable: files }],
     });
     expect(Synced.parse(JSON.parse(kbsync("sync", "--json").stdout))).toMatchObject({ changes: 0 });
     const found = kbsync("search", "defibrillator", "--json");

@@ -144,19 +144,19 @@ const ALONE: readonly Step[] = [
   {
     line: "kbsync run --config /etc/kbsync/kbsync.config.json",
     before: "cp hosted.json /etc/kbsync/kbsync.config.json",
-    until: /in agreement/,
+    until: /searchable, /,
   },
   {
     line: "kbsync run",
     before: "mkdir run && cd run && cp ../hosted.json kbsync.config.json",
-    until: /in agreement/,
+    until: /searchable, /,
   },
   { line: "kbsync serve --port 7411", before: "cd init", until: /127\.0\.0\.1/ },
-  { line: "kbsync up ~/docs", before: "cd init", until: /in agreement/ },
+  { line: "kbsync up ~/docs", before: "cd init", until: /searchable, / },
   {
     line: "kbsync up ~/docs ~/mail --tier moderate",
     before: "cd init",
-    until: /in agreement/,
+    until: /searchable, /,
   },
 ];
 
@@ -434,9 +434,9 @@ describe.each(PROGRAMS)("from $name", ({ name, folder: own, bin }) => {
         if (up === undefined) continue;
         // It stays in one terminal; all that follows is typed in another one, in the same folder.
         cwd = join(folder, "tutorial");
-        daemon = start(reader, { line: up, until: /in agreement/ }, { cwd, env: asReader });
+        daemon = start(reader, { line: up, until: /searchable, / }, { cwd, env: asReader });
         const { output } = daemon;
-        await until("the tutorial's folder to be in agreement", () => output.text.includes("in agreement"));
+        await until("the tutorial's folder to be in agreement", () => output.text.includes(" searchable, "));
       }
       expect(daemon).toBeDefined();
     });

@@ -31,14 +31,14 @@ describe("what a service manager receives", () => {
     (kind) => {
       socket = openNotifySocket(kind);
       const notifier = notifierOf({ NOTIFY_SOCKET: socket.address });
-      notifier.status("1,204 files in agreement, 3 waiting");
+      notifier.status("1,204 files searchable, 3 waiting");
       notifier.ready();
       notifier.alive();
       notifier.reloading();
       notifier.extend(1500);
       notifier.stopping();
       expect(socket.take()).toEqual([
-        "STATUS=1,204 files in agreement, 3 waiting",
+        "STATUS=1,204 files searchable, 3 waiting",
         "READY=1",
         "WATCHDOG=1",
         "RELOADING=1\nMONOTONIC_USEC=1234567",

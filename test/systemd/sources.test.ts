@@ -46,7 +46,7 @@ describe.skipIf(why !== undefined)(
     });
 
     it("sources under systemd that cannot be read or are missing are warned of once, with what to do", async () => {
-      await statusSays(/\/srv\/closed halted: the folder cannot be read: EACCES.*; 1 file in agreement$/);
+      await statusSays(/\/srv\/closed halted: the folder cannot be read: EACCES.*; 1 file searchable$/);
       expect(unit()["StatusText"]).toContain(
         "/srv/absent halted: the folder is missing, or kbsync.service does not show it",
       );
@@ -66,19 +66,19 @@ describe.skipIf(why !== undefined)(
 
     it("sources under systemd that can be read again go on by themselves", async () => {
       box.sh("chmod 755 /srv/closed");
-      await statusSays(/absent halted.*; 2 files in agreement$/);
+      await statusSays(/absent halted.*; 2 files searchable$/);
       expect(unit()).toMatchObject({ NRestarts: "0" });
     });
 
     it("sources under systemd that are made later are seen after a restart, as the status says", async () => {
       box.sh(`mkdir /srv/absent && echo "# Absent" > /srv/absent/b.md && systemctl restart kbsync`);
-      await statusSays(/late\/docs halted.*; 3 files in agreement$/);
+      await statusSays(/late\/docs halted.*; 3 files searchable$/);
       expect(unit()["StatusText"]).not.toContain("/srv/absent");
     });
 
     it.each([
-      ["that come with a disk above them are seen, read-only", "late", "/srv/late", /^4 files in agreement$/],
-      ["over which a disk is mounted are seen, read-only", "there", "/srv/there", /^5 files in agreement$/],
+      ["that come with a disk above them are seen, read-only", "late", "/srv/late", /^4 files searchable$/],
+      ["over which a disk is mounted are seen, read-only", "there", "/srv/there", /^5 files searchable$/],
     ])("the sources of a unit %s", async (_name, disk, folder, says) => {
       makeDisk(disk, folder);
       if (disk === "late")
@@ -97,7 +97,7 @@ describe.skipIf(why !== undefined)(
         systemctl daemon-reload && systemctl start kbsync`);
       expect(box.show("srv-late.mount")).toMatchObject({ ActiveState: "active" });
       expect(box.show("srv-there.mount")).toMatchObject({ ActiveState: "failed" });
-      await statusSays(/\/srv\/there halted.*; 4 files in agreement$/);
+      await statusSays(/\/srv\/there halted.*; 4 of 5 files searchable, 1 waiting$/);
     });
 
     it("sources under systemd with a unit of their own are synced when their folder comes to be there", async () => {
@@ -109,7 +109,7 @@ describe.skipIf(why !== undefined)(
       box.run("systemctl", "start", "kbsync@srv-own");
       box.sh(`mkdir -p /srv/own && echo "# Own" > /srv/own/o.md`);
       const says = (): string | undefined => box.show("kbsync@srv-own.service")["StatusText"];
-      await until("its file to be there", () => (says() === "1 file in agreement" ? true : undefined));
+      await until("its file to be there", () => (says() === "1 file searchable" ? true : undefined));
       expect(box.show("srv-own.mount")).toMatchObject({ ActiveState: "failed" });
     });
   },

@@ -65,7 +65,7 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
       UnitFileState: "enabled",
       WatchdogUSec: "1min",
     });
-    await statusSays(/^7 files in agreement$/);
+    await statusSays(/^7 files searchable$/);
     agrees();
   });
 
@@ -177,7 +177,7 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     const hangUp = "systemctl kill --kill-whom=main -s HUP kbsync";
     box.sh(`${hangUp} && ${hangUp} && systemctl reload kbsync`);
     await until("the unit to be up", () => (unit()["ActiveState"] === "active" ? true : undefined));
-    await statusSays(/^not applied: service\.port needs a restart; \d+ files in agreement/);
+    await statusSays(/^not applied: service\.port needs a restart; \d+ files searchable/);
     expect(journal()).toContain("not applied: service.port needs a restart");
     agrees();
     expect(found("a comet with two tails")).toBe(true);
@@ -234,7 +234,7 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     const pid = box.show("kbsync-hosted.service")["MainPID"] ?? "";
     expect(box.sh(`tr '\\0' '\\n' < /proc/${pid}/environ`)).not.toContain("KBSYNC_PAUTHKEY");
     await until("its file to be there", () =>
-      /^1 file in agreement$/.test(box.show("kbsync-hosted.service")["StatusText"] ?? "") ? true : undefined,
+      /^1 file searchable$/.test(box.show("kbsync-hosted.service")["StatusText"] ?? "") ? true : undefined,
     );
     box.sh("systemctl stop kbsync-hosted && rm /etc/systemd/system/kbsync-hosted.service");
   });
@@ -243,16 +243,14 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     const { code, stdout, stderr } = box.kbsync("service", "install", "/srv/other");
     expect(code, `${stdout}${stderr}`).toBe(0);
     await until("its file to be there", () =>
-      /^1 file in agreement$/.test(box.show("kbsync@srv-other.service")["StatusText"] ?? "")
-        ? true
-        : undefined,
+      /^1 file searchable$/.test(box.show("kbsync@srv-other.service")["StatusText"] ?? "") ? true : undefined,
     );
     // What the install prints can be typed, whatever the folder's name makes of the unit's.
     box.sh("mkdir '/srv/my other-bücher' && echo '# Nebula' > '/srv/my other-bücher/nebula.md'");
     const odd = box.kbsync("service", "install", "/srv/my other-bücher");
     const hint = /^ask it +sudo kbsync (.*)$/m.exec(odd.stdout)?.[1] ?? "";
     await until("its file to be there", () =>
-      box.sh(`${NODE} ${INSTALLED}/dist/main.js ${hint}`).includes("1 of 1 file in agreement")
+      box.sh(`${NODE} ${INSTALLED}/dist/main.js ${hint}`).includes("1 of 1 file searchable")
         ? true
         : undefined,
     );
@@ -288,7 +286,7 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     expect(box.sh("cat /home/ada/.config/systemd/user/kbsync.service")).toContain("Type=notify");
     const says = (): string =>
       box.run("runuser", ...as, "systemctl", "--user", "show", "-P", "StatusText", "kbsync").stdout.trim();
-    await until("its file to be there", () => (says() === "1 file in agreement" ? true : undefined));
+    await until("its file to be there", () => (says() === "1 file searchable" ? true : undefined));
     expect(kbsync("service", "uninstall", "--user").stdout).toContain(
       "stays in /home/ada/.local/state/kbsync",
     );

@@ -9,7 +9,7 @@ import type { Pending } from "../../wire/search.ts";
 import type { Context } from "../output/context.ts";
 import { visibleLine } from "../output/visible.ts";
 import { counted, duration, thousands } from "../output/progress.ts";
-import { badNews, standingWords } from "../output/standing-words.ts";
+import { badNews, searchableWords, standingWords } from "../output/standing-words.ts";
 import { type Embedded, embeddedOf, shareOf, startProgress } from "../terminal/pass-progress.ts";
 import { unbroken } from "../terminal/prose.ts";
 
@@ -64,7 +64,8 @@ export async function followDaemon(
     context.stdout.write(passSummary(status, context.nowMs() - startMs));
     // A service that does not answer shows no figure.
     const pending = await askPending?.().catch(() => undefined);
-    context.stdout.write(embeddedLine(pending && embeddedOf(pending, status), sum(status.sources, "files")));
+    const files = status.sources.reduce((sum, source) => sum + source.files, 0);
+    context.stdout.write(embeddedLine(pending && embeddedOf(pending, status), files));
     const troubled = daemon.files({ limit: FILES_MAX }).filter((file) => !logged.has(file));
     context.stdout.write(troubleLines(troubled, FILES_SHOWN));
   } catch (error) {
@@ -105,34 +106,17 @@ export function answerStop(
 /** Troubled files that are named one by one under each heading; `kbsync status --${heading}` lists the rest. */
 export const FILES_SHOWN = 20;
 
-/** `2 failed; in agreement: 20,000 files, 20,000 changes in 9 s`, followed by the files that are not in agreement. */
+/** `synced: 20,000 files searchable, 20,000 changes in 9 s`, after what needs attention, and followed by why. */
 export function passSummary(status: DaemonStatus, elapsedMs: number): string {
   const { sources, progress } = status;
-  const files = sum(sources, "files");
-  const waiting = sum(sources, "waiting");
   const halted = sources.filter((source) => source.halted).length;
-  const bad = [
-    ...(halted > 0 ? [`${counted(halted, "folder")} halted`] : []),
-    ...badNews({
-      failed: sum(sources, "failed"),
-      unreadable: sum(sources, "unreadable"),
-      held: sum(sources, "held"),
-    }),
-  ];
+  const bad = [...(halted > 0 ? [`${counted(halted, "folder")} halted`] : []), ...badNews(sources)];
   const work =
     progress.sent === 0
       ? progress.failed === 0
         ? "nothing to send"
         : "nothing sent"
       : `${counted(progress.sent, "change")} in ${duration(elapsedMs / 1000)}`;
-  // Nothing is in agreement with a folder that is missing.
-  const agreed = sum(
-    sources.filter((source) => !source.halted),
-    "inAgreement",
-  );
-  const counts = agreed === files ? thousands(files) : `${thousands(agreed)} of ${thousands(files)}`;
-  const parts = [`in agreement: ${counts} ${files === 1 ? "file" : "files"}, ${work}`];
-  if (waiting > 0) parts.push(`${thousands(waiting)} waiting`);
   const reasons = sources.flatMap((source) => {
     const words = [
       holdLine(source),
@@ -143,7 +127,8 @@ export function passSummary(status: DaemonStatus, elapsedMs: number): string {
     return words.flatMap((each) => (each === undefined ? [] : [`  ${source.path}: ${each}\n`]));
   });
   const left = status.removed.map((source) => `  ${source.path}: ${removedLine(source)}\n`);
-  return `${bad.length === 0 ? "" : `${bad.join(", ")}; `}${parts.join(", ")}\n${reasons.join("")}${left.join("")}${skippedLine(sum(sources, "skipped"))}`;
+  const skipped = sources.reduce((total, source) => total + source.skipped, 0);
+  return `${bad.length === 0 ? "" : `${bad.join(", ")}; `}synced: ${searchableWords(sources)}, ${work}\n${reasons.join("")}${left.join("")}${skippedLine(skipped)}`;
 }
 
 /** The words for a paused source. */
@@ -219,25 +204,27 @@ function skippedLine(count: number): string {
   return count === 0 ? "" : `  ${thousands(count)} skipped (\`kbsync status --skipped\` lists them)\n`;
 }
 
-/** The files that are not in agreement, by state, up to `limit` each, with the reasons. */
+/** The files that are not searchable, by state, up to `limit` each, with the reasons. */
 export function troubleLines(files: readonly ListedFile[], limit: number): string {
-  const found = (heading: string): readonly ListedFile[] => files.filter(({ state }) => state === heading);
-  return ["failed", "waiting", "held"].map((heading) => section(heading, found(heading), limit)).join("");
+  const found = (...states: readonly string[]): readonly ListedFile[] =>
+    files.filter(({ state }) => states.includes(state));
+  const waiting = found("waiting", "reading");
+  return [
+    section("failed", found("failed"), limit),
+    section("waiting", waiting, limit),
+    section("held", found("held"), limit),
+  ].join("");
 }
 
 function section(heading: string, files: readonly ListedFile[], limit: number): string {
   if (files.length === 0) return "";
   const lines = files
     .slice(0, limit)
-    .map(({ path, message }) => `  ${unbroken(visibleLine(path))}: ${visibleLine(message)}\n`);
+    .map(
+      ({ source, path, message }) =>
+        `  ${unbroken(visibleLine(path === "" ? source : path))}: ${visibleLine(message)}\n`,
+    );
   const rest = files.length - lines.length;
   const more = rest === 0 ? "" : `  and ${thousands(rest)} more (\`kbsync status --${heading}\` lists all)\n`;
   return `${heading}\n${lines.join("")}${more}`;
-}
-
-function sum<K extends "files" | "inAgreement" | "waiting" | "failed" | "skipped" | "held" | "unreadable">(
-  sources: readonly Readonly<Record<K, number>>[],
-  key: K,
-): number {
-  return sources.reduce((total, source) => total + source[key], 0);
 }

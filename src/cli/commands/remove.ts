@@ -45,7 +45,7 @@ async function remove(context: Context, dir: string, options: RemoveOptions): Pr
     const synced = [...(status?.sources ?? []), ...(status?.removed ?? [])].map(({ path }) => path);
     throw unknownSource(folder, [...new Set([...configured, ...synced])]);
   }
-  const documents = left?.resources ?? active?.inAgreement ?? 0;
+  const documents = left?.resources ?? active?.searchable ?? 0;
   const deletes = options.keepDocuments !== true;
   if (deletes && documents > 0 && options.yes !== true && !(await agrees(context, folder, documents))) return;
   if (index >= 0 && file !== undefined && removeFolder(file, folder, context)) {

@@ -4,6 +4,7 @@ import { type Config, loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { TOKENIZER } from "../../lib/tokens.ts";
 import type { ResourceLookup } from "../../sync/operator/resource-lookup.ts";
+import { readStatus } from "../../sync/operator/status.ts";
 import type { SearchQuery } from "../../sync/remote/remote.ts";
 import { bestResults, searchOnce } from "../../sync/operator/search.ts";
 import {
@@ -109,7 +110,9 @@ async function search(context: Context, query: string, options: SearchOptions): 
         signal: context.signal,
       });
       const answer = await ask(service, config, scope, query, options, context.signal);
-      await print(context, query, options, answer, lookup);
+      const { sources = [] } = readStatus(state.path, 0) ?? {};
+      const unsent = sources.reduce((sum, { reading, waiting }) => sum + reading + waiting, 0);
+      await print(context, query, options, answer, lookup, unsent);
       if (late !== undefined) context.stderr.write(`${late}\n`);
     } finally {
       await service.close();
@@ -183,6 +186,7 @@ async function print(
   options: SearchOptions,
   answer: Answer,
   lookup: ResourceLookup,
+  unsent: number,
 ): Promise<void> {
   const { results, fallback, pending } = answer;
   const found = results.map((result) => foundAt(result, lookup));
@@ -211,7 +215,9 @@ async function print(
   }
   if (fallback !== undefined) context.stderr.write(`${FALLBACK_TEXT[fallback]}\n`);
   // A search by words alone has said already that it found nothing by meaning.
-  const line = pendingText(fallback === "words" ? { ...pending, embed: 0 } : pending);
+  const { read } = pending;
+  // The ledger counts a file that is being read as one that waits.
+  const line = pendingText(fallback === "words" ? { read, embed: 0 } : pending, Math.max(0, unsent - read));
   if (line !== undefined) context.stderr.write(`${line}\n`);
 }
 

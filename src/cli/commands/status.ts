@@ -3,10 +3,10 @@ import { FILES_MAX } from "../../wire/daemon.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { LiveStatus, PaceState, RemovedStatus, SourceStatus } from "../../wire/daemon-status.ts";
 import { codeOf } from "../../lib/failure.ts";
-import type { ListedFile, ListedState } from "../../wire/daemon-files.ts";
+import type { ListedFile } from "../../wire/daemon-files.ts";
 import { readStatus } from "../../sync/operator/status.ts";
-import { outageWords } from "../../sync/remote/pacer.ts";
-import { badNews } from "../output/standing-words.ts";
+import { paceTrouble } from "../../sync/remote/pacer.ts";
+import { badNews, searchableWords } from "../output/standing-words.ts";
 import { localTime, counted, duration, thousands } from "../output/progress.ts";
 import { nothingSynced, type Operator, openOperator } from "../state/ask.ts";
 import { findService } from "../compose/reached-service.ts";
@@ -22,10 +22,15 @@ import {
   unreadableLine,
 } from "./follow.ts";
 import { type CommonOptions, jsonOption } from "../output/options.ts";
-import { LISTED_STATES, listedText, listFiles } from "./listed-files.ts";
+import { LISTED_STATES } from "../../wire/file-state.ts";
+import { listedText, listFiles } from "./listed-files.ts";
 import { readServiceAddress, type StateFolder, stateFolder } from "../state/state-folder.ts";
 
-interface StatusOptions extends CommonOptions, Partial<Record<ListedState, boolean>> {
+interface StatusOptions extends CommonOptions {
+  readonly held?: boolean;
+  readonly failed?: boolean;
+  readonly waiting?: boolean;
+  readonly skipped?: boolean;
   readonly json?: boolean;
 }
 
@@ -50,8 +55,8 @@ interface Status {
 }
 
 /**
- * `kbsync status [PATH]`: how far folders and knowledge base agree, by the running daemon, or else by the ledger. With a path or a
- * state, it lists the files that are not searchable as they are on disk instead, each with its reason.
+ * `kbsync status [PATH]`: how much is searchable as it is on disk, by the running daemon, or else by the ledger. With a path or
+ * a state, it lists the files that are not instead, each with its reason.
  */
 export function addStatus(program: Command, context: Context): void {
   program
@@ -61,7 +66,7 @@ export function addStatus(program: Command, context: Context): void {
     )
     .argument("[path]", "a file, or a folder with all below it")
     .option("--failed", "list files that could not be read, or that the service refused")
-    .option("--waiting", "list files that will be tried again")
+    .option("--waiting", "list files that are not sent yet, or that the service is still reading")
     .option("--held", "list deletes that wait for kbsync approve")
     .option("--skipped", "list files that are left out, with the rule")
     .addOption(jsonOption())
@@ -70,15 +75,15 @@ export function addStatus(program: Command, context: Context): void {
 
 async function status(context: Context, path: string | undefined, options: StatusOptions): Promise<void> {
   const operator = openOperator(context, options);
-  const chosen = LISTED_STATES.filter((state) => options[state] === true);
+  const chosen = LISTED_STATES.filter((state) => options[state === "reading" ? "waiting" : state] === true);
   if (path === undefined && chosen.length === 0) {
     print(context, options, await statusOf(context, operator), statusText);
     return;
   }
   const states = chosen.length === 0 ? LISTED_STATES : chosen;
-  const files = await listFiles(operator, path, states);
-  print(context, options, { files }, (now) => listedText(now.files, states));
-  if (files.length >= FILES_MAX)
+  const listing = await listFiles(operator, path, states);
+  print(context, options, listing, (now) => listedText(now, states));
+  if (listing.files.length >= FILES_MAX)
     context.stderr.write(`kbsync: at most ${thousands(FILES_MAX)} of each kind are listed; name a folder\n`);
 }
 
@@ -133,7 +138,7 @@ async function serviceLine(
   return { address: service?.dbUrl ?? null, running: service !== undefined, notApplied };
 }
 
-/** The status for a person. */
+/** The status for a person: the whole in five lines, then each folder with what it needs. */
 export function statusText({
   stateDir,
   daemon,
@@ -147,25 +152,24 @@ export function statusText({
   for (const change of [...(daemon?.notApplied ?? []), ...service.notApplied])
     lines.push(`config   not applied: ${change}`);
   if (sources.length + unsynced.length + removed.length === 0) lines.push(nothingSynced(stateDir).message);
+  else lines.push(filesText(sources), searchText(sources, daemon), besideText(sources));
   for (const source of sources) {
-    const counts = [...badNews(source), agreementWords(source)];
-    if (source.waiting > 0) counts.push(`${thousands(source.waiting)} waiting`);
-    if (source.skipped > 0) counts.push(`${thousands(source.skipped)} skipped`);
-    if (source.kept > 0) counts.push(`${thousands(source.kept)} kept without their files`);
-    if (source.readInPart > 0) counts.push(`${thousands(source.readInPart)} read in part`);
-    lines.push(`source   ${source.path}`, `         ${counts.join(", ")}`);
     const collection = source.collectionId ?? "not known yet";
-    lines.push(`         ${source.tier}, owner ${source.ownerId}, collection ${collection}`);
-    const leftOut = leftOutLine(source);
-    if (leftOut !== undefined) lines.push(`         ${leftOut}`);
-    const hold = holdLine(source);
-    if (hold !== undefined) lines.push(`         ${hold}`);
-    if (source.approval !== null) lines.push(`         ${tokenLine(source.approval.token)}`);
-    for (const line of warningLines(source)) lines.push(`         ${line}`);
-    const unreadable = unreadableLine(source);
-    if (unreadable !== undefined) lines.push(`         ${unreadable}`);
-    if (source.paused) lines.push(`         ${PAUSED_WORDS}`);
-    if (source.degraded !== null) lines.push(`         ${source.degraded}`);
+    const facts = `${source.tier}, owner ${source.ownerId}, collection ${collection}`;
+    const counts = sources.length > 1 ? `${searchableWords([source])}; ` : "";
+    const needs = [
+      leftOutLine(source),
+      holdLine(source),
+      source.approval === null ? undefined : tokenLine(source.approval.token),
+      ...warningLines(source),
+      unreadableLine(source),
+      source.paused ? PAUSED_WORDS : undefined,
+      source.degraded ?? undefined,
+    ].filter((need) => need !== undefined);
+    lines.push(
+      `source   ${source.path}`,
+      ...[`${counts}${facts}`, ...needs].map((line) => `         ${line}`),
+    );
   }
   for (const { path, tier, ownerId } of unsynced)
     lines.push(`source   ${path}`, `         not synced yet; ${tier}, owner ${ownerId}`);
@@ -175,25 +179,47 @@ export function statusText({
   return `${lines.join("\n")}\n${troubleLines(failures, FILES_SHOWN)}`;
 }
 
+/** `files    7 of 8 files searchable, 1 failed`. While a folder is being compared, there may be more. */
+function filesText(sources: readonly SourceStatus[]): string {
+  const isWhole = sources.every(({ compared, halted }) => compared || halted);
+  return `files    ${searchableWords(sources)}${isWhole ? "" : "; the folders are still being compared, so there may be more"}`;
+}
+
+/** Whether searches use meaning beside words, and what they do not find by it yet. */
+function searchText(sources: readonly SourceStatus[], daemon: Status["daemon"]): string {
+  const words = "search   by words";
+  if (sources.every(({ tier }) => tier === "fastest")) return words;
+  const pending = daemon?.pending ?? undefined;
+  if (pending === undefined) return `${words} and meaning; what has vectors is not known now`;
+  if (pending.isOff) return `${words} alone: the embedding model is missing or does not answer`;
+  if (pending.embed === 0) return `${words} and meaning`;
+  const documents = counted(pending.embed, "document is", "documents are");
+  return `${words} and meaning; ${documents} found by words alone so far`;
+}
+
+/** What is not among the files: skipped ones, and deletes. */
+function besideText(sources: readonly SourceStatus[]): string {
+  const sum = (of: (source: SourceStatus) => number): number =>
+    sources.reduce((total, source) => total + of(source), 0);
+  const [skipped, partly] = [sum((source) => source.skipped), sum((source) => source.readInPart)];
+  const kept = sum((source) => source.kept);
+  const beside = [
+    ...badNews(sources),
+    ...(skipped > 0 ? [`${thousands(skipped)} skipped`] : []),
+    ...(kept > 0 ? [`${thousands(kept)} kept without their files`] : []),
+    ...(partly > 0 ? [`${thousands(partly)} read in part`] : []),
+  ];
+  return `beside   ${beside.length === 0 ? "nothing is held, unreadable or skipped" : beside.join(", ")}`;
+}
+
 /** The command that approves exactly what is shown. */
 function tokenLine(token: string): string {
   return `\`kbsync approve --token ${token}\` approves what is held here`;
 }
 
-/**
- * How many files agree. For a halted source, only the number before the halt is known; a source whose comparison has not
- * finished may have more files.
- */
-function agreementWords({ halted, compared, files, inAgreement }: SourceStatus): string {
-  if (halted)
-    return `${counted(files, "file")}, ${thousands(inAgreement)} of them in agreement before it was halted`;
-  return compared
-    ? `${thousands(inAgreement)} of ${counted(files, "file")} in agreement`
-    : `${counted(inAgreement, "file")} synced so far; the comparison of the folder has not finished, so there may be more`;
-}
-
 function daemonText(daemon: Status["daemon"]): string {
-  if (daemon === null) return "daemon   not running; these are the figures of the last pass";
+  if (daemon === null)
+    return "daemon   not running; newer changes are unknown, and these are the figures of the last pass";
   const { pid, idle, progress, filesPerSecond, secondsLeft } = daemon;
   const parts = [`running (process ${pid})`];
   if (idle) parts.push("nothing to do");
@@ -219,8 +245,5 @@ export function paceWords(service: PaceState): string {
     service.kind === "waiting" && service.isAsked === true
       ? " as the service asks; `kbsync retry` tries now"
       : "";
-  const until = `trying again at ${localTime(service.untilMs).slice(-8)}${asked}`;
-  return service.kind === "key_refused"
-    ? `the service refuses the key: ${service.reason}; ${until}`
-    : `${outageWords(service)}; ${until}`;
+  return `${paceTrouble(service) ?? ""}; trying again at ${localTime(service.untilMs).slice(-8)}${asked}`;
 }

@@ -57,7 +57,8 @@ async function verify(context: Context, source: string | undefined, options: Ver
     (await verifyHere(context, source, options));
   if (options.json === true) printJson(context, report);
   else context.stdout.write(auditText(report));
-  context.exitCode = report.left === 0 ? EXIT.done : EXIT.filesFailed;
+  const isWaiting = report.sources.some(({ waiting }) => waiting > 0);
+  context.exitCode = report.left === 0 && !isWaiting ? EXIT.done : EXIT.filesFailed;
 }
 
 /** No daemon runs, so this process acts as one during the audit. */
@@ -117,6 +118,11 @@ function unjudgedWords(count: number): string {
 
 /** The words if no difference was found; they say how much was compared. */
 function agreeWords(sources: AuditReport["sources"]): string {
+  const waiting = sources.reduce((sum, source) => sum + source.waiting, 0);
+  if (waiting > 0) {
+    const files = counted(waiting, "file waits", "files wait");
+    return `what was sent is there, and ${files}: \`kbsync status --waiting\` lists them`;
+  }
   if (sources.every(({ listed, unjudged }) => listed && unjudged === 0)) return "all agree";
   return sources.some(({ resources }) => resources > 0)
     ? "everything that was compared agrees"

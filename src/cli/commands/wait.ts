@@ -11,16 +11,23 @@ import { paceWords } from "./status.ts";
 import { visibleLine } from "../output/visible.ts";
 
 interface WaitOptions extends CommonOptions {
+  readonly embedded?: boolean;
   readonly timeout?: number;
   readonly json?: boolean;
 }
 
-/** `kbsync wait [PATH]`: returns when the service has what is on disk now. */
+/** `kbsync wait [PATH]`: returns when searches find what is on disk now. */
 export function addWait(program: Command, context: Context): void {
   program
     .command("wait")
-    .description("wait until searches find everything, or one file or folder, as it is on disk now")
-    .argument("[path]", "a file, or a folder with all below it (default: everything)")
+    .description(
+      "wait until searches find everything, or one file or folder, by its words as it is on disk now",
+    )
+    .argument(
+      "[path]",
+      "a file, or a folder with all below it (default: everything but PDFs and images of a first sync)",
+    )
+    .option("--embedded", "wait until it is found by meaning too")
     .option("-t, --timeout <seconds>", "give up after this time, with exit code 124", seconds)
     .addOption(jsonOption())
     .action(async (path: string | undefined, options: WaitOptions) => wait(context, path, options));
@@ -33,19 +40,20 @@ async function wait(context: Context, path: string | undefined, options: WaitOpt
     {
       ...locatedPath(operator, path),
       ...(options.timeout !== undefined && { timeoutSeconds: options.timeout }),
+      ...(options.embedded === true && { embedded: "true" }),
     },
     // Shows a waiting person what takes so long; a script needs no progress.
-    ({ waiting, service }) => {
-      if (service !== undefined && context.stderrIsTTY) context.stderr.write(stillWords(waiting, service));
+    ({ waiting, embedding = 0, service }) => {
+      if (service === undefined || !context.stderrIsTTY) return;
+      context.stderr.write(stillWords(waiting, embedding, service));
     },
   );
   if (result.unknown === true)
     context.stderr.write(`kbsync: ${path ?? ""} does not exist, and was never synced\n`);
   if (options.json === true) printJson(context, result);
-  else if (result.end === "agreed") {
+  else if (result.end === "searchable") {
     // A script reads the exit code, and its standard output stays empty.
-    if (context.stderrIsTTY && context.isQuiet !== true)
-      context.stderr.write(agreedWords(path, result.unknown === true));
+    if (context.stderrIsTTY && context.isQuiet !== true) context.stderr.write(foundWords(path, result));
   } else {
     const reasons = result.reasons.map((reason) => withFolder(reason, operator.config.sources.length));
     context.stdout.write(waitWords({ ...result, reasons }));
@@ -53,27 +61,35 @@ async function wait(context: Context, path: string | undefined, options: WaitOpt
   context.exitCode = EXIT_OF[result.end];
 }
 
-const EXIT_OF = { agreed: EXIT.done, troubled: EXIT.filesFailed, timeout: EXIT.timeout } as const;
+const EXIT_OF = { searchable: EXIT.done, troubled: EXIT.filesFailed, timeout: EXIT.timeout } as const;
 
 /** `kbsync: waiting for 3 files; the service does not answer: …`. */
-function stillWords(waiting: number, service: PaceState): string {
-  const what = waiting === 0 ? "scanning the folder" : `waiting for ${counted(waiting, "file")}`;
+function stillWords(waiting: number, embedding: number, service: PaceState): string {
+  const files = waiting === 0 ? "scanning the folder" : `waiting for ${counted(waiting, "file")}`;
+  const what = embedding === 0 ? files : `waiting for the vectors of ${counted(embedding, "document")}`;
   return `kbsync: ${what}; ${paceWords(service)}\n`;
 }
 
-/** `kbsync: the knowledge base has everything as it is on disk`; empty for a path that was reported as unknown. */
-function agreedWords(path: string | undefined, isUnknown: boolean): string {
-  if (isUnknown) return "";
-  return `kbsync: the knowledge base has ${path === undefined ? "everything" : visibleLine(path)} as it is on disk\n`;
+/** `kbsync: everything is searchable as it is on disk`; empty for a path that was reported as unknown. */
+function foundWords(path: string | undefined, { unknown, reading }: WaitAnswer): string {
+  if (unknown === true) return "";
+  const what = path === undefined ? "everything" : visibleLine(path);
+  const but =
+    reading === 0 ? "" : ` but ${counted(reading, "file that is", "files that are")} still to be read`;
+  return `kbsync: ${what}${but} is searchable as it is on disk\n`;
 }
 
-/** How a wait that did not end in agreement ended, for a person. */
-function waitWords({ end, reasons, troubled, service }: WaitAnswer): string {
+/** How a wait ended that did not find everything searchable, for a person. */
+function waitWords({ end, reasons, troubled, embedding, service }: WaitAnswer): string {
   if (end === "timeout") {
-    const left =
+    const files =
       troubled === 0
         ? "the folder was still being scanned"
         : `${counted(troubled, "file is", "files are")} not searchable yet`;
+    const left =
+      embedding === 0
+        ? files
+        : `${counted(embedding, "document is", "documents are")} not found by meaning yet`;
     const why = service.kind === "open" ? "" : `; ${paceWords(service)}`;
     return `timed out: ${left}${why}\n`;
   }

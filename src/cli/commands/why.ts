@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { codeOf } from "../../lib/failure.ts";
-import type { Explanation, FileFacts, FileState, OnDisk, OpenIntent } from "../../wire/daemon-files.ts";
+import type { Explanation, FileFacts, OnDisk, OpenIntent } from "../../wire/daemon-files.ts";
+import { STATE_WORDS } from "../../wire/file-state.ts";
 import type { AnswerOf } from "../../wire/daemon.ts";
 import { explain } from "../../sync/why/explain.ts";
 import { activityLine } from "./activity.ts";
@@ -51,15 +52,14 @@ export function whyText(found: Explanation, live: Live): string {
   const lines: [string, string][] = [
     ["file", path === "" ? "the source's folder itself" : path],
     ["source", source],
+    ...stateLines(found),
     ["next", `${next.action}: ${next.why}`],
     ["included", wanted ? "yes" : `no: ${leftOutBy ?? ""}`],
     ["disk", diskWords(disk)],
     ...contentLines(found),
     ...recipeLines(found),
   ];
-  // The source's own folder has no row; each of its files has one.
-  if (path !== "" && (ledger !== null || found.held.length === 0))
-    lines.push(["state", ledger === null ? "never sent" : stateWords(ledger)]);
+  if (ledger !== null && ledger.mtimeMs !== 0) lines.push(["known", knownWords(ledger)]);
   if (ledger?.docId !== undefined && ledger.docId !== null) lines.push(["document", ledger.docId]);
   if (ledger?.error !== undefined && ledger.error !== null) lines.push(["error", troubleWords(ledger)]);
   if (ledger?.warning !== undefined && ledger.warning !== null) lines.push(["in part", ledger.warning]);
@@ -76,7 +76,7 @@ export function whyText(found: Explanation, live: Live): string {
   }
   if (found.state.paused) lines.push(["paused", "the source is paused until `kbsync resume`"]);
   if (found.state.halted !== null) lines.push(["halted", found.state.halted]);
-  lines.push(["daemon", liveWords(live)]);
+  lines.push(["daemon", live === null ? "not running" : `running; ${paceWords(live.service)}`]);
   const facts = lines.map(([name, words]) => `${name.padEnd(11)} ${visibleLine(words)}\n`).join("");
   const recent = found.activity
     .map((activity) => activityLine({ ...activity, source }))
@@ -131,39 +131,29 @@ const SENT_AS: Readonly<Record<NonNullable<Explanation["recipe"]>["kind"], strin
   link: "a link",
 };
 
-const STATE_WORDS: Readonly<Record<FileState, string>> = {
-  agreed: "in agreement",
-  unsure: "sent, but no answer came, so it is checked and sent again",
-  failed: "failed",
-  skipped: "skipped",
-  parked: "failed for now, will be tried again",
-  held: "its delete waits for approval",
-  doomed: "its delete was approved",
-};
-
 const INTENT_WORDS: Readonly<Record<OpenIntent["kind"], string>> = {
   create: "a new document was sent, and no answer came",
   doubt: "an update was sent, and no answer came",
   delete: "a delete is still to be done",
 };
 
-function stateWords({ state, sizeBytes, mtimeMs }: FileFacts): string {
-  // A file that was refused for its size or name was not read, and has neither.
-  if (mtimeMs === 0) return STATE_WORDS[state];
-  return `${STATE_WORDS[state]}, as of ${thousands(sizeBytes)} bytes changed ${localTime(mtimeMs)}`;
+/** `waiting: it is being sent, since 11:02:33; an older version is searchable`. */
+function stateLines({ version, ledger }: Explanation): [string, string][] {
+  if (version === null) return [];
+  const { state, reason, sinceMs } = version;
+  const since = sinceMs === null ? "" : `, since ${localTime(sinceMs)}`;
+  const isOlder = state !== "searchable" && ledger?.docId !== null && ledger?.docId !== undefined;
+  return [
+    ["state", `${STATE_WORDS[state]}: ${reason}${since}${isOlder ? "; an older version is searchable" : ""}`],
+  ];
+}
+
+/** The version that the ledger knows. */
+function knownWords({ sizeBytes, mtimeMs }: FileFacts): string {
+  return `${thousands(sizeBytes)} bytes changed ${localTime(mtimeMs)}`;
 }
 
 function troubleWords({ error, tries, retryAtMs }: FileFacts): string {
   const again = retryAtMs === null ? "" : `, next try ${localTime(retryAtMs)}`;
   return `${error?.message ?? ""} (tried ${tries === 1 ? "once" : `${thousands(tries)} times`}${again})`;
-}
-
-function liveWords(live: Live): string {
-  if (live === null) return "not running";
-  const doing = live.underWay
-    ? "is working on it"
-    : live.pending
-      ? "will check it again"
-      : "running, nothing to do for this file";
-  return live.service.kind === "open" ? doing : `${doing}; ${paceWords(live.service)}`;
 }

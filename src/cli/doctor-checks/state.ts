@@ -10,6 +10,8 @@ import { ledgerFile } from "../../sync/ledger/ledger.ts";
 import { trashFolder } from "../../sync/ledger/trash.ts";
 import { checkDatabase, type OwnService, PASSWORD_FILE } from "../compose/store.ts";
 import { counted, thousands } from "../output/progress.ts";
+import { readStatus } from "../../sync/operator/status.ts";
+import { searchableWords } from "../output/standing-words.ts";
 import { maintainStore, storeFile } from "../state/embedded-store.ts";
 import { uploadsFolder } from "../state/state-parts.ts";
 import { type Check, type Checked, openFile } from "./check.ts";
@@ -50,7 +52,12 @@ export const ledgerCheck: Check = {
   name: "ledger",
   run: ({ state, quick }) => {
     const report = checkLedger(state.path, { quick });
-    return report === undefined ? NONE : { seen: counted(report.files, "file"), findings: report.findings };
+    if (report === undefined) return NONE;
+    const { files, findings } = report;
+    // A damaged ledger need not be readable.
+    const counts = findings.length > 0 ? undefined : readStatus(state.path, 0);
+    const words = counts === undefined ? counted(files, "file") : searchableWords(counts.sources);
+    return { seen: words, findings };
   },
 };
 

@@ -4,7 +4,7 @@ import { codeOf } from "../../lib/failure.ts";
 /** The meaning of every exit status. */
 export const EXIT = {
   done: 0,
-  /** Some files failed, or wait for a later pass; the rest is in agreement. */
+  /** Some files failed, or wait for a later pass; the rest is searchable. */
   filesFailed: 1,
   /** The command line or the configuration is wrong. */
   usage: 2,
@@ -130,13 +130,22 @@ export function exitCodeOf(error: unknown): number | undefined {
 
 /**
  * Exit status of a finished pass. A halted source comes first, because none of it was compared; then files that are not
- * in agreement, because they need attention before a held delete does.
+ * searchable, because they need attention before a held delete does.
  */
 export function exitCodeOfPass(
-  sources: readonly Pick<SourceStatus, "halted" | "failed" | "unreadable" | "waiting" | "held">[],
+  sources: readonly Pick<
+    SourceStatus,
+    "halted" | "failed" | "deletesRefused" | "unreadable" | "reading" | "waiting" | "held"
+  >[],
 ): number {
   if (sources.some(({ halted }) => halted)) return EXIT.held;
-  if (sources.some(({ failed, unreadable, waiting }) => failed + unreadable + waiting > 0))
-    return EXIT.filesFailed;
+  const isBad = ({
+    failed,
+    deletesRefused,
+    unreadable,
+    reading,
+    waiting,
+  }: (typeof sources)[number]): boolean => failed + deletesRefused + unreadable + reading + waiting > 0;
+  if (sources.some(isBad)) return EXIT.filesFailed;
   return sources.some(({ held }) => held > 0) ? EXIT.held : EXIT.done;
 }

@@ -1,41 +1,50 @@
 import type { DaemonStatus } from "../../sync/daemon.ts";
-import { outageWords } from "../../sync/remote/pacer.ts";
+import type { SourceStatus } from "../../wire/daemon-status.ts";
+import { countWords } from "../../wire/file-state.ts";
+import { paceTrouble } from "../../sync/remote/pacer.ts";
 import { counted, thousands } from "./progress.ts";
 
 /**
- * Summarises a daemon in one line for a service manager: `1,204 files in agreement, 3 waiting`, after the problems that
- * need attention. Pure.
+ * Summarises a daemon in one line for a service manager: `1,204 searchable, 3 waiting`, after the problems that need
+ * attention. Pure.
  */
 export function standingWords({ service, sources }: Pick<DaemonStatus, "service" | "sources">): string {
-  const sum = (of: (source: DaemonStatus["sources"][number]) => number): number =>
-    sources.reduce((total, source) => total + of(source), 0);
-  // The agreement of a halted source is unknown.
-  const agreed = sum((source) => (source.halted ? 0 : source.inAgreement));
-  const counts = [`${counted(agreed, "file")} in agreement`];
-  const waiting = sum((source) => source.waiting);
-  if (waiting > 0) counts.push(`${thousands(waiting)} waiting`);
-  const bad = badNews({
-    failed: sum((source) => source.failed),
-    unreadable: sum((source) => source.unreadable),
-    held: sum((source) => (source.halted ? 0 : source.held)),
-  });
+  const bad = badNews(sources);
   const troubles = sources.flatMap(({ path, halted, holdReason, paused }) => {
     if (halted) return [`${path} halted: ${holdReason ?? "nothing is sent"}`];
     return paused ? [`${path} paused`] : [];
   });
-  if (service.kind === "waiting") troubles.push(outageWords(service));
-  if (service.kind === "key_refused") troubles.push(`the service refuses the key: ${service.reason}`);
-  return [...(bad.length === 0 ? [] : [bad.join(", ")]), ...troubles, counts.join(", ")].join("; ");
+  const trouble = paceTrouble(service);
+  if (trouble !== undefined) troubles.push(trouble);
+  return [...(bad.length === 0 ? [] : [bad.join(", ")]), ...troubles, searchableWords(sources)].join("; ");
 }
 
-/** Counts that need attention: `2 failed`, `1 unreadable`, `60 deletes held`. */
-export function badNews({
-  failed,
-  unreadable,
-  held,
-}: Pick<DaemonStatus["sources"][number], "failed" | "unreadable" | "held">): string[] {
+type Counts = Pick<SourceStatus, "files" | "searchable" | "reading" | "waiting" | "failed">;
+
+/** `1,204 files searchable`, `680 of 811 files searchable, 9 being read, 122 waiting`: the files of some sources. */
+export function searchableWords(sources: readonly Counts[]): string {
+  const sum = (key: keyof Counts): number => sources.reduce((total, source) => total + source[key], 0);
+  const [files, searchable] = [sum("files"), sum("searchable")];
+  const all = counted(files, "file");
+  const rest = countWords(
+    { reading: sum("reading"), waiting: sum("waiting"), failed: sum("failed") },
+    thousands,
+  );
+  return [`${searchable === files ? all : `${thousands(searchable)} of ${all}`} searchable`, ...rest].join(
+    ", ",
+  );
+}
+
+/** Counts that need attention beside those of files: `1 unreadable`, `60 deletes held`. */
+export function badNews(
+  sources: readonly Pick<SourceStatus, "deletesRefused" | "unreadable" | "held" | "halted">[],
+): string[] {
+  const sum = (of: (source: (typeof sources)[number]) => number): number =>
+    sources.reduce((total, source) => total + of(source), 0);
+  const [refused, unreadable] = [sum((source) => source.deletesRefused), sum((source) => source.unreadable)];
+  const held = sum((source) => (source.halted ? 0 : source.held));
   return [
-    ...(failed > 0 ? [`${thousands(failed)} failed`] : []),
+    ...(refused > 0 ? [`${counted(refused, "delete")} refused`] : []),
     ...(unreadable > 0 ? [`${thousands(unreadable)} unreadable`] : []),
     ...(held > 0 ? [`${counted(held, "delete")} held`] : []),
   ];

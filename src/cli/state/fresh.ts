@@ -1,5 +1,6 @@
 import { askDaemon } from "../../sync/control/client.ts";
 import { counted } from "../output/progress.ts";
+import { visibleLine } from "../output/visible.ts";
 
 /** Which files to wait for, and how long. */
 export interface FreshRequest {
@@ -11,8 +12,8 @@ export interface FreshRequest {
 }
 
 /**
- * Waits until searches find the files as they are on disk now, as `kbsync wait` does. Returns in a line why they may not; undefined:
- * they do.
+ * Waits until searches find by their words what was saved before, as `kbsync wait` does. Returns in a line why they may not;
+ * undefined: they do.
  */
 export async function awaitFresh(
   stateDir: string,
@@ -22,12 +23,13 @@ export async function awaitFresh(
   const request = { timeoutSeconds: seconds, ...(path !== undefined && { path }) };
   const answer = await askDaemon(stateDir, "wait", request, { signal });
   if (answer === undefined) return line("no daemon runs, so newer changes are unknown");
-  if (answer.end === "agreed") return undefined;
+  if (answer.end === "searchable") return undefined;
   const late = answer.end === "timeout" ? ` after ${counted(seconds, "second")}` : "";
   if (answer.troubled === 0) return line(`the folders are still being scanned${late}`);
-  return line(
-    `${counted(answer.troubled, "file is", "files are")} not searchable${late}; see \`kbsync status\``,
-  );
+  const [only] = answer.reasons;
+  const why = answer.troubled === 1 && only !== undefined ? `: ${visibleLine(only.message)}` : "";
+  const files = counted(answer.troubled, "file is", "files are");
+  return line(`${files} not searchable${late}${why}; see \`kbsync status\``);
 }
 
 function line(reason: string): string {

@@ -10,7 +10,7 @@ import { wrapped } from "./wrap.ts";
 export type PassStatus = Pick<DaemonStatus, "progress" | "service" | "secondsLeft"> & {
   readonly sources: readonly Pick<
     DaemonStatus["sources"][number],
-    "files" | "inAgreement" | "waiting" | "compared"
+    "files" | "searchable" | "waiting" | "compared"
   >[];
 };
 
@@ -82,7 +82,7 @@ export function barLine(status: PassStatus, counts: string, columns: number, sym
   const files = sum(status, "files");
   const isKnown = files > 0 && status.sources.every(({ compared }) => compared);
   // Rounded down: a full bar means that all is done.
-  const filled = isKnown ? Math.floor((sum(status, "inAgreement") / files) * cells) : 0;
+  const filled = isKnown ? Math.floor((sum(status, "searchable") / files) * cells) : 0;
   const bar = isKnown && cells >= 4 ? `${full.repeat(filled)}${empty.repeat(cells - filled)} ` : "";
   const [line = ""] = wrapped(words, columns - 3 - bar.length);
   return `  ${bar}${line}`;
@@ -92,7 +92,7 @@ export function barLine(status: PassStatus, counts: string, columns: number, sym
 export function progressWords(status: PassStatus, embedded: Embedded | undefined, symbols: boolean): string {
   const { progress, service } = status;
   const files = sum(status, "files");
-  const searchable = sum(status, "inAgreement");
+  const searchable = sum(status, "searchable");
   const isCompared = status.sources.every(({ compared }) => compared);
   const parts: string[] = [];
   if (!isCompared) parts.push("comparing the folders", `searchable: ${thousands(searchable)} so far`);
@@ -116,7 +116,7 @@ export interface Embedded {
 
 /** The files of a status that are found by meaning, by what waited at the service at that time. */
 export function embeddedOf({ embed, more }: Pending, status: Pick<PassStatus, "sources">): Embedded {
-  return { files: Math.max(0, sum(status, "inAgreement") - embed), isFewer: more === true };
+  return { files: Math.max(0, sum(status, "searchable") - embed), isFewer: more === true };
 }
 
 /** `34 %`, or `under 35 %`. Rounded down: 100 % means that all is done. */
@@ -142,6 +142,6 @@ function isDone(status: PassStatus): boolean {
   return sum(status, "waiting") === 0 && status.progress.done >= status.progress.total;
 }
 
-function sum({ sources }: Pick<PassStatus, "sources">, key: "files" | "inAgreement" | "waiting"): number {
+function sum({ sources }: Pick<PassStatus, "sources">, key: "files" | "searchable" | "waiting"): number {
   return sources.reduce((total, source) => total + source[key], 0);
 }

@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import type { LiveStatus, SourceStatus } from "../../wire/daemon-status.ts";
+import { countWords } from "../../wire/file-state.ts";
 import { count, counted, duration, lastName } from "../view/format.ts";
 import { State } from "../parts/notice.tsx";
 import { addressOf } from "../view/address.ts";
@@ -32,37 +33,27 @@ export function FolderState({ source }: { readonly source: SourceStatus }): JSX.
   if (source.paused) return <State kind="none">Paused</State>;
   if (source.failed > 0) return <State kind="bad">{counted(source.failed, "file")} failed</State>;
   if (!source.compared) return <State kind="wait">Scanning</State>;
-  if (source.waiting > 0) return <State kind="wait">Sending</State>;
-  return <State kind="good">In agreement</State>;
+  if (source.waiting > 0) return <State kind="wait">Waiting</State>;
+  if (source.reading > 0) return <State kind="wait">Being read</State>;
+  return <State kind="good">Searchable</State>;
 }
 
 /** How much of a folder is searchable. */
 export function FolderBar({ source }: { readonly source: SourceStatus }): JSX.Element {
-  const { inAgreement, files } = source;
+  const { searchable, files } = source;
   return (
     <div class="bar" aria-hidden="true">
-      <i style={{ width: `${files === 0 ? 0 : (100 * inAgreement) / files}%` }} />
+      <i style={{ width: `${files === 0 ? 0 : (100 * searchable) / files}%` }} />
     </div>
   );
 }
 
-/** `7 of 7 files searchable, 2 skipped`. */
-export function countsOf({
-  files,
-  inAgreement,
-  waiting,
-  failed,
-  skipped,
-  readInPart,
-  held,
-}: SourceStatus): string {
+/** `7 of 8 files searchable, 1 waiting, 2 skipped`. */
+export function countsOf({ files, searchable, readInPart, ...others }: SourceStatus): string {
   const parts = [
-    `${count(inAgreement)} of ${counted(files, "file")} searchable`,
-    ...(waiting > 0 ? [`${count(waiting)} waiting`] : []),
-    ...(failed > 0 ? [`${count(failed)} failed`] : []),
-    ...(held > 0 ? [`${counted(held, "delete")} held`] : []),
+    `${count(searchable)} of ${counted(files, "file")} searchable`,
+    ...countWords({ ...others, searchable: 0 }, count),
     ...(readInPart > 0 ? [`${count(readInPart)} read only in part`] : []),
-    ...(skipped > 0 ? [`${count(skipped)} skipped`] : []),
   ];
   return parts.join(", ");
 }

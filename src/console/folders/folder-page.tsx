@@ -118,9 +118,9 @@ function tabLabel(tab: Tab, source: SourceStatus): string {
     case "activity":
       return "Activity";
     case "waiting":
-      return withCount("Waiting", source.waiting);
+      return withCount("Waiting", source.waiting + source.reading);
     case "failed":
-      return withCount("Failed", source.failed);
+      return withCount("Failed", source.failed + source.deletesRefused);
     case "held":
       return withCount("Held deletes", source.held);
     case "skipped":
@@ -209,7 +209,13 @@ function Report({
   const compared = report.sources.reduce((sum, { resources }) => sum + resources, 0);
   return (
     <Dialog
-      title={report.agrees ? "Everything is as it should be" : `${counted(report.left, "difference")} found`}
+      title={
+        report.agrees
+          ? "Everything is as it should be"
+          : report.left === 0
+            ? "Nothing differs, but files wait"
+            : `${counted(report.left, "difference")} found`
+      }
       onClose={onClose}
     >
       <p>

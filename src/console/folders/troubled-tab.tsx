@@ -1,9 +1,6 @@
 import type { JSX } from "preact";
 import type { SourceStatus } from "../../wire/daemon-status.ts";
 import type { ListedFile } from "../../wire/daemon-files.ts";
-import type { DocumentsAnswer } from "../../wire/documents.ts";
-import { ROUTES } from "../../wire/routes.ts";
-import { ask } from "../client/api.ts";
 import { askDaemon } from "../client/daemon.ts";
 import { counted } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";
@@ -13,10 +10,8 @@ import { FileRow, pathOf, useCommand } from "./file-row.tsx";
 const EVERY_MS = 3000;
 /** More are seldom read, and the count stands above. */
 const LISTED_MAX = 500;
-const BEING_READ = "It is sent. The service is reading it.";
-
-/** A file of the list. One that is sent waits for the service, and a skipped one for a person. */
-type Listed = Pick<ListedFile, "source" | "path" | "message"> & { readonly canRetry: boolean };
+/** Files of which a retry may change something. */
+const CAN_RETRY: ReadonlySet<ListedFile["state"]> = new Set(["waiting", "failed"]);
 
 type State = "waiting" | "failed" | "skipped";
 
@@ -32,14 +27,14 @@ export function TroubledTab({
   const loaded = useLoad(
     `${state} ${folder}`,
     async (signal) => {
-      const { files } = await askDaemon("files", { path: folder, state, limit: LISTED_MAX }, signal);
-      const listed = files.map((file): Listed => ({ ...file, canRetry: state !== "skipped" }));
-      return state === "waiting" ? [...listed, ...(await loadBeingRead(source, files, signal))] : listed;
+      const states = state === "waiting" ? (["waiting", "reading"] as const) : [state];
+      const answers = await Promise.all(
+        states.map((each) => askDaemon("files", { path: folder, state: each, limit: LISTED_MAX }, signal)),
+      );
+      return answers.flatMap(({ files }) => files);
     },
     EVERY_MS,
   );
-  // Nothing is known of these files but that they are next.
-  const next = state === "waiting" ? Math.max(0, source.waiting - (loaded.value?.length ?? 0)) : 0;
   const { error, run } = useCommand(loaded.reload);
   const retry = async (path: string): Promise<string> => {
     const { sources } = await askDaemon("retry", { path });
@@ -50,9 +45,7 @@ export function TroubledTab({
     <Show loaded={loaded}>
       {(files) =>
         files.length === 0 ? (
-          <Empty title={next > 0 ? `${counted(next, "file")} on the way` : EMPTY_TITLES[state]}>
-            {next > 0 ? "They are being compared, read or sent, and need nothing." : EMPTY_WORDS[state]}
-          </Empty>
+          <Empty title={EMPTY_TITLES[state]}>{EMPTY_WORDS[state]}</Empty>
         ) : (
           <div class="stack">
             <div class="row spread">
@@ -60,9 +53,8 @@ export function TroubledTab({
                 {files.length === LISTED_MAX
                   ? `The first ${LISTED_MAX} files`
                   : counted(files.length, "file")}
-                {next === 0 ? "" : `, and ${counted(next, "file")} being compared, read or sent`}
               </p>
-              {files.some(({ canRetry }) => canRetry) ? (
+              {files.some((file) => CAN_RETRY.has(file.state)) ? (
                 <button type="button" class="button small" onClick={() => void run(() => retry(folder))}>
                   Retry all
                 </button>
@@ -76,7 +68,7 @@ export function TroubledTab({
                   file={file}
                   words={file.message}
                   command={
-                    file.canRetry ? (
+                    CAN_RETRY.has(file.state) ? (
                       <button
                         type="button"
                         class="button small"
@@ -104,18 +96,3 @@ const EMPTY_WORDS = {
   failed: "Every file that is wanted could be read and sent.",
   skipped: "Every file of this folder is wanted.",
 };
-
-/** Loads the files that were sent and that the service is still reading, such as long scans, beside those that are listed. */
-async function loadBeingRead(
-  { path: source, collectionId, ownerId }: SourceStatus,
-  others: readonly Pick<ListedFile, "path">[],
-  signal: AbortSignal,
-): Promise<readonly Listed[]> {
-  if (collectionId === null) return [];
-  const query = { collectionId, ownerId, status: "queued", limit: LISTED_MAX };
-  const { data } = await ask<DocumentsAnswer>(ROUTES.documents, { query, signal });
-  const listed = new Set(others.map(({ path }) => path));
-  return data.documents.flatMap(({ path }) =>
-    path === null || listed.has(path) ? [] : [{ source, path, message: BEING_READ, canRetry: false }],
-  );
-}

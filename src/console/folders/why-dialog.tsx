@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { AnswerOf } from "../../wire/daemon.ts";
+import { STATE_WORDS } from "../../wire/file-state.ts";
 import { askDaemon } from "../client/daemon.ts";
 import { bytes, lastName, moment } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";
@@ -8,6 +9,7 @@ import { Dialog } from "../parts/dialog.tsx";
 import { Show } from "../parts/notice.tsx";
 import { Words } from "../parts/words.tsx";
 import { Fact } from "../parts/fact.tsx";
+import { sentence } from "../view/sentence.ts";
 import { addressOf } from "../view/address.ts";
 
 /** A button that explains what happens to a file. */
@@ -58,10 +60,15 @@ const STEPS: Readonly<Record<string, string>> = {
 };
 
 function Explained({ found }: { readonly found: AnswerOf<"why"> }): JSX.Element {
-  const { next, leftOutBy, disk, content, ledger, recipe, daemon, state } = found;
+  const { version, next, leftOutBy, disk, content, ledger, recipe, state } = found;
   const text = content?.reason ?? undefined;
   return (
     <dl class="why">
+      {version === null ? null : (
+        <Fact name="Now">
+          <Words of={sentence(`${STATE_WORDS[version.state]}: ${version.reason}`)} />
+        </Fact>
+      )}
       <Fact name="Next">
         {STEPS[next.action] ?? next.action}{" "}
         <span class="muted">
@@ -112,15 +119,6 @@ function Explained({ found }: { readonly found: AnswerOf<"why"> }): JSX.Element 
       )}
       {state.paused ? <Fact name="Paused">The folder is paused, so nothing is sent.</Fact> : null}
       {state.halted === null ? null : <Fact name="Halted">{state.halted}</Fact>}
-      {daemon === null ? null : (
-        <Fact name="Now">
-          {daemon.underWay
-            ? "The daemon works on it."
-            : daemon.pending
-              ? "The daemon checks it again shortly."
-              : "The daemon has nothing to do with it."}
-        </Fact>
-      )}
     </dl>
   );
 }

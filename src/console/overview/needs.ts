@@ -71,8 +71,9 @@ function sourceNeeds(source: LiveStatus["sources"][number]): readonly Need[] {
     const waiting = `${counted(source.held, "delete")} of ${name} ${source.held === 1 ? "waits" : "wait"}`;
     needs.push(need(`held ${path}`, `${waiting} for your approval`, reason, tab("held", "Review")));
   }
-  if (source.failed > 0) {
-    const title = `${counted(source.failed, "file")} of ${name} failed`;
+  const failed = source.failed + source.deletesRefused;
+  if (failed > 0) {
+    const title = `${counted(failed, "file")} of ${name} failed`;
     needs.push(
       need(`failed ${path}`, title, "Searches do not find what they say.", tab("failed", "See why")),
     );
@@ -134,7 +135,7 @@ export function sentenceOf(whole: Whole, needs: readonly Need[]): string {
   if (needs.length > 0)
     return `${counted(needs.length, "thing")} ${needs.length === 1 ? "needs" : "need"} you`;
   const files = daemon?.sources.reduce((sum, source) => sum + source.files, 0) ?? 0;
-  const agreed = daemon?.sources.reduce((sum, source) => sum + source.inAgreement, 0) ?? 0;
+  const agreed = daemon?.sources.reduce((sum, source) => sum + source.searchable, 0) ?? 0;
   if (daemon !== undefined && daemon.sources.some(({ compared, paused }) => !compared && !paused))
     return "Scanning your folders for the first time";
   if (files > agreed) {

@@ -5,8 +5,11 @@ import { STEP_ITEMS, type Steps } from "../plan/steps.ts";
 
 /** The files of a source that are planned and not done. Each is in the queue, or is being read or sent. */
 export interface Jobs {
-  /** Begins jobs. A parked file that is tried again has waited since it was first planned. */
-  queue(candidates: readonly Candidate[], nowMs: number): void;
+  /**
+   * Begins jobs. A parked file that is tried again has waited since it was first planned. `isBacklog`: nobody has just
+   * changed it.
+   */
+  queue(candidates: readonly Candidate[], nowMs: number, isBacklog?: (candidate: Candidate) => boolean): void;
   /** Records that a job's file is being read or sent. Its row may be counted before the job has ended. */
   send(path: RelativePath): void;
   /** Records that something happened at the path. If it has a job, that is dropped before it is sent, and starts over. */
@@ -24,6 +27,9 @@ export interface Jobs {
   /** Reports whether the path has a job for this very entry. */
   isCurrent(entry: ScanEntry): boolean;
   isSending(path: RelativePath): boolean;
+  isBacklog(path: RelativePath): boolean;
+  /** Since when a file with a job, or a parked one, waits. */
+  sinceMs(path: RelativePath): number | undefined;
   /** Reports whether the last job of a file without one parked it. It may be gone meanwhile. */
   isParked(path: RelativePath): boolean;
   /** Returns the paths of files with jobs. */
@@ -60,9 +66,9 @@ export interface BusyPaths {
 
 /**
  * How the ledger's row of a planned file counts, so that no file is counted twice: as one in agreement (an older
- * version of it), as one in trouble or unsure, or as nothing, if it has no row or was left out.
+ * version of it), as a failed one, as one that waits or is unsure, or as nothing, if it has no row or was left out.
  */
-export type Counted = "agreed" | "trouble" | "nothing";
+export type Counted = "agreed" | "failed" | "trouble" | "nothing";
 
 /** Returns how a row of this state counts; undefined: there is none. */
 export function countedAs(state: FileState | undefined): Counted {
@@ -70,6 +76,7 @@ export function countedAs(state: FileState | undefined): Counted {
     case "agreed":
       return "agreed";
     case "failed":
+      return "failed";
     case "parked":
     case "unsure":
       return "trouble";
@@ -81,10 +88,15 @@ export function countedAs(state: FileState | undefined): Counted {
   }
 }
 
+function sumOf({ agreed, failed, trouble, nothing }: Readonly<Record<Counted, number>>): number {
+  return agreed + failed + trouble + nothing;
+}
+
 /** A job, or what remains of it while its file is parked. */
 interface Job {
   readonly entry: ScanEntry;
   readonly sinceMs: number;
+  readonly isBacklog: boolean;
   counted: Counted;
   isOutdated: boolean;
   rereadMs: number | undefined;
@@ -112,7 +124,7 @@ export function openJobs(): Jobs & {
 } {
   /** A file that is planned again keeps its position, so that the first is the oldest. */
   const jobs = new Map<RelativePath, Job>();
-  const sizes: Record<Counted, number> = { agreed: 0, trouble: 0, nothing: 0 };
+  const sizes: Record<Counted, number> = { agreed: 0, failed: 0, trouble: 0, nothing: 0 };
   const sending = new Set<RelativePath>();
   const busyFiles = openInodeIndex();
   /** Collects what has ended, for each open snapshot. */
@@ -138,14 +150,15 @@ export function openJobs(): Jobs & {
   };
 
   return {
-    queue: (candidates, nowMs) => {
-      for (const { entry, known } of candidates) {
+    queue: (candidates, nowMs, isBacklog = () => false) => {
+      for (const candidate of candidates) {
+        const { entry, known } = candidate;
         const { path } = entry;
         const isOutdated = remove(path)?.isOutdated === true;
         const sinceMs = jobs.get(path)?.sinceMs ?? nowMs;
         const counted = countedAs(known?.state);
         const rest = { rereadMs: undefined, isParked: false, isSent: false, hasEnded: false };
-        jobs.set(path, { entry, sinceMs, counted, isOutdated, ...rest });
+        jobs.set(path, { entry, sinceMs, isBacklog: isBacklog(candidate), counted, isOutdated, ...rest });
         sizes[counted] += 1;
         busyFiles.add(entry);
       }
@@ -176,11 +189,13 @@ export function openJobs(): Jobs & {
     isCurrent: (entry) => jobOf(entry.path)?.entry === entry,
     queued: (path) => (sending.has(path) ? undefined : jobOf(path)?.entry),
     isSending: (path) => sending.has(path),
+    isBacklog: (path) => jobOf(path)?.isBacklog === true,
+    sinceMs: (path) => jobs.get(path)?.sinceMs,
     isParked: (path) => jobs.get(path)?.hasEnded === true,
     *jobPaths() {
       for (const [path, { hasEnded }] of jobs) if (!hasEnded) yield path;
     },
-    hasJobs: () => sizes.agreed + sizes.trouble + sizes.nothing > 0,
+    hasJobs: () => sumOf(sizes) > 0,
     busyPaths: () => {
       const { note, ...busy } = openSnapshot(jobs, sending, busyFiles, () => void ended.delete(note));
       ended.add(note);
@@ -247,7 +262,7 @@ function openOldest(
 ): (stillParked: (path: RelativePath) => boolean) => number | undefined {
   /** How many files were parked at the last search for those that are gone. */
   let parkedBefore = 0;
-  const countParked = (): number => jobs.size - sizes.agreed - sizes.trouble - sizes.nothing;
+  const countParked = (): number => jobs.size - sumOf(sizes);
   return (stillParked) => {
     if (countParked() > 2 * parkedBefore + GONE_MAX) {
       for (const [path, { hasEnded }] of jobs) if (hasEnded && !stillParked(path)) jobs.delete(path);

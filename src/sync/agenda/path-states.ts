@@ -84,6 +84,12 @@ export interface PathStates extends Jobs, Pick<Checks, "checkAll" | "take" | "ne
    * it `isPaused` no more, those held back because they are written to continually. `countedNow` reads a path's row.
    */
   counts(countedNow: (path: RelativePath) => Counted, isPaused: boolean): Record<Counted, number>;
+  /** Records that the service has a file with a job and reads it, or no longer does. */
+  setReading(path: RelativePath, isReading: boolean): void;
+  isReading(path: RelativePath): boolean;
+  readingCount(): number;
+  /** Returns the files that `counts` counts. */
+  toSend(isPaused: boolean): Iterable<RelativePath>;
   /**
    * Since when the oldest change waits to be acknowledged: noticed, planned or parked. `stillParked` reports whether a
    * parked file still is; it may be gone meanwhile.
@@ -122,6 +128,9 @@ export function openPathStates(
   /** Files that may be read although they have not rested, until their job has ended. */
   const unresting = new Set<RelativePath>();
 
+  const reading = new Set<RelativePath>();
+  const isHeldBack = (path: RelativePath): boolean =>
+    !jobs.hasJob(path) && (checks.isDue(path) || checking.has(path));
   const event = (path: RelativePath, nowMs: number): void => {
     rest.changed(path, nowMs);
     if (jobs.hasJob(path)) outdate(path, nowMs);
@@ -215,9 +224,17 @@ export function openPathStates(
       for (const counted of paused.values()) if (counted !== undefined) counts[counted] += 1;
       // During a pause they are among what the checks found.
       if (isPaused) return counts;
-      for (const path of heldBack)
-        if (!jobs.hasJob(path) && (checks.isDue(path) || checking.has(path))) counts[countedNow(path)] += 1;
+      for (const path of heldBack) if (isHeldBack(path)) counts[countedNow(path)] += 1;
       return counts;
+    },
+    setReading: (path, isReading) => void (isReading ? reading.add(path) : reading.delete(path)),
+    isReading: (path) => reading.has(path),
+    readingCount: () => reading.size,
+    *toSend(isPaused) {
+      yield* jobs.jobPaths();
+      for (const [path, counted] of paused) if (counted !== undefined) yield path;
+      if (isPaused) return;
+      for (const path of heldBack) if (isHeldBack(path)) yield path;
     },
     oldestMs: (stillParked) => earliest(checks.oldestMs(), jobs.oldestMs(stillParked)),
   };

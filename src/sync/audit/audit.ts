@@ -6,6 +6,7 @@ import type { Scope } from "../ledger/drift/drift.ts";
 import type { Recheck } from "../ledger/drift/adoptions.ts";
 import { NO_COUNTS, type Claimed } from "../plan/audit.ts";
 import type { RelativePath } from "../plan/model.ts";
+import { countVersions, withWork } from "../plan/version.ts";
 import type { SourceSync } from "../source/source.ts";
 import { unknownSource } from "../disk/source-path.ts";
 import { areGone, judgeLoss, type Check } from "../reconcile-service/loss.ts";
@@ -181,9 +182,20 @@ async function judgeSources(
     const path = pathOf(source);
     const unjudged = found?.unjudged.get(source.id)?.rows ?? 0;
     const listed = found !== undefined;
-    report.source({ path, resources, missing, altered, unjudged, lost: lost ?? null, listed });
+    const waiting = await countWaiting(context, source);
+    report.source({ path, resources, missing, altered, waiting, unjudged, lost: lost ?? null, listed });
   }
   return resending;
+}
+
+/** Number of files that the service does not have as they are on disk. A source that was not compared yet is compared. */
+async function countWaiting({ ledger }: ActionContext, source: SourceSync): Promise<number> {
+  ledger.flush();
+  const row = ledger.sources.get(source.id);
+  const found = source.isPlanned() ? undefined : await source.preview(row);
+  const isHalted = found?.braked.halted === true || row.lost !== null || row.halted !== null;
+  const counts = countVersions({ ...withWork(row, source.activity()), isHalted });
+  return isHalted || found === undefined ? counts.reading + counts.waiting : found.candidates.length;
 }
 
 /**

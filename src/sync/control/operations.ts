@@ -65,17 +65,17 @@ export interface FolderChanges {
 export function operationsOf(daemon: Daemon, facts: DaemonFacts, program: DaemonProgram): DaemonOperations {
   const shared = ledgerOperations(daemon);
   return {
-    status: async () => ({
+    status: async (_request, { signal }) => ({
       pid: process.pid,
       ...facts,
       notApplied: program.notApplied(),
       ...daemon.status(),
+      pending: (await daemon.pending(signal)) ?? null,
     }),
     ...shared,
     why: async (request, context) => {
-      const activity = daemon.about(request.path);
       const found = await shared.why(request, context);
-      return { ...found, daemon: { ...activity, service: daemon.status().service } };
+      return { ...found, daemon: { service: daemon.status().service } };
     },
     log: async (query, context) =>
       query.follow === "true" ? follow(daemon, query, context) : shared.log(query, context),
@@ -144,24 +144,29 @@ const HEARTBEAT_MS = 5000;
 
 async function wait(
   daemon: Daemon,
-  { path, timeoutSeconds }: RequestOf<"wait">,
+  { path, timeoutSeconds, embedded }: RequestOf<"wait">,
   { signal, emit }: OperationContext<LineOf<"wait">>,
 ): Promise<AnswerOf<"wait">> {
   const timeout = new AbortController();
   const timer =
     timeoutSeconds === undefined ? undefined : setTimeout(() => timeout.abort(), timeoutSeconds * 1000);
-  let waiting = 0;
-  const heartbeat = setInterval(() => emit({ waiting, service: daemon.status().service }), HEARTBEAT_MS);
+  let left: { waiting: number; embedding?: number } = { waiting: 0 };
+  const heartbeat = setInterval(() => emit({ ...left, service: daemon.status().service }), HEARTBEAT_MS);
   try {
     const { agreed, ...end } = await daemon.wait({
       path,
+      embedded: embedded === "true",
       signal: AbortSignal.any([signal, timeout.signal]),
-      onWaiting: (files) => emit({ waiting: (waiting = files) }),
+      onWaiting: (waiting) => emit((left = { waiting })),
+      onEmbedding: (embedding) => (left = { waiting: 0, embedding }),
     });
-    return { end: agreed ? "agreed" : "troubled", ...end, service: daemon.status().service };
+    const { service } = daemon.status();
+    return { end: agreed ? "searchable" : "troubled", ...end, embedding: 0, service };
   } catch (error) {
     if (!timeout.signal.aborted || signal.aborted) throw error;
-    return { end: "timeout", troubled: waiting, reasons: [], service: daemon.status().service };
+    const { waiting, embedding = 0 } = left;
+    const { service } = daemon.status();
+    return { end: "timeout", troubled: waiting, reasons: [], reading: 0, embedding, service };
   } finally {
     clearTimeout(timer);
     clearInterval(heartbeat);

@@ -2,7 +2,6 @@ import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { AnswerOf, RequestOf } from "../../wire/daemon.ts";
-import type { FileActivity } from "../../wire/daemon-status.ts";
 import { erase } from "../operator/erase.ts";
 import { openPurge } from "../remote/purge.ts";
 import { type Commands, openCommands, type WakeUps } from "../operator/commands.ts";
@@ -10,13 +9,17 @@ import type { RelativePath } from "../plan/model.ts";
 import { innermost, pathBelow } from "../../lib/path-below.ts";
 import { outsideSources } from "../disk/source-path.ts";
 import type { SourceSync } from "../source/source.ts";
+import type { LiveWork } from "../plan/version.ts";
+import { paceTrouble } from "../remote/pacer.ts";
+import { hasMeaning, type Meaning, openMeaning } from "./meaning.ts";
 import type { Parts } from "./parts.ts";
+import { paceOf } from "./status.ts";
 import type { DaemonSources } from "./sources.ts";
 
 /** Operations of a running daemon, in addition to the commands on its ledger. */
 export interface Operations extends Commands {
-  /** The daemon's current work on a file. Throws `outside_sources`. */
-  about(path: string): FileActivity;
+  /** What waits at the service in the ranges that are searched by meaning; undefined: it does not say. */
+  pending(signal: AbortSignal): Promise<Meaning | undefined>;
   /** Erases documents as the operator's `erase` does, once no work on them is in flight. Throws `erase_busy` too. */
   erase(request: RequestOf<"erase">, signal: AbortSignal): Promise<AnswerOf<"erase">>;
   /** Adds a listener for activities. Returns a function that removes it. */
@@ -39,6 +42,7 @@ export function openOperations(parts: Parts, sources: DaemonSources): Operations
     stateDir: parts.options.stateDir,
     sources: () => parts.options.sources,
     wakeUps,
+    live: () => liveWork(parts, sources),
   });
   return {
     ...commands,
@@ -51,12 +55,7 @@ export function openOperations(parts: Parts, sources: DaemonSources): Operations
       // A summary of the work may be read after the ledger has become unreadable or was closed.
       return parts.read(() => commands.files(query), []);
     },
-    about: (path) => {
-      ledger.flush();
-      const { source: found, below } = targetOf(sources.all(), path);
-      if (below === undefined) return { pending: !found.isIdle(), underWay: found.activity().backlog > 0 };
-      return { pending: found.isPending(below), underWay: found.isInFlight(below) };
-    },
+    pending: openMeaning(parts, () => sources.all()),
     erase: async (request, signal) => {
       const targets = targetsOfErasure(sources.all(), request.path);
       for (const target of targets) await comeToRest(target, signal);
@@ -77,6 +76,15 @@ export function openOperations(parts: Parts, sources: DaemonSources): Operations
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+  };
+}
+
+/** What the daemon knows of files beyond the ledger. */
+export function liveWork(parts: Parts, sources: DaemonSources): LiveWork {
+  return {
+    source: (id) => sources.all().find((each) => each.id === id),
+    outage: paceTrouble(paceOf(parts)),
+    hasMeaning: (docId, signal) => hasMeaning(parts, docId, signal),
   };
 }
 

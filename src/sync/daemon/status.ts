@@ -6,7 +6,7 @@ import { openTimeLeft } from "./time-left.ts";
 import { earliest } from "../../lib/earliest.ts";
 
 /** Status of a daemon at one time. */
-export type DaemonStatus = Omit<LiveStatus, "pid" | "version" | "startedMs" | "notApplied">;
+export type DaemonStatus = Omit<LiveStatus, "pid" | "version" | "startedMs" | "notApplied" | "pending">;
 
 /** Figures of a daemon, for metrics. */
 export interface DaemonFigures {

@@ -6,13 +6,16 @@ import { KbsyncError } from "../../lib/failure.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { isBelow } from "../disk/source-path.ts";
 import type { SourceSync } from "../source/source.ts";
-import { blockersOf } from "../ledger/blockers.ts";
+import { senderBlocker } from "../ledger/blockers.ts";
+import { listFiles } from "../operator/listed-files.ts";
+import { versionOf } from "../plan/version.ts";
+import { waitForMeaning } from "./meaning.ts";
 import { targetOf, rootOf, type SourceTarget } from "./operations.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 
 /** The result of a wait. */
-export interface WaitEnd extends Omit<WaitAnswer, "end" | "service"> {
+export interface WaitEnd extends Omit<WaitAnswer, "end" | "service" | "embedding"> {
   /** Whether the service has acknowledged everything that was waited for. */
   readonly agreed: boolean;
 }
@@ -21,8 +24,12 @@ export interface WaitOptions {
   readonly signal: AbortSignal;
   /** Absolute path of a file or folder. Default: all sources. */
   readonly path?: string | undefined;
+  /** Waits until everything is found by meaning too. Default: by its words. */
+  readonly embedded?: boolean | undefined;
   /** Called with the number of files still waited for, once it is known and whenever it decreases. */
   readonly onWaiting?: (files: number) => void;
+  /** Called with the number of documents that are not found by meaning yet, once their words are. */
+  readonly onEmbedding?: (documents: number) => void;
 }
 
 /** Code of a file that was parked because the service did not answer for it. Waiting resolves it. */
@@ -32,14 +39,15 @@ const NO_ANSWER = "no_answer";
 const REASONS_MAX = 100;
 
 /**
- * Resolves when the service has acknowledged the files as they are on disk now, or in a later version, or when something
- * prevents it that waiting does not resolve. No event needs to have arrived, because the disk is checked first. Throws
- * `outside_sources`, `daemon_stopping`, and the signal's reason.
+ * Resolves when searches find the files by their words as they are on disk now, or in a later version, or when something
+ * prevents it that waiting does not resolve. Without a path, PDFs and images of a first sync are not waited for: reading them
+ * may take hours, and nobody has just changed them. No event needs to have arrived, because the disk is checked first.
+ * Throws `outside_sources`, `daemon_stopping`, and the signal's reason.
  */
 export async function waitFor(
   parts: Parts,
   sources: DaemonSources,
-  { signal, path, onWaiting }: WaitOptions,
+  { signal, path, embedded = false, onWaiting, onEmbedding = () => undefined }: WaitOptions,
 ): Promise<WaitEnd> {
   const targets =
     path === undefined
@@ -73,12 +81,17 @@ export async function waitFor(
     });
     parts.ledger.flush();
     const reasons = open.flatMap((each) => each.halt ?? reasonsAt(parts, each, acknowledged));
+    if (embedded && reasons.length === 0) {
+      const missing = await waitForMeaning(parts, open.map(documentOf(parts)), signal, onEmbedding);
+      if (missing !== undefined) reasons.push({ source: "", path: "", code: "no_meaning", message: missing });
+    }
     const agreed = reasons.length === 0;
     const unknown = agreed && !isKnown && path !== undefined && kindOnDisk(path) === undefined;
     return {
       agreed,
       reasons: reasons.slice(0, REASONS_MAX),
       troubled: reasons.length,
+      reading: open.reduce((sum, each) => sum + readLater(each).length, 0),
       ...(unknown && { unknown }),
     };
   } finally {
@@ -108,7 +121,9 @@ function settle(parts: Parts, waiting: Waiting, acknowledged: ReadonlySet<string
     if (waiting.halt === undefined) waiting.ask = source.ask(below);
     return;
   }
-  const left = (waiting.left ??= new Set(source.pending(below)));
+  const left = (waiting.left ??= new Set(
+    source.pending(below).filter((file) => below !== undefined || !source.isReadLater(file)),
+  ));
   for (const file of left) {
     const isDone =
       !source.isPending(file) ||
@@ -119,6 +134,21 @@ function settle(parts: Parts, waiting: Waiting, acknowledged: ReadonlySet<string
     if (!isDone) break;
     left.delete(file);
   }
+}
+
+/** Files at a target that are not waited for. */
+function readLater({ source, below }: SourceTarget<SourceSync>): readonly RelativePath[] {
+  return below === undefined ? [...source.unsent(below)].filter((file) => source.isReadLater(file)) : [];
+}
+
+/** The document of a target that is a file. */
+function documentOf({
+  ledger,
+}: Parts): (target: SourceTarget<SourceSync>) => { source: SourceSync; docId: string | undefined } {
+  return ({ source, below }) => {
+    const row = below === undefined ? undefined : ledger.files.living(source.id, below);
+    return { source, docId: row?.docId ?? undefined };
+  };
 }
 
 /**
@@ -159,7 +189,8 @@ function isUnreadable({ ledger }: Parts, source: SourceSync, path: RelativePath)
   ledger.flush();
   const row = ledger.files.living(source.id, path);
   if (row?.state !== "parked") return false;
-  const trouble = ledger.files.troubledAt(source.id, path).find((each) => each.path === path);
+  const troubled = ledger.files.troubled({ source: source.id, below: path });
+  const trouble = troubled.find((each) => each.path === path);
   if (trouble === undefined || trouble.code === NO_ANSWER) return false;
   try {
     const onDisk = lstatSync(join(rootOf(source), path), { throwIfNoEntry: false });
@@ -169,7 +200,7 @@ function isUnreadable({ ledger }: Parts, source: SourceSync, path: RelativePath)
   }
 }
 
-/** The reasons why files at a target are not in agreement, from ledger and disk. */
+/** The reasons why files at a target are not searchable as they are on disk. */
 function reasonsAt(
   parts: Parts,
   { source, below }: SourceTarget<SourceSync>,
@@ -177,37 +208,39 @@ function reasonsAt(
 ): WaitReason[] {
   const { ledger } = parts;
   const root = rootOf(source);
+  const halt = haltOf(parts, source);
+  if (halt !== undefined) return [halt];
   const reason = (path: RelativePath, code: string, message: string): WaitReason => ({
     source: root,
     path,
     code,
     message,
   });
-  const halt = haltOf(parts, source);
-  if (halt !== undefined) return [halt];
-  const reasons: WaitReason[] = [];
-  for (const { path, code, message } of ledger.files.troubledAt(source.id, below))
-    reasons.push(reason(path, code, withRemedy(code, message)));
-  if (source.isPaused()) {
-    for (const path of source.pending(below))
-      reasons.push(reason(path, "paused", "the source is paused until `kbsync resume`"));
+  const target = { row: ledger.sources.get(source.id), below };
+  // By the ledger alone: later versions of what was waited for do not count.
+  const reasons = listFiles(ledger, { target, limit: Number.MAX_SAFE_INTEGER }).map(
+    ({ path, code, message }) => reason(path, code, withRemedy(code, message)),
+  );
+  const blocker = senderBlocker(target.row, source.isPaused());
+  if (blocker !== undefined) {
+    for (const path of source.pending(below)) reasons.push(reason(path, blocker.code, blocker.reason));
     // A check during a pause finds nothing to send there, and halts nothing.
     if (kindOnDisk(root) !== "folder")
       reasons.push(reason("", "missing", "the folder is missing, so nothing is known of its files"));
   }
   for (const path of source.unreadable(below))
     reasons.push(reason(path, "unreadable", "it is inaccessible, so nothing is known of its contents"));
-  if (below !== undefined && reasons.length === 0 && !acknowledged.has(`${root}\n${below}`))
-    reasons.push(...fileReasons(ledger, source, below, reason));
+  if (below !== undefined && reasons.length === 0 && !acknowledged.has(`${root}\n${below}`)) {
+    const left = leftOutReason(ledger, source, below);
+    if (left !== undefined) reasons.push(reason(below, left.code, left.message));
+  }
   return reasons;
 }
 
 /** Why nothing of a source is sent; undefined: it is not halted. */
 function haltOf({ ledger }: Parts, source: SourceSync): WaitReason | undefined {
-  const halt = blockersOf(ledger.sources.get(source.id)).find(({ kind }) => kind !== "held");
-  if (halt === undefined) return undefined;
-  const message = `halted, nothing is sent: ${halt.reason} (${halt.remedy})`;
-  return { source: rootOf(source), path: "", code: "halted", message };
+  const halt = senderBlocker(ledger.sources.get(source.id), false);
+  return halt && { source: rootOf(source), path: "", code: halt.code, message: halt.reason };
 }
 
 function withRemedy(code: string, message: string): string {
@@ -217,25 +250,33 @@ function withRemedy(code: string, message: string): string {
 
 const NO_LEAVE: ReadonlySet<string> = new Set(["EACCES", "EPERM"]);
 
-/** The reasons for a file without recorded trouble: it may be excluded, or not yet checked. */
-function fileReasons(
+/** Why a file or folder without trouble is not searchable: a rule may leave it out. */
+function leftOutReason(
   ledger: Parts["ledger"],
   source: SourceSync,
   path: RelativePath,
-  reason: (path: RelativePath, code: string, message: string) => WaitReason,
-): WaitReason[] {
+): { readonly code: string; readonly message: string } | undefined {
+  const kind = kindOnDisk(join(rootOf(source), path));
   const known = ledger.files.living(source.id, path);
-  if (known?.state === "agreed") return [];
-  const onDisk = kindOnDisk(join(rootOf(source), path));
-  if (onDisk === undefined) return [];
-  if (onDisk === "folder") {
-    const verdict = source.rules.entersFolder(path);
-    return verdict.wanted ? [] : [reason(path, "left_out", verdict.reason)];
-  }
-  if (known?.state === "skipped") return [reason(path, "left_out", "left out: see `kbsync why`")];
-  const verdict = source.rules.wants(path);
-  if (!verdict.wanted) return [reason(path, "left_out", verdict.reason)];
-  return [reason(path, "not_synced", "it is not synced: see `kbsync why`")];
+  if (
+    kind === undefined ||
+    (kind === "folder" && known === undefined && source.rules.entersFolder(path).wanted)
+  )
+    return undefined;
+  const verdict = kind === "folder" ? source.rules.entersFolder(path) : source.rules.wants(path);
+  const [trouble] = ledger.files.troubled({ source: source.id, below: path, states: ["skipped"], limit: 1 });
+  const version = versionOf({
+    row: known?.state,
+    trouble,
+    work: "none",
+    sinceMs: undefined,
+    change: undefined,
+    leftOutBy: verdict.wanted ? undefined : verdict.reason,
+    blocker: undefined,
+    outage: undefined,
+    hasMeaning: undefined,
+  });
+  return version.state === "searchable" ? undefined : { code: version.code, message: version.reason };
 }
 
 function kindOnDisk(path: string): "file" | "folder" | undefined {

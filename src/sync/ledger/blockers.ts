@@ -1,4 +1,5 @@
 import { shellWord } from "../../lib/shell-word.ts";
+import type { SenderBlocker } from "../plan/version.ts";
 import type { SourceRow } from "./sources/rows.ts";
 
 /** A condition of a source that waits for a person. */
@@ -30,6 +31,14 @@ export function blockersOf(facts: Facts): readonly Blocker[] {
       remedy: "put the files back to keep their documents, or run `kbsync approve` to delete them",
     });
   return found;
+}
+
+/** Returns why nothing of a source is sent, for the state of its files. Pure. */
+export function senderBlocker(facts: Facts, isPaused: boolean): SenderBlocker | undefined {
+  const halt = blockersOf(facts).find(({ kind }) => kind !== "held");
+  if (halt !== undefined)
+    return { code: "halted", reason: `halted, nothing is sent: ${halt.reason} (${halt.remedy})` };
+  return isPaused ? { code: "paused", reason: "the source is paused until `kbsync resume`" } : undefined;
 }
 
 const WAIT =

@@ -9,13 +9,14 @@ import type {
 import type { Approval } from "../../wire/daemon-status.ts";
 import type { AnswerOf, RequestOf, Retried } from "../../wire/daemon.ts";
 import { outsideSources, unknownSource } from "../disk/source-path.ts";
-import type { ListedFiles } from "../ledger/files/troubles.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import type { RelativePath } from "../plan/model.ts";
+import type { LiveWork } from "../plan/version.ts";
 import { openRules, type WatchedSource } from "../rules/rules.ts";
 import { listLeftOut } from "../scan/left-out.ts";
 import { explain } from "../why/explain.ts";
 import { approvable, approvalsOf } from "./approve.ts";
+import { type FilesQuery as TargetQuery, listFiles } from "./listed-files.ts";
 import type { OperatorLedger } from "./offline.ts";
 import { listTrashed, undelete } from "./undelete.ts";
 
@@ -66,7 +67,7 @@ export interface Commands {
 }
 
 /** Which files to list; `path` as in other commands. */
-export type FilesQuery = Pick<ListedFiles, "limit" | "state"> & { readonly path?: string | undefined };
+export type FilesQuery = Pick<TargetQuery, "limit" | "state"> & { readonly path?: string | undefined };
 
 /** A target in a source: its root, or a path below it. */
 interface Target {
@@ -81,6 +82,7 @@ export interface CommandOptions {
   readonly sources: () => readonly WatchedSource[];
   /** Default: no daemon uses the ledger. */
   readonly wakeUps?: WakeUps;
+  readonly live?: () => LiveWork;
 }
 
 /** Opens the commands on a ledger. */
@@ -129,7 +131,7 @@ export function openCommands(ledger: OperatorLedger, options: CommandOptions): C
       await written;
       return approvals;
     },
-    ...openQueries(ledger, options.sources),
+    ...openQueries(ledger, options),
     undelete: async (path, atMs) => {
       ledger.flush();
       const results = await undelete(ledger, stateDir, path, atMs);
@@ -142,10 +144,10 @@ export function openCommands(ledger: OperatorLedger, options: CommandOptions): C
   };
 }
 
-/** Opens the commands that only read. `watched` returns the sources that `why` explains. */
+/** Opens the commands that only read. */
 function openQueries(
   ledger: OperatorLedger,
-  watched: CommandOptions["sources"],
+  { sources: watched, live }: CommandOptions,
 ): Pick<Commands, "documents" | "recent" | "files" | "leftOut" | "why" | "trash"> {
   const { sources } = ledger;
   return {
@@ -170,7 +172,7 @@ function openQueries(
     files: ({ path, ...query }) => {
       ledger.flush();
       const [target] = path === undefined ? [] : targetsOf(ledger, path);
-      return ledger.files.list({ ...query, source: target?.row.id, below: target?.below });
+      return listFiles(ledger, { ...query, target }, live?.());
     },
     leftOut: async ({ limit, path }, signal) => {
       const found: ListedFile[] = [];
@@ -183,7 +185,7 @@ function openQueries(
     },
     why: async (path, signal) => {
       ledger.flush();
-      return explain(ledger, watched(), path, signal);
+      return explain(ledger, watched(), path, signal, live?.());
     },
     trash: (path) => {
       ledger.flush();

@@ -8,6 +8,8 @@ import type { Sources } from "../ledger/sources/sources.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { SourceActivity } from "../source/progress.ts";
 import { blockersOf } from "../ledger/blockers.ts";
+import { countVersions, withWork } from "../plan/version.ts";
+import { listFiles } from "./listed-files.ts";
 
 /** Sources of a source's status other than the ledger. */
 export interface StatusSource {
@@ -36,17 +38,18 @@ export function statusOf(
   const paused = ledger.operator.paused();
   return sources.map((source) => {
     const row = source.row ?? ledger.sources.get(source.id);
-    const { backlog, backlogAgreed } = source.activity();
-    const found = row.agreed - backlogAgreed + row.failed + row.parked + row.unsure + backlog;
     const compared = source.isPlanned?.() ?? true;
-    const now = { ...row, backlogAgreed, found, compared, degraded: degraded(source.id) ?? null };
+    const { reading, backlogFailed, ...now } = withWork(row, source.activity());
     const unreadable = source.unreadable?.(undefined) ?? [];
     const facts = {
+      reading,
+      backlogFailed,
       unreadable: unreadable.toSorted(),
       warnings: source.warnings?.() ?? [],
       leftOut: source.leftOut?.() ?? [],
     };
-    return sourceStatus(ledger, now, paused.has(row.id), facts);
+    const live = { ...now, compared, degraded: degraded(source.id) ?? null };
+    return sourceStatus(ledger, live, paused.has(row.id), facts);
   });
 }
 
@@ -87,8 +90,8 @@ export function readStatus(
     return {
       sources: ledger.sources.active().map((row) => sourceStatus(ledger, row, paused.has(row.id))),
       removed: removedOf(ledger.sources),
-      troubled: ledger.files.list({ limit: filesLimit }),
-      skipped: ledger.files.list({ state: "skipped", limit: filesLimit }),
+      troubled: listFiles(ledger, { limit: filesLimit }),
+      skipped: listFiles(ledger, { state: "skipped", limit: filesLimit }),
     };
   } finally {
     open.close();
@@ -97,39 +100,45 @@ export function readStatus(
 
 /** Facts that only a process that has scanned the source knows. */
 interface ScanFacts {
+  readonly reading: number;
+  readonly backlogFailed: number;
   readonly unreadable: readonly RelativePath[];
   readonly warnings: readonly FolderWarning[];
   readonly leftOut: readonly LeftOut[];
 }
+
+const NOTHING_SCANNED: ScanFacts = {
+  reading: 0,
+  backlogFailed: 0,
+  unreadable: [],
+  warnings: [],
+  leftOut: [],
+};
 
 /** Returns the status of a source by its row. */
 export function sourceStatus(
   { sources }: OperatorLedger,
   row: SourceRow,
   paused: boolean,
-  { unreadable, warnings, leftOut }: ScanFacts = { unreadable: [], warnings: [], leftOut: [] },
+  { reading, backlogFailed, unreadable, warnings, leftOut }: ScanFacts = NOTHING_SCANNED,
 ): SourceStatus {
   const [blocker] = blockersOf(row);
-  const inAgreement = Math.max(0, row.agreed - row.backlogAgreed);
-  // Files that were found and have no row in the ledger yet. Parked and unsure rows are waiting too.
-  const waiting = Math.max(row.found - inAgreement - row.failed, row.parked + row.unsure);
+  const isHalted = row.lost !== null || row.halted !== null;
   return {
     path: row.path,
     tier: row.tier,
     ownerId: row.ownerId,
     collectionId: sources.collectionId(row.tier) ?? null,
-    files: inAgreement + waiting + row.failed,
+    ...countVersions({ ...row, reading, backlogFailed, isHalted }),
     compared: row.compared,
-    inAgreement,
-    waiting,
-    failed: row.failed + row.deletesRefused,
+    deletesRefused: row.deletesRefused,
     skipped: row.skipped,
     readInPart: row.readInPart,
     // For a replaced folder, as many as a person would approve. Behind a missing folder, nothing is known to be gone.
     held: row.haltRoot === undefined ? row.held : Math.max(row.held, row.haltFiles),
     kept: row.kept,
     holdReason: row.lost ?? row.halted ?? row.holdReason,
-    halted: row.lost !== null || row.halted !== null,
+    halted: isHalted,
     remedy: blocker?.remedy ?? null,
     approval: approvalsOf(sources, [row])[0] ?? null,
     unreadable: row.unreadable,

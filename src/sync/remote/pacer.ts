@@ -1,4 +1,4 @@
-import type { GateState } from "../../wire/daemon-status.ts";
+import type { GateState, PaceState } from "../../wire/daemon-status.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { DELAY_MS_MAX, delayMs, narrow, widen } from "../plan/retry.ts";
 import type { Later } from "./answer.ts";
@@ -9,6 +9,12 @@ type Outage = Extract<GateState, { kind: "waiting" }>;
 /** Describes to a person why the gate is closed, with the service's hint if it gave one. */
 export function outageWords({ reason, hint }: Pick<Outage, "reason" | "hint">): string {
   return `${outageOf({ hint })}: ${reason}${hint === undefined ? "" : ` ${hint.replace(/\.$/, "")}`}`;
+}
+
+/** Says why requests do not leave; undefined: they do. */
+export function paceTrouble(state: PaceState): string | undefined {
+  if (state.kind === "waiting") return outageWords(state);
+  return state.kind === "key_refused" ? `the service refuses the key: ${state.reason}` : undefined;
 }
 
 function outageOf({ hint }: Pick<Outage, "hint">): string {

@@ -78,6 +78,7 @@ export async function listLeftOut(
       docId: null,
       code: "left_out",
       message: reason,
+      sinceMs: null,
     });
   };
   const walk = openWalk(source, countingRules(rules, add));

@@ -9,6 +9,10 @@ export interface SourceActivity {
   readonly backlog: number;
   /** Number of them that have a row in agreement: an older version of theirs. */
   readonly backlogAgreed: number;
+  /** Number of files planned and not done whose row is failed: they wait for another try. */
+  readonly backlogFailed: number;
+  /** Number of planned files that the service has and reads. */
+  readonly reading: number;
 }
 
 /** Reports of a source's work. */
@@ -46,11 +50,13 @@ export function progressOf({
   const stateOf = (path: RelativePath): FileState | undefined => ledger.files.living(row.id, path)?.state;
   const isSending = (): boolean => states.hasJobs() || deletes.hasJobs();
   const activity = (): SourceActivity => {
-    const { agreed, nothing } = states.counts((path) => countedAs(stateOf(path)), state.paused);
+    const { agreed, failed, nothing } = states.counts((path) => countedAs(stateOf(path)), state.paused);
     // While it is paused, what waits for the adoption is among what was counted.
     return {
       backlog: agreed + nothing + (state.paused ? 0 : adoption.waiting().size),
       backlogAgreed: agreed,
+      backlogFailed: failed,
+      reading: states.readingCount(),
     };
   };
   const isIdle = (): boolean =>

@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import type { FolderWarning } from "../../wire/daemon-status.ts";
 import type { LeftOut } from "../../wire/daemon-folders.ts";
 import { prepareFile, type Prepared } from "../actions/prepare.ts";
@@ -5,9 +6,11 @@ import { dropCreate } from "../actions/create.ts";
 import { send } from "../actions/send.ts";
 import { isBelow } from "../disk/source-path.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
+import { kindOfName } from "../document/kinds.ts";
 import type { Passes } from "../pass/pass.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
-import type { Send } from "../queue/sending.ts";
+import type { FileWork } from "../plan/version.ts";
+import type { Send, YieldSlot } from "../queue/sending.ts";
 import type { WorkQueue } from "../queue/queue.ts";
 import type { LossGuard } from "../reconcile-service/loss.ts";
 import type { Rules } from "../rules/rules.ts";
@@ -72,6 +75,12 @@ export interface SourceSync extends SourceProgress, Pick<Passes, "preview"> {
   pending(below: RelativePath | undefined): RelativePath[];
   isPending(path: RelativePath): boolean;
   isInFlight(path: RelativePath): boolean;
+  /** Returns what is done with a file, and since when it waits, by the system's clock. */
+  workAt(path: RelativePath): { readonly work: FileWork; readonly sinceMs: number | undefined };
+  /** Returns the files at or below a path that `activity` counts: those that are planned and not done. */
+  unsent(below: RelativePath | undefined): Iterable<RelativePath>;
+  /** Reports whether a file was found by a comparison, not by a change, and the service must read it, which may take long. */
+  isReadLater(path: RelativePath): boolean;
   /** Returns what cannot be read at a path, below it, or on the way to it. */
   unreadable(below: RelativePath | undefined): RelativePath[];
   /** Returns what the last checks found about mounts and ignore files. */
@@ -101,7 +110,7 @@ export function openSource(options: SourceOptions): SourceSync {
     { ...options, onChange },
     {
       files: (candidates, isRecent) => {
-        states.queue(candidates, now());
+        states.queue(candidates, now(), (candidate) => !isRecent(candidate));
         if (candidates.length > 0) {
           // Before any of them is acknowledged; otherwise the ledger would show other processes an agreement too early.
           ledger.noteLast(self.noteBacklog);
@@ -219,8 +228,20 @@ function departures({
       if (departure.intent === undefined) states.uncount(departure.candidate.entry.path);
       const { intent } = departure;
       return {
-        run: (yieldSlot, isRecent) =>
-          send({ ...context, yieldSlot, contentKind: isRecent ? "recent" : "content" }, source, departure),
+        run: (yieldSlot, isRecent) => {
+          const { path } = departure.candidate.entry;
+          // A job gives its slot away while the service works on what it has.
+          const whileRead: YieldSlot = async (wait) => {
+            states.setReading(path, true);
+            try {
+              return await yieldSlot(wait);
+            } finally {
+              states.setReading(path, false);
+            }
+          };
+          const contentKind = isRecent ? "recent" : "content";
+          return send({ ...context, yieldSlot: whileRead, contentKind }, source, departure);
+        },
         drop: () => {
           // It never left, so the next start need not find out what became of it.
           if (intent !== undefined) ledger.note(() => dropCreate(ledger, source, intent));
@@ -236,8 +257,45 @@ function pathQueries({
   adoption,
   deletes,
   passes,
-}: SourceParts): Pick<SourceSync, "pending" | "isInFlight" | "unreadable" | "isPending"> {
+  context: { now },
+  state,
+}: SourceParts): Pick<
+  SourceSync,
+  "pending" | "isInFlight" | "unreadable" | "isPending" | "workAt" | "unsent" | "isReadLater"
+> {
+  const workAt = (path: RelativePath): FileWork => {
+    if (states.isReading(path)) return "reading";
+    if (adoption.waiting().has(path) || deletes.hasJob(path)) return "queued";
+    switch (states.stateOf(path)) {
+      case "at rest":
+        return "none";
+      case "waiting":
+        return "retry";
+      case "settling":
+      case "checking":
+      case "missing":
+        return "noticed";
+      case "queued":
+      case "paused":
+        return "queued";
+      case "sending":
+        return "sending";
+    }
+  };
   return {
+    workAt: (path) => {
+      const sinceMs = states.sinceMs(path);
+      return {
+        work: workAt(path),
+        sinceMs: sinceMs === undefined ? undefined : Date.now() - (now() - sinceMs),
+      };
+    },
+    *unsent(below) {
+      for (const path of states.toSend(state.paused)) if (isBelow(path, below)) yield path;
+      if (state.paused) return;
+      for (const path of adoption.waiting()) if (isBelow(path, below)) yield path;
+    },
+    isReadLater: (path) => states.isBacklog(path) && kindOfName(basename(path)).kind === "file",
     pending: (below) =>
       [...new Set([...states.paths(), ...adoption.waiting(), ...deletes.jobPaths()])].filter((path) =>
         isBelow(path, below),

@@ -8,16 +8,18 @@ import { readDocument } from "../read/read.ts";
 import type { ReadOptions, ReadOutcome } from "../read/outcome.ts";
 import type { Activity } from "../ledger/activity.ts";
 import type { Files } from "../ledger/files/files.ts";
+import { senderBlocker } from "../ledger/blockers.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import { rulesKeysOf } from "../pass/rules-key.ts";
 import { uploadedHash } from "../plan/decide.ts";
-import type { Difference, Recipe, RelativePath, ScanEntry } from "../plan/model.ts";
+import type { Difference, FileState, Recipe, RelativePath, ScanEntry } from "../plan/model.ts";
 import { reconcile } from "../plan/reconcile.ts";
+import { type LiveWork, type SenderBlocker, versionOf } from "../plan/version.ts";
 import { openRules, type Rules, type Verdict, type WatchedSource } from "../rules/rules.ts";
 import { scanPaths } from "../scan/scan.ts";
 import { inspectPath } from "./disk.ts";
-import { nextStep } from "./next.ts";
+import { nextStep, withBlocker } from "./next.ts";
 import { originOf } from "./recipe-origin.ts";
 
 /** Maximum number of activities in an explanation. */
@@ -35,9 +37,10 @@ export async function explain(
   sources: readonly WatchedSource[],
   path: string,
   signal: AbortSignal,
+  live?: LiveWork,
 ): Promise<Explanation> {
   const found = innermost(sources, ({ absolutePath }) => absolutePath, path);
-  if (found !== undefined) return explainIn(ledger, found.item, found.below, signal);
+  if (found !== undefined) return explainIn(ledger, found.item, found.below, signal, live);
   throw outsideSources(path, [...new Set(sources.map(({ absolutePath }) => absolutePath))]);
 }
 
@@ -46,6 +49,7 @@ async function explainIn(
   source: WatchedSource,
   path: RelativePath,
   signal: AbortSignal,
+  live: LiveWork | undefined,
 ): Promise<Explanation> {
   const rules = openRules(source);
   const disk = inspectPath(join(source.absolutePath, path));
@@ -69,9 +73,8 @@ async function explainIn(
   const read = difference && (await readAt(facts, difference, entry, options));
   const document = read?.kind === "document" ? read.document : undefined;
   const metadata = document !== undefined && takesMetadata ? metadataOf(document, rules) : undefined;
-  const step = isFile
-    ? nextOf(facts, known, verdict, difference, read, metadata, disk)
-    : stepOfNoFile(path, disk, verdict, known);
+  const blocker = known?.row && senderBlocker(known.row, known.paused);
+  const next = isFile ? nextOf(facts, known, verdict, difference, read, metadata, disk) : undefined;
   return {
     source: source.absolutePath,
     path,
@@ -89,9 +92,53 @@ async function explainIn(
       holdReason: known?.row?.holdReason ?? null,
     },
     activity: known?.activity ?? [],
-    next: step,
+    version:
+      next === undefined
+        ? null
+        : await versionAt(path, { next, verdict, known, blocker, source, live, signal }),
+    next: next === undefined ? stepOfNoFile(path, disk, verdict, known, blocker) : withBlocker(next, blocker),
   };
 }
+
+/** Returns the state of a file's newest version; null if there is none. */
+async function versionAt(
+  path: RelativePath,
+  facts: {
+    readonly next: NextStep;
+    readonly verdict: Verdict;
+    readonly known: Known | undefined;
+    readonly blocker: SenderBlocker | undefined;
+    readonly source: WatchedSource;
+    readonly live: LiveWork | undefined;
+    readonly signal: AbortSignal;
+  },
+): Promise<Explanation["version"]> {
+  const { next, verdict, known, blocker, live } = facts;
+  // A source that keeps the documents of files that are gone waits for nothing.
+  const row = known?.living ?? (facts.source.deletes === "never" ? undefined : known?.held[0]);
+  const isNew = row === undefined;
+  if (isNew && (next.action === "nothing" || next.action === "hold") && verdict.wanted) return null;
+  const docId = row?.state === "agreed" && facts.source.collection !== "fastest" ? row.docId : null;
+  const isRefused = isNew && next.action === "refuse";
+  return versionOf({
+    row: isRefused ? "failed" : row?.state,
+    trouble: isRefused ? { code: "refused", message: next.why } : (row?.error ?? undefined),
+    ...(known?.row === undefined ? NO_WORK : (live?.source(known.row.id)?.workAt(path) ?? NO_WORK)),
+    change: isChange(next, row?.state) ? next.why : undefined,
+    leftOutBy: !verdict.wanted ? verdict.reason : isNew && next.action === "skip" ? next.why : undefined,
+    blocker,
+    outage: live?.outage,
+    hasMeaning: docId === null ? undefined : await live?.hasMeaning(docId, facts.signal),
+  });
+}
+
+/** Whether a step shows that the service does not have what is on disk. */
+function isChange({ action }: NextStep, row: FileState | undefined): boolean {
+  if (row === "parked" || action === "nothing" || action === "touch" || action === "hold") return false;
+  return (action !== "skip" && action !== "refuse") || row === "agreed";
+}
+
+const NO_WORK = { work: "unknown", sinceMs: undefined } as const;
 
 /** The ledger's records of a path. */
 interface Known {
@@ -189,15 +236,15 @@ function stepOfNoFile(
   disk: OnDisk,
   verdict: Verdict,
   known: Known | undefined,
+  blocker: SenderBlocker | undefined,
 ): NextStep {
-  if (path === "") return wholeStep(disk, known);
+  if (path === "") return wholeStep(disk, known, blocker);
   return disk.misnamed === undefined ? folderStep(verdict) : misnamedStep(path, disk.misnamed, verdict);
 }
 
 /** The next step for the source as a whole. */
-function wholeStep(disk: OnDisk, known: Known | undefined): NextStep {
-  const blocker = blockerOf(known);
-  if (blocker !== undefined) return { action: "wait", why: blocker };
+function wholeStep(disk: OnDisk, known: Known | undefined, blocker: SenderBlocker | undefined): NextStep {
+  if (blocker !== undefined) return { action: "wait", why: blocker.reason };
   if (disk.kind === "absent" || disk.kind === "unreadable")
     return { action: "wait", why: "the source's folder is missing or inaccessible: nothing is sent" };
   const row = known?.row;
@@ -206,11 +253,7 @@ function wholeStep(disk: OnDisk, known: Known | undefined): NextStep {
     const held = row.held === 1 ? "1 delete waits" : `${row.held} deletes wait`;
     return { action: "hold", why: `${held} for \`kbsync approve\`: ${row.holdReason ?? "held before"}` };
   }
-  const agreed = row.agreed === 1 ? "1 file" : `${row.agreed} files`;
-  return {
-    action: "nothing",
-    why: `${agreed} in agreement; each file is decided on its own, see \`kbsync status\``,
-  };
+  return { action: "nothing", why: "each file is decided on its own: see `kbsync status`" };
 }
 
 function misnamedStep(path: RelativePath, misnamed: string, verdict: Verdict): NextStep {
@@ -243,7 +286,6 @@ function nextOf(
     path,
     wanted,
     oddity: disk.what,
-    blocker: blockerOf(known),
     difference,
     living: living === undefined ? undefined : files?.get(living.id),
     keeps: rules.source.deletes === "never",
@@ -258,12 +300,6 @@ function nextOf(
     read,
     metadata,
   });
-}
-
-function blockerOf(known: Known | undefined): string | undefined {
-  if (known?.paused === true) return "the source is paused until `kbsync resume`";
-  const halted = known?.row?.lost ?? known?.row?.halted ?? undefined;
-  return halted === undefined ? undefined : `the source is halted: ${halted}`;
 }
 
 function heldWords({ row, held }: Known): string {

@@ -5,6 +5,7 @@ import type { ReadOutcome } from "../read/outcome.ts";
 import { decide } from "../plan/decide.ts";
 import type { Difference, KnownFile, LedgerFile, RelativePath } from "../plan/model.ts";
 import { isBlank } from "../plan/reconcile.ts";
+import type { SenderBlocker } from "../plan/version.ts";
 import { codeWords } from "../../lib/system-error.ts";
 
 /** The facts of the file and its source. */
@@ -13,8 +14,6 @@ export interface NextFacts {
   readonly wanted: { readonly wanted: true } | { readonly wanted: false; readonly reason: string };
   /** Description of what exists at the path, if it is not a file, folder or link. */
   readonly oddity: string | undefined;
-  /** Why nothing is done for the source; undefined if it is active. */
-  readonly blocker: string | undefined;
   /** Disk against ledger, as far as it concerns this path. Undefined: the source's folder is missing. */
   readonly difference: Difference | undefined;
   /** The path's row that is not held. */
@@ -34,14 +33,14 @@ export interface NextFacts {
   readonly metadata?: UserMetadata | undefined;
 }
 
-/** Decides what the next pass would do with one file, and why. Pure. */
-export function nextStep(facts: NextFacts): NextStep {
-  const step = stepWithoutBlocker(facts);
-  if (facts.blocker === undefined || step.action === "nothing") return step;
-  return { action: "wait", why: `${facts.blocker}; after that: ${step.action}, ${step.why}` };
+/** Adds why nothing of its source is sent now to the next step of a file. Pure. */
+export function withBlocker(step: NextStep, blocker: SenderBlocker | undefined): NextStep {
+  if (blocker === undefined || step.action === "nothing") return step;
+  return { action: "wait", why: `${blocker.reason}; after that: ${step.action}, ${step.why}` };
 }
 
-function stepWithoutBlocker(facts: NextFacts): NextStep {
+/** Decides what the next pass that sends would do with one file, and why. Pure. */
+export function nextStep(facts: NextFacts): NextStep {
   const { path, difference, living } = facts;
   if (difference === undefined)
     return { action: "nothing", why: "the source's folder is missing, so nothing is known of its files" };

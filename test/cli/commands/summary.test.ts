@@ -15,15 +15,23 @@ const summary = (...sources: SourceStatus[]): string => {
 
 describe("skipped files", () => {
   it("skipped files have a line of their own in the summary of a pass", () => {
-    expect(summary(source({}))).toBe("in agreement: 2 files, nothing to send\n");
+    expect(summary(source({}))).toBe("synced: 2 files searchable, nothing to send\n");
     expect(summary(source({ skipped: 1200 }), source({ skipped: 3 }))).toBe(
-      "in agreement: 4 files, nothing to send\n  1,203 skipped (`kbsync status --skipped` lists them)\n",
+      "synced: 4 files searchable, nothing to send\n  1,203 skipped (`kbsync status --skipped` lists them)\n",
     );
   });
 
   it("skipped files are counted, not named, in the status for a person", () => {
     const skipped: ListedFile[] = [
-      { source: "/docs", path: "a.zip", state: "skipped", docId: null, code: "skipped", message: "archive" },
+      {
+        source: "/docs",
+        path: "a.zip",
+        state: "skipped",
+        docId: null,
+        code: "skipped",
+        message: "archive",
+        sinceMs: null,
+      },
     ];
     const text = statusText({
       daemon: null,
@@ -35,7 +43,7 @@ describe("skipped files", () => {
       failures: [],
       skipped,
     });
-    expect(text).toContain("2 of 2 files in agreement, 1 skipped\n");
+    expect(text).toContain("files    2 files searchable\nsearch   by words\nbeside   1 skipped\n");
     expect(text).not.toContain("a.zip");
     expect(text).not.toContain("failed");
   });
@@ -53,10 +61,15 @@ describe("what came of a pass", () => {
     expect(words(1, 3)).toContain("1 change in 1 s");
   });
 
-  it("says of a halted source that it is, and why, and counts none of its files as in agreement", () => {
-    const halted = { halted: true, holdReason: "the folder is missing or is not a folder" };
+  it("says of a halted source that it is, and why, and counts none of its files as searchable", () => {
+    const halted = {
+      halted: true,
+      holdReason: "the folder is missing or is not a folder",
+      searchable: 0,
+      waiting: 2,
+    };
     expect(summary(source({ ...halted, held: 2 }))).toBe(
-      "1 folder halted, 2 deletes held; in agreement: 0 of 2 files, nothing to send\n" +
+      "1 folder halted; synced: 0 of 2 files searchable, 2 waiting, nothing to send\n" +
         "  /docs: halted, nothing is sent: the folder is missing or is not a folder\n",
     );
   });
@@ -84,20 +97,20 @@ describe("what came of a pass", () => {
   });
 
   it("says why deletes are held, and that files wait", () => {
-    expect(summary(source({ inAgreement: 1, waiting: 1, held: 9, holdReason: "9 deletes at once" }))).toBe(
-      "9 deletes held; in agreement: 1 of 2 files, nothing to send, 1 waiting\n" +
+    expect(summary(source({ searchable: 1, waiting: 1, held: 9, holdReason: "9 deletes at once" }))).toBe(
+      "9 deletes held; synced: 1 of 2 files searchable, 1 waiting, nothing to send\n" +
         "  /docs: deletes held: 9 deletes at once\n",
     );
   });
 
   it.each([
-    ["all in agreement", {}, 0],
+    ["all searchable", {}, 0],
     ["a failed file", { failed: 1 }, 1],
     ["something unreadable", { unreadable: 1 }, 1],
     ["a file that waits", { waiting: 1 }, 1],
     ["held deletes", { held: 1 }, 4],
     ["a failed file and held deletes", { failed: 1, held: 1 }, 1],
-    ["a halted source without a file", { halted: true, files: 0, inAgreement: 0 }, 4],
+    ["a halted source without a file", { halted: true, files: 0, searchable: 0 }, 4],
     ["a halted source with files that wait", { halted: true, waiting: 1 }, 4],
   ])("the outcome %s of a pass has its exit status", (_name, more, code) => {
     expect(exitCodeOfPass([source({}), source(more)])).toBe(code);
@@ -112,6 +125,7 @@ it("names troubled files under what is the matter with them, each group up to a 
     state,
     code: state,
     message,
+    sinceMs: null,
   });
   const files = [
     file("a", "held", "emptied"),
@@ -127,19 +141,19 @@ it("names troubled files under what is the matter with them, each group up to a 
   expect(troubleLines([], 2)).toBe("");
 });
 
-it("the status counts no file of a halted source as in agreement", () => {
+it("the status counts no file of a halted source as searchable", () => {
   const lost = "the service has lost 3,500 of 4,000 resources";
   const text = statusText({
     daemon: null,
     stateDir: "/state",
     service: { address: "http://127.0.0.1:1", running: true, notApplied: [] },
-    sources: [source({ files: 4000, inAgreement: 4000, halted: true, holdReason: lost })],
+    sources: [source({ files: 4000, searchable: 0, waiting: 4000, halted: true, holdReason: lost })],
     unsynced: [],
     removed: [],
     failures: [],
     skipped: [],
   });
-  expect(text).toContain("4,000 files, 4,000 of them in agreement before it was halted\n");
+  expect(text).toContain("files    0 of 4,000 files searchable, 4,000 waiting\n");
   expect(text).not.toContain("4,000 of 4,000");
   expect(text).toContain(lost);
 });

@@ -8,6 +8,7 @@ const source = {
   resources: 1200,
   missing: 0,
   altered: 0,
+  waiting: 0,
   unjudged: 0,
   lost: null,
   listed: true,
@@ -42,6 +43,13 @@ describe("the words of verify", () => {
       "missing  a.txt  (the service no longer has it; put right)\n" +
         "altered  b.txt  (the service no longer has it)\n" +
         "/docs: 1,200 documents compared\n2 differ, 1 of them repaired\n",
+    );
+  });
+
+  it("never says that all agree while a file waits", () => {
+    expect(auditText(report({ agrees: false, sources: [{ ...source, waiting: 18 }] }))).toBe(
+      "/docs: 1,200 documents compared\n" +
+        "what was sent is there, and 18 files wait: `kbsync status --waiting` lists them\n",
     );
   });
 

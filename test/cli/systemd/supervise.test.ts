@@ -44,7 +44,7 @@ beforeEach(() => {
   isReady = false;
   checks = 0;
   clockReads = 0;
-  words = "1,204 files in agreement, 3 waiting";
+  words = "1,204 files searchable, 3 waiting";
   supervisor = openSupervisor({
     // A sign of life is expected every 30 ms, so that one comes every ten.
     env: { NOTIFY_SOCKET: socket.address, WATCHDOG_USEC: "30000" },
@@ -127,9 +127,9 @@ describe("a service manager", () => {
     isReady = true;
     supervisor.watch(supervised);
     await receives("READY=1");
-    words = "1,207 files in agreement";
+    words = "1,207 files searchable";
     for (let change = 0; change < 1000; change += 1) supervisor.changed();
-    await receives("STATUS=1,207 files in agreement");
+    await receives("STATUS=1,207 files searchable");
     expect(received.filter((message) => message.startsWith("STATUS="))).toHaveLength(2);
   });
 
@@ -218,7 +218,7 @@ describe("a service manager", () => {
     await receives("READY=1");
     stopping.abort();
     await receives("STOPPING=1");
-    words = "0 files in agreement";
+    words = "0 files searchable";
     supervisor.changed();
     supervisor.close();
     forget();

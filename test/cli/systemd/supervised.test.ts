@@ -67,8 +67,8 @@ describe("a daemon under a service manager", () => {
   });
 
   it("reports a scan until the first one has ended", () => {
-    expect(supervised(HERE, false, "open").words()).toBe("scanning the folders; 0 files in agreement");
-    expect(supervised(HERE, true, "open").words()).toBe("0 files in agreement");
+    expect(supervised(HERE, false, "open").words()).toBe("scanning the folders; 0 files searchable");
+    expect(supervised(HERE, true, "open").words()).toBe("0 files searchable");
   });
 });
 

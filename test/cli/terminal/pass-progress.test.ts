@@ -21,7 +21,7 @@ interface Figures {
 function status({ files = 1000, waiting = 500, compared = true, ...more }: Figures = {}): PassStatus {
   const done = files - waiting;
   return {
-    sources: [{ files, waiting, inAgreement: done, compared }],
+    sources: [{ files, waiting, searchable: done, compared }],
     service: more.service ?? { kind: "open" },
     secondsLeft: more.secondsLeft ?? null,
     progress: { ...IDLE_STATUS.progress, done, total: files, sent: done, ...more.progress },

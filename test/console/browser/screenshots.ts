@@ -44,7 +44,7 @@ const browser = await openBrowser();
 try {
   const { ownerId, collectionId } = await until("the documents", async () => {
     const source = await statusOf(docs, state);
-    return source.inAgreement >= 7 && source.failed === 1 ? source : undefined;
+    return source.searchable >= 7 && source.failed === 1 ? source : undefined;
   });
   const manual =
     "# Cleaning\n\nClean the brewing unit once a week, with water and without soap. Leave it open to dry over night.\n\n" +

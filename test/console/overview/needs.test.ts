@@ -11,6 +11,7 @@ const STATUS: LiveStatus = {
   startedMs: 0,
   notApplied: [],
   sources: [SOURCE],
+  pending: null,
   filesPerSecond: null,
   secondsLeft: null,
 };
@@ -119,7 +120,7 @@ describe("the one sentence", () => {
     ["Scanning your folders for the first time", withSource({ compared: false })],
     [
       "1,200 of 4,000 files are searchable, about 2 min left",
-      withSource({ files: 4000, inAgreement: 1200, waiting: 2800 }, { secondsLeft: 120 }),
+      withSource({ files: 4000, searchable: 1200, waiting: 2800 }, { secondsLeft: 120 }),
     ],
     ["3 documents are being read", queued({ ingest: { waiting: 3, oldestAt: null, failed: 0 } })],
     ["All 7 documents are searchable", { ...WHOLE, daemon: undefined }],

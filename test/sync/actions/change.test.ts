@@ -139,7 +139,7 @@ const readInPart = (): number => {
 };
 const trouble = (): unknown => {
   shop.ledger.flush();
-  return shop.ledger.files.troubledAt(shop.source.id, undefined)[0];
+  return shop.ledger.files.troubled({})[0];
 };
 
 describe("acknowledged changes", () => {

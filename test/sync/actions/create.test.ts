@@ -160,7 +160,7 @@ describe("answered creates", () => {
     await shop.add("b.md", "agreed", "made");
     await create({});
     expect(shop.state("a.md")).toBe("failed");
-    expect(shop.ledger.files.troubledAt(shop.source.id, "a.md")).toMatchObject([{ code: "not_its_own" }]);
+    expect(shop.ledger.files.troubled({ below: "a.md" })).toMatchObject([{ code: "not_its_own" }]);
     expect(open()).toEqual([]);
   });
 
@@ -318,7 +318,7 @@ describe("creates that are given up", () => {
 
   it("a create whose collection is gone failed, in words", async () => {
     await create({ create: [{ kind: "gone" }] });
-    expect(shop.ledger.files.troubledAt(shop.source.id, undefined)).toMatchObject([{ code: "gone" }]);
+    expect(shop.ledger.files.troubled({})).toMatchObject([{ code: "gone" }]);
   });
 
   it("a file that changed while it was uploaded is checked again", async () => {

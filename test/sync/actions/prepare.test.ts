@@ -44,7 +44,7 @@ const add = async (
 };
 const troubles = (): unknown[] => {
   shop.ledger.flush();
-  return shop.ledger.files.troubledAt(shop.source.id, undefined);
+  return shop.ledger.files.troubled({});
 };
 
 describe("files that cannot be read to the end", () => {

@@ -835,7 +835,7 @@ describe("an old ledger that nobody reported", () => {
     await recoverLedger(optionsOf());
     expect(await status()).toMatchObject([{ halted: true }]);
     await world.offline.approve();
-    expect(await status()).toMatchObject([{ halted: false, inAgreement: 11 }]);
+    expect(await status()).toMatchObject([{ halted: false, searchable: 11 }]);
     expect(world.service.live()).toHaveLength(11);
   });
 

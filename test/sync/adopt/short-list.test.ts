@@ -50,7 +50,7 @@ describe("with a service that can be searched", () => {
       world.service.fault = () => undefined;
       await world.sync();
       expect(world.service.count("create")).toBe(6);
-      expect(status()).toMatchObject([{ halted: false, inAgreement: 6 }]);
+      expect(status()).toMatchObject([{ halted: false, searchable: 6 }]);
     },
   );
 
@@ -60,14 +60,14 @@ describe("with a service that can be searched", () => {
     await world.offline.approve();
     await world.sync();
     expect(world.service.count("create")).toBe(8);
-    expect(status()).toMatchObject([{ halted: false, inAgreement: 6 }]);
+    expect(status()).toMatchObject([{ halted: false, searchable: 6 }]);
   });
 
   it("sends new files although lists are short", async () => {
     world.write("7.txt", "another one");
     await world.sync();
     expect(world.service.count("create")).toBe(7);
-    expect(status()).toMatchObject([{ halted: false, inAgreement: 7 }]);
+    expect(status()).toMatchObject([{ halted: false, searchable: 7 }]);
   });
 
   it("does not wait for a resource that a search still finds and the service reports as deleted", async () => {
@@ -93,7 +93,7 @@ describe("with a service that can be searched", () => {
         ? { kind: "answer", status: 200, body: JSON.stringify({ success: true, text: "", results: [found] }) }
         : undefined;
     await world.sync();
-    expect(status()).toMatchObject([{ halted: false, inAgreement: 6 }]);
+    expect(status()).toMatchObject([{ halted: false, searchable: 6 }]);
   });
 });
 
@@ -105,7 +105,7 @@ describe("with a service that cannot be searched", () => {
     cutOff(3, () => (lists += 1) === 1);
     await world.sync();
     expect(world.service.count("create")).toBe(6);
-    expect(status()).toMatchObject([{ halted: false, inAgreement: 6 }]);
+    expect(status()).toMatchObject([{ halted: false, searchable: 6 }]);
   });
 
   it("compares each list with the previous one, not with the first", async () => {
@@ -125,7 +125,7 @@ describe("with a service that cannot be searched", () => {
     cutOff(5, ({ query }) => query.has("limit"));
     await world.sync();
     expect(world.service.count("create")).toBe(6);
-    expect(status()).toMatchObject([{ halted: false, inAgreement: 6 }]);
+    expect(status()).toMatchObject([{ halted: false, searchable: 6 }]);
   });
 
   it("holds the source while no two lists agree", async () => {

@@ -34,12 +34,12 @@ it("a source that settles a lost create does not touch another source's equal cr
   await until(() => world.service.live().length === 1);
   listed.resolve();
   // Either the first list settles the file, or the list is read once more.
-  await until(() => lists > 2 || daemon.status().sources.some(({ inAgreement }) => inAgreement > 0));
+  await until(() => lists > 2 || daemon.status().sources.some(({ searchable }) => searchable > 0));
   made.resolve();
   const { status } = await passed;
   expect(status.sources).toMatchObject([
-    { inAgreement: 1, failed: 0 },
-    { inAgreement: 1, failed: 0 },
+    { searchable: 1, failed: 0 },
+    { searchable: 1, failed: 0 },
   ]);
   expect(world.service.live()).toHaveLength(2);
   await daemon.close();

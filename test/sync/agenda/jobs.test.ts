@@ -21,12 +21,12 @@ describe("jobs", () => {
     ["held", "nothing"],
     ["doomed", "nothing"],
     ["agreed", "agreed"],
-    ["failed", "trouble"],
+    ["failed", "failed"],
     ["parked", "trouble"],
     ["unsure", "trouble"],
   ])("a file with a row that is %s counts as %s, once, until its job ends", (state, counted) => {
     const jobs = openJobs();
-    const none = { agreed: 0, trouble: 0, nothing: 0 };
+    const none = { agreed: 0, failed: 0, trouble: 0, nothing: 0 };
     for (let times = 0; times < 2; times += 1) {
       jobs.queue([candidate("a", state)], 0);
       expect([jobs.counts(noRow), jobs.hasJobs()]).toEqual([{ ...none, [counted]: 1 }, true]);
@@ -40,9 +40,9 @@ describe("jobs", () => {
     const jobs = openJobs();
     jobs.queue([candidate("a", "agreed"), candidate("b", "agreed"), candidate("c")], 0);
     for (const path of ["a", "a", "c", "not there"]) jobs.uncount(path);
-    expect(jobs.counts(noRow)).toEqual({ agreed: 1, trouble: 1, nothing: 1 });
+    expect(jobs.counts(noRow)).toEqual({ agreed: 1, failed: 0, trouble: 1, nothing: 1 });
     for (const path of ["a", "b", "c"]) jobs.end(at(path));
-    expect(jobs.counts(noRow)).toEqual({ agreed: 0, trouble: 0, nothing: 0 });
+    expect(jobs.counts(noRow)).toEqual({ agreed: 0, failed: 0, trouble: 0, nothing: 0 });
   });
 
   it("a new file that is being sent counts as nothing until it has a row, and is known until its job ends", () => {

@@ -175,10 +175,10 @@ describe("files found during a pause", () => {
     ];
     states.notePaused(found, [], always);
     states.queue([candidate("e", "agreed")], 0);
-    expect(states.counts(noRow, true)).toEqual({ agreed: 3, trouble: 1, nothing: 1 });
+    expect(states.counts(noRow, true)).toEqual({ agreed: 3, failed: 1, trouble: 0, nothing: 1 });
     expect([...states.paths()].toSorted()).toEqual(["a", "b", "c", "d", "e"]);
     states.endPause();
-    expect(states.counts(noRow, false)).toEqual({ agreed: 1, trouble: 0, nothing: 0 });
+    expect(states.counts(noRow, false)).toEqual({ agreed: 1, failed: 0, trouble: 0, nothing: 0 });
   });
 
   it("paths found during a pause are replaced within the scope of a check, and nowhere else", () => {
@@ -186,17 +186,17 @@ describe("files found during a pause", () => {
     states.notePaused([candidate("a"), candidate("b"), candidate("c")], [], always);
     states.notePaused([candidate("b", "agreed")], [], (path) => path !== "c");
     expect(["a", "b", "c"].map((path) => states.stateOf(path))).toEqual(["at rest", "paused", "paused"]);
-    expect(states.counts(noRow, true)).toEqual({ agreed: 1, trouble: 0, nothing: 1 });
+    expect(states.counts(noRow, true)).toEqual({ agreed: 1, failed: 0, trouble: 0, nothing: 1 });
   });
 
   it("files found during a pause include those that are held back, which count by themselves otherwise", () => {
     const states = openPathStates(SETTLE_MS);
     for (let times = 0; times < 8; times += 1) states.torn("a", 0);
     expect(states.rested(at("a"), 1000)).toBe(false);
-    expect(states.counts(() => "agreed", false)).toEqual({ agreed: 1, trouble: 0, nothing: 0 });
-    expect(states.counts(() => "agreed", true)).toEqual({ agreed: 0, trouble: 0, nothing: 0 });
+    expect(states.counts(() => "agreed", false)).toEqual({ agreed: 1, failed: 0, trouble: 0, nothing: 0 });
+    expect(states.counts(() => "agreed", true)).toEqual({ agreed: 0, failed: 0, trouble: 0, nothing: 0 });
     states.queue([candidate("a")], 1000);
-    expect(states.counts(noRow, false)).toEqual({ agreed: 0, trouble: 0, nothing: 1 });
+    expect(states.counts(noRow, false)).toEqual({ agreed: 0, failed: 0, trouble: 0, nothing: 1 });
   });
 });
 
@@ -301,7 +301,7 @@ describe("laws of path states", () => {
         states.endPass();
         expect([states.paths().size, states.isQuiet(), states.nextDueMs()]).toEqual([0, true, undefined]);
         expect([states.hasJobs(), states.oldestMs(() => false)]).toEqual([false, undefined]);
-        expect(states.counts(noRow, false)).toEqual({ agreed: 0, trouble: 0, nothing: 0 });
+        expect(states.counts(noRow, false)).toEqual({ agreed: 0, failed: 0, trouble: 0, nothing: 0 });
       }),
       { numRuns: randomRuns(300) },
     );

@@ -318,7 +318,7 @@ describe("a service with a loss", () => {
     forgetAll();
     await audit({ repair: true });
     expect(await world.offline.approve()).toMatchObject([{ source: world.root }]);
-    expect(await syncStatus()).toMatchObject({ halted: false, inAgreement: 10, waiting: 0 });
+    expect(await syncStatus()).toMatchObject({ halted: false, searchable: 10, waiting: 0 });
     expect(new Set(world.service.live().map(({ content }) => content))).toEqual(
       new Set(Array.from({ length: 10 }, (_, n) => `text ${n + 1}`)),
     );
@@ -388,7 +388,7 @@ describe("a service with a loss", () => {
     expect(await syncStatus()).toMatchObject({ halted: true });
     expect(world.service.count("update")).toBe(before);
     await world.offline.approve();
-    expect(await syncStatus()).toMatchObject({ halted: false, inAgreement: 10 });
+    expect(await syncStatus()).toMatchObject({ halted: false, searchable: 10 });
     expect(world.service.live().map(({ content }) => content)).not.toContain("an older text");
   });
 
@@ -489,7 +489,7 @@ describe("a service with a loss", () => {
     forget("1.txt", "2.txt", "3.txt", "4.txt");
     world.service.fault = ({ operation }) => (operation === "list" ? EMPTY_LIST : undefined);
     for (let n = 1; n <= 4; n += 1) world.write(`${n}.txt`, `another text ${n}`);
-    expect(await syncStatus({})).toMatchObject({ halted: false, inAgreement: 10 });
+    expect(await syncStatus({})).toMatchObject({ halted: false, searchable: 10 });
     expect(world.service.live()).toHaveLength(10);
   });
 

@@ -67,7 +67,7 @@ describe.each([{}, { reads: true }])("with a service of %o", (options) => {
     await sync();
     expect(world.service.count("create")).toBe(6);
     expect(idsOf(world.service.live())).toEqual(idsOf(before));
-    expect(agreement()).toMatchObject([{ halted: false, inAgreement: 3 }]);
+    expect(agreement()).toMatchObject([{ halted: false, searchable: 3 }]);
     // They are the files' own: a change reaches them.
     world.write("a.txt", "text a, changed");
     await world.sync();
@@ -95,7 +95,7 @@ describe.each([{}, { reads: true }])("with a service of %o", (options) => {
       adoptBy(() => [stale, ...before.slice(1)]);
       await sync();
       expect(idsOf(world.service.live())).toEqual(idsOf(before));
-      expect(agreement()).toMatchObject([{ halted: false, inAgreement: 3 }]);
+      expect(agreement()).toMatchObject([{ halted: false, searchable: 3 }]);
     },
   );
 
@@ -112,7 +112,7 @@ describe.each([{}, { reads: true }])("with a service of %o", (options) => {
         .map(({ title }) => title)
         .toSorted(),
     ).toEqual(["a.txt", "b.txt", "c.pdf"]);
-    expect(agreement()).toMatchObject([{ inAgreement: 3 }]);
+    expect(agreement()).toMatchObject([{ searchable: 3 }]);
   });
 
   it("a file takes its resource, and not an equal older one that is listed though it is deleted", async () => {
@@ -181,7 +181,7 @@ describe.each([{}, { reads: true }])("with a service of %o", (options) => {
     rmSync(join(world.root, ignoreFile));
     await sync();
     expect(idsOf(world.service.live())).toEqual(idsOf(before));
-    expect(agreement()).toMatchObject([{ halted: false, inAgreement: 2 }]);
+    expect(agreement()).toMatchObject([{ halted: false, searchable: 2 }]);
   });
 
   it("a file that fails before its older resource is found gets that one back, and still counts as failed", async () => {
@@ -193,11 +193,11 @@ describe.each([{}, { reads: true }])("with a service of %o", (options) => {
     world.write("a.txt", Buffer.from([0, 1, 2, 0, 255]));
     await sync();
     expect(idsOf(world.service.live())).toEqual(idsOf(before));
-    expect(agreement()).toMatchObject([{ inAgreement: 2, failed: 1 }]);
+    expect(agreement()).toMatchObject([{ searchable: 2, failed: 1 }]);
     world.write("a.txt", "text a, changed");
     await world.sync();
     expect(idsOf(world.service.live())).toEqual(idsOf(before));
-    expect(agreement()).toMatchObject([{ inAgreement: 3 }]);
+    expect(agreement()).toMatchObject([{ searchable: 3 }]);
   });
 
   it("a file gets back the older resource though the service answers for it only later", async () => {
@@ -218,7 +218,7 @@ describe.each([{}, { reads: true }])("with a service of %o", (options) => {
     expect(world.service.live().filter(({ title }) => title === "a.txt")).toMatchObject([
       { _id: a._id, content: "text a, changed" },
     ]);
-    expect(agreement()).toMatchObject([{ halted: false, inAgreement: 1 }]);
+    expect(agreement()).toMatchObject([{ halted: false, searchable: 1 }]);
   });
 
   it("a file gets back the resource that the service was still working on when the first create left", async () => {

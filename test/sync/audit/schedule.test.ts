@@ -93,7 +93,16 @@ describe("audits by themselves", () => {
 });
 
 describe("the report of an audit", () => {
-  const source = { path: "/d", resources: 9, missing: 0, altered: 0, lost: null, unjudged: 0, listed: true };
+  const source = {
+    path: "/d",
+    resources: 9,
+    missing: 0,
+    altered: 0,
+    waiting: 0,
+    lost: null,
+    unjudged: 0,
+    listed: true,
+  };
   it.each<[string, AuditReport, string | undefined]>([
     ["nothing if all agree", NOTHING, undefined],
     ["nothing of foreign resources", { ...NOTHING, foreign: 3 }, undefined],

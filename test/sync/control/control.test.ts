@@ -181,7 +181,14 @@ describe("a request", () => {
   const activity = { atMs: 1, source: "/docs", action: "create", outcome: "done", durationMs: 2 } as const;
 
   it("sends the lines of an answer and then the answer", async () => {
-    const end = { end: "agreed", troubled: 0, reasons: [], service: { kind: "open" } } as const;
+    const end = {
+      end: "searchable",
+      troubled: 0,
+      reasons: [],
+      reading: 0,
+      embedding: 0,
+      service: { kind: "open" },
+    } as const;
     await openAt({
       wait: async (request, { emit }) => {
         expect(request).toEqual({ path: "/docs/a b&c\nd", timeoutSeconds: 2.5 });

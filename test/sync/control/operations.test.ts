@@ -122,19 +122,31 @@ describe("the log", () => {
 });
 
 describe("a wait", () => {
-  const end = { agreed: true, troubled: 0, reasons: [], unknown: undefined };
+  const end = { agreed: true, troubled: 0, reasons: [], reading: 0, unknown: undefined };
 
   it.each([
-    ["agreed", end, { end: "agreed", troubled: 0, reasons: [], service: SERVICE }],
+    [
+      "searchable",
+      end,
+      { end: "searchable", troubled: 0, reasons: [], reading: 0, embedding: 0, service: SERVICE },
+    ],
     [
       "troubled",
       { ...end, agreed: false, troubled: 2, reasons: ["too odd"] },
-      { end: "troubled", troubled: 2, reasons: ["too odd"], service: SERVICE },
+      { end: "troubled", troubled: 2, reasons: ["too odd"], reading: 0, embedding: 0, service: SERVICE },
     ],
     [
       "unknown",
       { ...end, unknown: true },
-      { end: "agreed", troubled: 0, reasons: [], service: SERVICE, unknown: true },
+      {
+        end: "searchable",
+        troubled: 0,
+        reasons: [],
+        reading: 0,
+        embedding: 0,
+        service: SERVICE,
+        unknown: true,
+      },
     ],
   ])("returns the end of a wait: %s", async (_what, ended, expected) => {
     const wait = async ({ onWaiting }: { onWaiting: (files: number) => void }): Promise<unknown> => {
@@ -161,7 +173,14 @@ describe("a wait", () => {
 
   it("returns the number of files still waited for at the timeout", async () => {
     const { result } = await ask({ wait: forever }, "wait", { timeoutSeconds: 0.01 });
-    expect(result).toEqual({ end: "timeout", troubled: 3, reasons: [], service: SERVICE });
+    expect(result).toEqual({
+      end: "timeout",
+      troubled: 3,
+      reasons: [],
+      reading: 0,
+      embedding: 0,
+      service: SERVICE,
+    });
   });
 
   it("does not take a client that disconnects for a timeout", async () => {

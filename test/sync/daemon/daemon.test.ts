@@ -209,7 +209,7 @@ describe("what one scan cannot detect", () => {
     const { status } = await daemon.syncOnce();
     await daemon.close();
     expect(["a/LICENSE", "b/LICENSE", "c.txt"].map(idOf)).toEqual(ids);
-    expect(status.sources[0]).toMatchObject({ files: 3, inAgreement: 3, held: 0, holdReason: null });
+    expect(status.sources[0]).toMatchObject({ files: 3, searchable: 3, held: 0, holdReason: null });
     expect([world.service.count("create"), world.service.count("update")]).toEqual([3, 1]);
   });
 });
@@ -231,7 +231,7 @@ describe("trouble with one file", () => {
     expect(world.service.count("create")).toBe(2);
     const daemon = world.daemon();
     const { status } = await daemon.syncOnce();
-    expect(status.sources[0]).toMatchObject({ files: 2, inAgreement: 1, failed: 1, waiting: 0 });
+    expect(status.sources[0]).toMatchObject({ files: 2, searchable: 1, failed: 1, waiting: 0 });
     expect(daemon.files({ limit: 10 })).toMatchObject([
       { path: "bad.txt", state: "failed", code: "no_chunk", message: "no chunk fits" },
     ]);
@@ -279,7 +279,7 @@ describe("what is skipped", () => {
     world.write("c.dat", "a\0b");
     world.write("d.pdf", "");
     const { named, ...counts } = await source();
-    expect(counts).toMatchObject({ files: 1, inAgreement: 1, waiting: 0, failed: 0, skipped: 4 });
+    expect(counts).toMatchObject({ files: 1, searchable: 1, waiting: 0, failed: 0, skipped: 4 });
     expect(named).toMatchObject([
       { source: world.root, path: "b.zip", message: ".zip is an archive: no text is taken from it" },
       {
@@ -305,7 +305,7 @@ describe("what is skipped", () => {
     world.write("empty.md", "# Full");
     renameSync(join(world.root, "a.bin"), join(world.root, "a.txt"));
     world.write("b.dat", "text by now");
-    expect(await source()).toMatchObject({ files: 3, inAgreement: 3, failed: 0, skipped: 0 });
+    expect(await source()).toMatchObject({ files: 3, searchable: 3, failed: 0, skipped: 0 });
     expect(titles().toSorted()).toEqual(["Full", "a.txt", "b.dat"]);
     expect(world.service.count("create")).toBe(3);
   });

@@ -47,13 +47,13 @@ describe("pause", () => {
     world.write("folder/c.txt", "c");
     await until(() => daemon.status().sources[0]?.waiting === 3);
     expect(daemon.status().sources).toMatchObject([
-      { paused: true, waiting: 3, inAgreement: 0, files: 3, failed: 0 },
+      { paused: true, waiting: 3, searchable: 0, files: 3, failed: 0 },
     ]);
     expect(changes()).toBe(before);
     expect(await daemon.resume()).toEqual([world.root]);
     await until(() => titles().length === 3);
     await daemon.whenIdle();
-    expect(daemon.status().sources).toMatchObject([{ paused: false, waiting: 0, inAgreement: 3 }]);
+    expect(daemon.status().sources).toMatchObject([{ paused: false, waiting: 0, searchable: 3 }]);
   });
 
   it("keeps a wait from reporting agreement while the document of a deleted file is there", async () => {
@@ -66,7 +66,7 @@ describe("pause", () => {
       agreed: false,
       reasons: [{ path: "a.txt", code: "paused" }],
     });
-    expect(daemon.status().sources).toMatchObject([{ paused: true, waiting: 0, inAgreement: 2 }]);
+    expect(daemon.status().sources).toMatchObject([{ paused: true, waiting: 0, searchable: 2 }]);
     await daemon.resume();
     expect(await daemon.wait({ signal: never })).toMatchObject({ agreed: true });
     expect(titles()).toEqual(["b.txt"]);
@@ -106,7 +106,7 @@ describe("pause", () => {
     const sent = world.service.live().length;
     expect(sent).toBe(waiting);
     expect(sent).toBeLessThan(100);
-    expect(daemon.status().sources).toMatchObject([{ files: 300, inAgreement: sent, waiting: 300 - sent }]);
+    expect(daemon.status().sources).toMatchObject([{ files: 300, searchable: sent, waiting: 300 - sent }]);
     world.service.fault = () => undefined;
     await daemon.resume();
     await until(() => titles().length === 300);
@@ -185,7 +185,7 @@ describe("wait", () => {
     const daemon = await run({ world: deafWorld() });
     for (let round = 0; round < 5; round += 1) {
       world.write("a.txt", `round ${round}`);
-      expect(await wait(daemon, "a.txt")).toEqual({ agreed: true, reasons: [], troubled: 0 });
+      expect(await wait(daemon, "a.txt")).toEqual({ agreed: true, reasons: [], troubled: 0, reading: 0 });
       expect(world.service.live()).toMatchObject([{ content: `round ${round}` }]);
     }
     world.write("new/folder/b.txt", "b");
@@ -285,7 +285,7 @@ describe("wait", () => {
       return { kind: "wait", until: released };
     };
     unlinkSync(join(world.root, "a.txt"));
-    await until(() => daemon.status().sources[0]?.failed === 1);
+    await until(() => daemon.status().sources[0]?.deletesRefused === 1);
     world.write("a.txt", "new");
     let isOver = false;
     const waited = wait(daemon, "a.txt").finally(() => (isOver = true));
@@ -419,10 +419,10 @@ describe("retry", () => {
           ? { kind: "html" }
           : undefined;
     unlinkSync(join(world.root, "a.txt"));
-    await until(() => daemon.status().sources[0]?.failed === 1);
+    await until(() => daemon.status().sources[0]?.deletesRefused === 1);
     isWilling = true;
     expect(await daemon.retry()).toMatchObject([{ failed: 0, deletes: 1 }]);
-    await until(() => daemon.status().sources[0]?.failed === 0);
+    await until(() => daemon.status().sources[0]?.deletesRefused === 0);
     expect(titles()).toHaveLength(2);
   });
 });
@@ -471,5 +471,5 @@ it("counts waiting files as soon as work is planned, even if the status was read
   await until(() => daemon.figures().planned);
   const { sources } = daemon.status();
   gate.resolve();
-  expect(sources).toMatchObject([{ files: 50, waiting: 50, inAgreement: 0 }]);
+  expect(sources).toMatchObject([{ files: 50, waiting: 50, searchable: 0 }]);
 });

@@ -30,7 +30,7 @@ it("counts a file that the service refuses as a failure, not as a change", async
   world.write("good.txt", "good");
   const status = await pass();
   expect(status.progress).toMatchObject({ done: 5, total: 5, sent: 1, failed: 4 });
-  expect(status.sources).toMatchObject([{ files: 5, inAgreement: 1, failed: 4, waiting: 0 }]);
+  expect(status.sources).toMatchObject([{ files: 5, searchable: 1, failed: 4, waiting: 0 }]);
   // A failure of an earlier pass does not count as work of this one.
   world.write("more.txt", "more");
   expect((await pass()).progress).toMatchObject({ done: 1, sent: 1, failed: 0 });
@@ -78,7 +78,7 @@ describe("a file is counted once", () => {
       await daemon.syncOnce().catch(() => undefined);
       await daemon.close().catch(() => undefined);
       const [source] = readStatus(stateDir, 0)?.sources ?? [];
-      counts.push([source?.files, source?.inAgreement, source?.waiting]);
+      counts.push([source?.files, source?.searchable, source?.waiting]);
     }
     const [first] = counts;
     expect(first).toEqual([FILES, 1, FILES - 1]);
@@ -93,9 +93,9 @@ describe("a file is counted once", () => {
       settings: { concurrency: 4 },
       step: (name) => {
         if (name !== "committed") return;
-        for (const { files, inAgreement, waiting, failed } of daemon.status().sources) {
+        for (const { files, searchable, waiting, failed } of daemon.status().sources) {
           seen.add(files);
-          expect(inAgreement + waiting + failed).toBe(files);
+          expect(searchable + waiting + failed).toBe(files);
         }
       },
     });
@@ -114,7 +114,7 @@ describe("a file is counted once", () => {
     expect((await pass()).sources).toMatchObject([{ files: 2, failed: 2, waiting: 0 }]);
     await world.offline.pause();
     world.write("a.txt", "changed");
-    expect((await pass()).sources).toMatchObject([{ files: 2, failed: 2, waiting: 0 }]);
+    expect((await pass()).sources).toMatchObject([{ files: 2, failed: 1, waiting: 1 }]);
     await world.offline.resume();
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));
@@ -129,7 +129,7 @@ describe("a file is counted once", () => {
     await until(() => asked > 0);
     expect(daemon.status().sources).toMatchObject([{ files: 2 }]);
     release();
-    expect((await passing).status.sources).toMatchObject([{ files: 2, inAgreement: 1, failed: 1 }]);
+    expect((await passing).status.sources).toMatchObject([{ files: 2, searchable: 1, failed: 1 }]);
     await daemon.close();
   });
 });

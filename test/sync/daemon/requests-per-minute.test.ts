@@ -14,7 +14,7 @@ it("sends everything within the requests per minute, and says that the limit hol
   const daemon = world.daemon({ settings: { requestsPerMinute: 1000 } });
   await daemon.syncOnce();
   const { service, sources } = daemon.status();
-  expect(sources[0]).toMatchObject({ inAgreement: 20, waiting: 0, failed: 0 });
+  expect(sources[0]).toMatchObject({ searchable: 20, waiting: 0, failed: 0 });
   expect(service).toEqual({ kind: "limited", requestsPerMinute: 1000 });
   expect(daemon.pulse().service).toBe("open");
   await daemon.close();

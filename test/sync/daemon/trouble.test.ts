@@ -106,14 +106,17 @@ describe("a delete that the service will not do", () => {
     await daemonAfterDelete(fault);
     const daemon = world.daemon();
     const { status } = await daemon.syncOnce();
-    expect(status.sources).toMatchObject([{ files: 1, inAgreement: 1, failed: 1 }]);
+    expect(status.sources).toMatchObject([{ files: 1, searchable: 1, deletesRefused: 1 }]);
     const named = [{ source: world.root, path: "a.txt", state: "failed", message: "not that one" }];
     expect(daemon.files({ limit: 10 })).toMatchObject(named);
     await daemon.close();
-    expect(readStatus(world.stateDir, 10)).toMatchObject({ sources: [{ failed: 1 }], troubled: named });
+    expect(readStatus(world.stateDir, 10)).toMatchObject({
+      sources: [{ deletesRefused: 1 }],
+      troubled: named,
+    });
     world.service.fault = () => undefined;
     await world.sync();
-    expect(readStatus(world.stateDir, 10)).toMatchObject({ sources: [{ failed: 0 }], troubled: [] });
+    expect(readStatus(world.stateDir, 10)).toMatchObject({ sources: [{ deletesRefused: 0 }], troubled: [] });
     expect(world.service.live()).toHaveLength(1);
   });
 
@@ -122,7 +125,7 @@ describe("a delete that the service will not do", () => {
     const daemon = world.daemon();
     const stop = new AbortController();
     const ended = daemon.run({ signal: stop.signal });
-    await until(() => daemon.status().sources[0]?.failed === 1 && daemon.status().idle);
+    await until(() => daemon.status().sources[0]?.deletesRefused === 1 && daemon.status().idle);
     world.write("b.txt", "two again");
     await until(() => world.service.live().some(({ content }) => content === "two again"));
     await until(() => daemon.status().idle);
@@ -131,7 +134,7 @@ describe("a delete that the service will not do", () => {
     const { now } = Date;
     vi.spyOn(Date, "now").mockImplementation(() => now() + 61_000);
     world.write("c.txt", "three");
-    await until(() => daemon.status().sources[0]?.failed === 0);
+    await until(() => daemon.status().sources[0]?.deletesRefused === 0);
     expect(world.service.live().map(({ title }) => title)).toEqual(["b.txt", "c.txt"]);
     stop.abort();
     await ended;
@@ -161,14 +164,14 @@ describe("a disk that is full", () => {
     world.write("a.txt", "one");
     const daemon = world.daemon({ step: (name) => (isFull ? full(name) : undefined) });
     const ended = daemon.run({ signal: new AbortController().signal });
-    await until(() => daemon.status().sources[0]?.inAgreement === 1 && daemon.status().idle);
+    await until(() => daemon.status().sources[0]?.searchable === 1 && daemon.status().idle);
     isFull = true;
     world.write("b.txt", "two");
     // A person reads the status all the while.
     const watching = setInterval(() => daemon.status(), 5);
     await expect(ended).rejects.toMatchObject({ code: "disk_full" });
     clearInterval(watching);
-    expect(daemon.status().sources).toMatchObject([{ path: world.root, inAgreement: 1 }]);
+    expect(daemon.status().sources).toMatchObject([{ path: world.root, searchable: 1 }]);
   });
 });
 

@@ -60,6 +60,8 @@ const wait = async (path?: string, more: Partial<WaitOptions> = {}): Promise<Wai
     isPaused: () => paused,
     isHalted: () => halted,
     isInFlight: () => false,
+    isReadLater: (each: string) => each.endsWith(".pdf"),
+    unsent: (below: string | undefined) => [...pending].filter(isIn(below)),
     unreadable: (below: string | undefined) => unreadable.filter(isIn(below)),
   } as unknown as SourceSync; // What a wait asks of a source.
   const parts = { lifecycle, ledger, listeners } as unknown as Parts;
@@ -88,7 +90,7 @@ const codes = ({ reasons }: WaitEnd): string[] => reasons.map(({ path, code }) =
 describe("a wait", () => {
   it("ends a wait in agreement when all is acknowledged, and removes its listener", async () => {
     await add("a.md", "agreed");
-    expect(await wait()).toEqual({ agreed: true, reasons: [], troubled: 0 });
+    expect(await wait()).toEqual({ agreed: true, reasons: [], troubled: 0, reading: 0 });
     expect(listeners.size).toBe(0);
   });
 
@@ -277,7 +279,7 @@ describe("a wait for one path", () => {
     ["in agreement", "a.md", async () => await add("a.md", "agreed"), []],
     ["that is not synced", "a.md", () => undefined, ["a.md not_synced"]],
     ["that the rules exclude", ".hidden/c.md", () => undefined, [".hidden/c.md left_out"]],
-    ["that is skipped by its kind", "a.md", async () => await add("a.md", "skipped"), ["a.md left_out"]],
+    ["that is skipped by its kind", "a.md", async () => await add("a.md", "skipped"), ["a.md skipped"]],
     ["of a folder", "folder", () => undefined, []],
     ["of a folder that the rules exclude", ".hidden", () => undefined, [".hidden left_out"]],
   ])("returns the reasons for a path %s", async (_what, path, prepare, expected) => {
@@ -296,7 +298,13 @@ describe("a wait for one path", () => {
   });
 
   it("reports a path that never existed as unknown", async () => {
-    expect(await wait("none.md")).toEqual({ agreed: true, reasons: [], troubled: 0, unknown: true });
+    expect(await wait("none.md")).toEqual({
+      agreed: true,
+      reasons: [],
+      troubled: 0,
+      reading: 0,
+      unknown: true,
+    });
   });
 
   it.each<[what: string, prepare: () => unknown]>([
@@ -320,6 +328,6 @@ describe("a wait for one path", () => {
     ],
   ])("does not report a missing path as unknown that %s", async (_what, prepare) => {
     await prepare();
-    expect(await wait("none")).toEqual({ agreed: true, reasons: [], troubled: 0 });
+    expect(await wait("none")).toEqual({ agreed: true, reasons: [], troubled: 0, reading: 0 });
   });
 });

@@ -335,7 +335,7 @@ describe("the ledger", () => {
         ownerId: "o",
         collectionId: "c",
         files: 3,
-        inAgreement: 0,
+        searchable: 0,
         waiting: 3,
         failed: 0,
         held: 0,

@@ -175,7 +175,7 @@ describe("an operation of the daemon and the same operation on its ledger", () =
       "hold",
     ]);
     expect(live.map((found) => found?.daemon)).toMatchObject(
-      paths.map(() => ({ pending: false, underWay: false, service: { kind: "open" } })),
+      paths.map(() => ({ service: { kind: "open" } })),
     );
     expect(live[1]).toMatchObject({ ledger: { state: "failed", error: { message: "too odd" } } });
     await stop();

@@ -15,8 +15,8 @@ afterEach(() => world.end());
 const fill = (from: number, to: number): void => {
   for (let index = from; index < to; index += 1) world.write(`${index}.txt`, `text ${index}`);
 };
-const isAgreement = ({ compared, files, inAgreement }: SourceStatus): boolean =>
-  compared && files > 0 && inAgreement === files;
+const isAgreement = ({ compared, files, searchable }: SourceStatus): boolean =>
+  compared && files > 0 && searchable === files;
 
 it("claims agreement for no folder while files wait, whenever a first adoption is killed", async () => {
   fill(0, 8);
@@ -29,20 +29,20 @@ it("claims agreement for no folder while files wait, whenever a first adoption i
   await world.sync({ step: () => left.push(...(readStatus(world.stateDir, 0)?.sources ?? [])) });
   expect(left.filter(isAgreement).filter(({ files }) => files !== 98)).toEqual([]);
   expect(readStatus(world.stateDir, 0)?.sources).toMatchObject([
-    { compared: true, files: 98, inAgreement: 98 },
+    { compared: true, files: 98, searchable: 98 },
   ]);
 });
 
 it("claims agreement for no folder when the next daemon ends before it has scanned it", async () => {
   fill(0, 3);
   await world.sync();
-  expect(readStatus(world.stateDir, 0)?.sources).toMatchObject([{ compared: true, inAgreement: 3 }]);
+  expect(readStatus(world.stateDir, 0)?.sources).toMatchObject([{ compared: true, searchable: 3 }]);
   fill(3, 6);
   world.service.fault = () => ({ kind: "answer", status: 503, body: "{}" });
   const daemon = world.daemon();
   const stopping = new AbortController();
   const ended = daemon.syncOnce({ signal: stopping.signal }).catch(() => undefined);
-  expect(daemon.status().sources).toMatchObject([{ compared: false, inAgreement: 3 }]);
+  expect(daemon.status().sources).toMatchObject([{ compared: false, searchable: 3 }]);
   stopping.abort();
   await ended;
   await daemon.close();
@@ -61,10 +61,10 @@ it("counts a growing file as waiting while its newest version is held back", asy
     await until(() => own.service.requests.length > before || ofSource()?.waiting === 1);
     await daemon.whenIdle();
   }
-  expect(ofSource()).toMatchObject({ files: 2, inAgreement: 1, waiting: 1 });
+  expect(ofSource()).toMatchObject({ files: 2, searchable: 1, waiting: 1 });
   // Another process reads the same a moment later.
   await until(() => readStatus(own.stateDir, 0)?.sources[0]?.waiting === 1);
   await agrees();
-  expect(ofSource()).toMatchObject({ files: 2, inAgreement: 2, waiting: 0 });
+  expect(ofSource()).toMatchObject({ files: 2, searchable: 2, waiting: 0 });
   await end();
 });

@@ -67,14 +67,14 @@ describe("rules that exclude many files", () => {
       const sources = [world.source(fields)];
       expect(await sync({ sources })).toMatchObject({
         held: 8,
-        inAgreement: 4,
+        searchable: 4,
         halted: false,
         holdReason: "the rules leave out 8 files that were in agreement",
       });
       expect([live(), deletes()]).toEqual([12, 0]);
       // The old rules again: nothing has happened.
       const before = world.service.requests.length;
-      expect(await sync()).toMatchObject({ held: 0, holdReason: null, inAgreement: 12 });
+      expect(await sync()).toMatchObject({ held: 0, holdReason: null, searchable: 12 });
       expect(world.service.requests.length).toBe(before);
     },
   );
@@ -113,7 +113,7 @@ describe("rules that exclude many files", () => {
     const sources = [world.source({ maxFileBytes: 3 })];
     expect(await sync({ sources })).toMatchObject({ held: 0, failed: 12 });
     expect([live(), deletes()]).toEqual([12, 0]);
-    expect(await sync()).toMatchObject({ failed: 0, inAgreement: 12 });
+    expect(await sync()).toMatchObject({ failed: 0, searchable: 12 });
   });
 });
 
@@ -180,7 +180,7 @@ describe("approvals", () => {
     expect([live(), deletes()]).toEqual([4, 0]);
     rmdirSync(world.root);
     renameSync(`${world.root}-old`, world.root);
-    expect(await sync()).toMatchObject({ halted: false, held: 0, inAgreement: 4 });
+    expect(await sync()).toMatchObject({ halted: false, held: 0, searchable: 4 });
   });
 });
 
@@ -313,7 +313,7 @@ describe("held deletes", () => {
     renameSync(join(world.root, "d"), `${world.root}-d`);
     expect(await sync()).toMatchObject({ held: 6 });
     renameSync(`${world.root}-d`, join(world.root, "d"));
-    expect(await sync()).toMatchObject({ held: 0, inAgreement: 6 });
+    expect(await sync()).toMatchObject({ held: 0, searchable: 6 });
     expect(world.service.live().map(({ content }) => content)).toContain("edited, and never sent");
     expect(world.service.count("create")).toBe(6);
   });
@@ -443,10 +443,10 @@ it("a file renamed onto the path of a held delete keeps its resource, and the de
   drop(0, 12);
   expect(await sync()).toMatchObject({ held: 12 });
   renameSync(join(world.root, "19.txt"), join(world.root, "0.txt"));
-  expect(await sync()).toMatchObject({ held: 12, inAgreement: 8 });
+  expect(await sync()).toMatchObject({ held: 12, searchable: 8 });
   expect([deletes(), live()]).toEqual([0, 20]);
   await world.offline.approve();
-  expect(await sync()).toMatchObject({ held: 0, inAgreement: 8 });
+  expect(await sync()).toMatchObject({ held: 0, searchable: 8 });
   expect([live(), idOf("0.txt")]).toEqual([8, kept]);
   expect(first).not.toBe(kept);
 });

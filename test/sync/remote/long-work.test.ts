@@ -259,7 +259,7 @@ describe("documents that the service works on", () => {
       ...files.map(() => "adopt done"),
       ...files.map(() => "update done"),
     ]);
-    expect(readStatus(world.stateDir, 10)?.sources[0]).toMatchObject({ inAgreement: files.length });
+    expect(readStatus(world.stateDir, 10)?.sources[0]).toMatchObject({ searchable: files.length });
   });
 
   it("delays no other file during long work, however low the concurrency", async () => {

@@ -28,7 +28,8 @@ describe("a service that does not answer", () => {
     await world.service.close();
     const daemon = world.daemon({ patienceMs: 0 });
     await expect(daemon.syncOnce()).rejects.toMatchObject({ code: "service_unreachable" });
-    expect(daemon.files({ limit: 10 })).toEqual([]);
+    const waiting = { state: "waiting", code: "outage" };
+    expect(daemon.files({ limit: 10 })).toMatchObject([waiting, waiting, waiting]);
     await daemon.close();
     const again = await openFakeService({ port: Number(new URL(url).port), collections: true });
     await world.sync();
@@ -119,7 +120,7 @@ describe("status", () => {
     const seen = (): unknown => readStatus(world.stateDir, 10)?.sources[0];
     await until(() => {
       const status = readStatus(world.stateDir, 10)?.sources[0];
-      return status?.inAgreement === 4 && status.waiting === 1;
+      return status?.searchable === 4 && status.waiting === 1;
     });
     expect(seen()).toMatchObject({ path: world.root, ownerId: "docs-owner", files: 6, failed: 1 });
     expect(readStatus(world.stateDir, 10)?.troubled).toMatchObject([
@@ -131,9 +132,9 @@ describe("status", () => {
     ]);
     expect(readStatus(world.stateDir, 0)?.skipped).toMatchObject([]);
     gate.resolve();
-    await until(() => readStatus(world.stateDir, 10)?.sources[0]?.inAgreement === 5);
+    await until(() => readStatus(world.stateDir, 10)?.sources[0]?.searchable === 5);
     stop.abort();
     await ended;
-    expect(seen()).toMatchObject({ files: 6, inAgreement: 5, waiting: 0, failed: 1, held: 0 });
+    expect(seen()).toMatchObject({ files: 6, searchable: 5, waiting: 0, failed: 1, held: 0 });
   });
 });

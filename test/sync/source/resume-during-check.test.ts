@@ -49,7 +49,7 @@ it("leaves no backlog behind when a source resumes during a check made while pau
   expect(await daemon.wait({ path, signal })).toMatchObject({ agreed: true });
   await daemon.whenIdle();
   expect(world.service.live().every(({ content }) => content?.startsWith("second"))).toBe(true);
-  expect(daemon.status().sources).toMatchObject([{ files: FILES, inAgreement: FILES, waiting: 0 }]);
+  expect(daemon.status().sources).toMatchObject([{ files: FILES, searchable: FILES, waiting: 0 }]);
   stopping.abort();
   await running;
   await world.end();

@@ -102,8 +102,8 @@ describe("several sources", () => {
     write("b/2.txt", "new");
     const status = await sync([at("a"), at("b")]);
     expect(status.sources).toMatchObject([
-      { halted: true, inAgreement: 2 },
-      { halted: false, inAgreement: 2 },
+      { halted: true, searchable: 0, waiting: 2 },
+      { halted: false, searchable: 2 },
     ]);
     expect(world.service.count("delete")).toBe(0);
   });
@@ -319,7 +319,7 @@ describe("a source whose folder has another path in the configuration", () => {
     const status = await sync([at("renamed")]);
     expect(ids()).toEqual(before);
     expect(world.service.requests.length).toBe(requests);
-    expect(status).toMatchObject({ removed: [], sources: [{ inAgreement: 6, files: 6 }] });
+    expect(status).toMatchObject({ removed: [], sources: [{ searchable: 6, files: 6 }] });
   });
 
   it("a moved source is reported by a dry run", async () => {
@@ -393,7 +393,7 @@ it("a new source does not take what another source of its owner has in flight", 
     return { kind: "answer-late", until: listed.promise };
   };
   const status = await sync([at("b"), at("a")], { settings: { concurrency: 8 } });
-  expect(status.sources.map(({ inAgreement, failed }) => [inAgreement, failed])).toEqual([
+  expect(status.sources.map(({ searchable, failed }) => [searchable, failed])).toEqual([
     [1, 0],
     [2, 0],
   ]);

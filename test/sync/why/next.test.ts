@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { labelOf } from "../../../src/sync/actions/observe.ts";
 import type { ReadOutcome, SourceDocument } from "../../../src/sync/read/outcome.ts";
 import type { Difference, FileState, LedgerFile, ScanEntry } from "../../../src/sync/plan/model.ts";
-import { type NextFacts, nextStep } from "../../../src/sync/why/next.ts";
+import { type NextFacts, nextStep, withBlocker } from "../../../src/sync/why/next.ts";
 
 const ENTRY: ScanEntry = { path: "a.md", sizeBytes: 4, mtimeMs: 1, ctimeMs: 1, ino: 1 };
 const SHAPE = {
@@ -51,7 +51,6 @@ function stepOf(more: Partial<NextFacts>) {
     keeps: false,
     wanted: { wanted: true },
     oddity: undefined,
-    blocker: undefined,
     difference: difference(),
     living: undefined,
     heldReason: undefined,
@@ -334,14 +333,16 @@ describe("the next step for a file", () => {
     expect(stepOf(facts)).toEqual({ action, why: expect.stringMatching(why) as string });
   });
 
+  const PAUSED = { code: "paused", reason: "paused" } as const;
   it("the next step for a file waits for a blocker of the source, and names the following step", () => {
-    expect(stepOf({ blocker: "paused", difference: difference({ gone: [row("agreed")] }) })).toEqual({
+    expect(withBlocker(stepOf({ difference: difference({ gone: [row("agreed")] }) }), PAUSED)).toEqual({
       action: "wait",
       why: expect.stringMatching(/^paused; after that: delete, the file is gone/) as string,
     });
   });
 
   it("the next step for a file has nothing to do for an unchanged file despite a blocker of the source", () => {
-    expect(stepOf({ blocker: "paused", living: row("agreed") })).toEqual(stepOf({ living: row("agreed") }));
+    const step = stepOf({ living: row("agreed") });
+    expect(withBlocker(step, PAUSED)).toEqual(step);
   });
 });

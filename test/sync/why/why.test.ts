@@ -310,7 +310,7 @@ it("shows neither size nor time of a file that was refused before it was read", 
   const limit = { maxFileBytes: 1000 };
   await world.sync({ sources: [world.source(limit)] });
   const text = whyText(await why("large.md", limit), null);
-  expect(text).toContain("state       failed\n");
+  expect(text).toContain("state       failed: 2000 bytes, larger than maxFileBytes (1000)\n");
   expect(text).not.toContain("1970");
 });
 
@@ -340,7 +340,7 @@ describe("a source as a whole", () => {
     expect(found).toMatchObject({
       wanted: true,
       disk: { kind: "folder" },
-      next: { action: "nothing", why: expect.stringContaining("1 file in agreement") as string },
+      next: { action: "nothing", why: expect.stringContaining("see `kbsync status`") as string },
       activity: [{ action: "create", path: "a.md" }],
     });
     expect(whyText(found, null)).not.toContain("never sent");

@@ -1,5 +1,4 @@
-import type { ListedFile, ListedState } from "../../../wire/daemon-files.ts";
-import type { RelativePath } from "../../plan/model.ts";
+import type { FileState, RelativePath } from "../../plan/model.ts";
 import type { Sqlite } from "../database/open.ts";
 
 /** Why a file is not in agreement. */
@@ -8,32 +7,34 @@ export interface Trouble {
   readonly message: string;
 }
 
-/** Which files to list. */
-export interface ListedFiles {
-  /** Largest number of files. */
-  readonly limit: number;
-  /** Default: those that are not in agreement, which are all but skipped ones. */
-  readonly state?: ListedState | undefined;
+/** A row that is not in agreement, or a delete that the service refuses. */
+export interface TroubledFile extends Trouble {
+  /** The source's folder. */
+  readonly source: string;
+  readonly path: RelativePath;
+  readonly state: FileState;
+  readonly docId: string | null;
+}
+
+/** Which of them to list. */
+export interface TroubledFiles {
+  /** Largest number of them. Default: no limit. */
+  readonly limit?: number;
+  /** Default: all but skipped ones. */
+  readonly states?: readonly FileState[] | undefined;
   /** Only those of a source. */
   readonly source?: number | undefined;
   /** Only those at or below this path of the source. */
   readonly below?: RelativePath | undefined;
 }
 
-/** Lists what is not in agreement, for people. */
+/** Lists what is not in agreement. */
 export interface FileTroubles {
-  /** Returns files that are not searchable as they are on disk, and deletes that the service refuses, by source and path. */
-  list(which: ListedFiles): ListedFile[];
-  /** Returns a source's files at or below a path that are not in agreement, except skipped ones. */
-  troubledAt(source: number, below: RelativePath | undefined): (Trouble & { readonly path: RelativePath })[];
+  /** Returns rows that are not in agreement, and deletes that the service refuses as failed, by source and path. */
+  troubled(which: TroubledFiles): TroubledFile[];
 }
 
-interface ListedValues {
-  readonly limit: number;
-  readonly state: ListedState | null;
-  readonly source: number | null;
-  readonly below: RelativePath | null;
-}
+const ALL: readonly FileState[] = ["unsure", "failed", "parked", "held", "doomed"];
 
 /** A condition for paths at or below the parameter. "0" follows "/" in byte order: the range is everything below it. */
 const isBelow = (path: string): string =>
@@ -41,44 +42,26 @@ const isBelow = (path: string): string =>
 const isListed = (table: string): string =>
   `active = 1 AND (@source IS NULL OR sources.id = @source) AND ${isBelow(`${table}.path`)}`;
 
-/** Prepares the lists for people. */
+/** Prepares the list. */
 export function prepareTroubles(db: Sqlite): FileTroubles {
-  const listed = db.prepare<[ListedValues], ListedFile>(
-    `SELECT source, path, listed AS state, docId, code, message FROM (
-       SELECT sources.path AS source, files.path AS path, doc_id AS docId,
-         CASE state WHEN 'parked' THEN 'waiting' WHEN 'doomed' THEN 'held' ELSE state END AS listed,
-         CASE WHEN state IN ('held', 'doomed') THEN state ELSE coalesce(error_code, state) END AS code,
-         CASE state WHEN 'held' THEN coalesce(hold_reason, 'held before') WHEN 'doomed' THEN 'to be deleted, as agreed'
-           ELSE coalesce(error_message, '') END AS message
-       FROM files JOIN sources ON sources.id = files.source
-       WHERE state IN ('failed', 'parked', 'held', 'doomed', 'skipped') AND state <> 'agreed'
-         AND NOT (state = 'held' AND keeps = 1) AND ${isListed("files")}
-       UNION ALL
-       SELECT sources.path, intents.path, doc_id, 'failed', 'delete_refused', error_message
-       FROM intents JOIN sources ON sources.id = intents.source
-       WHERE kind = 'delete' AND error_message IS NOT NULL AND ${isListed("intents")})
-     WHERE CASE WHEN @state IS NULL THEN listed <> 'skipped' ELSE listed = @state END
+  const troubled = db.prepare<
+    [{ limit: number; states: string; source: number | null; below: RelativePath | null }],
+    TroubledFile
+  >(
+    `SELECT sources.path AS source, files.path AS path, doc_id AS docId, state, coalesce(error_code, state) AS code,
+       CASE state WHEN 'held' THEN coalesce(hold_reason, 'held before') ELSE coalesce(error_message, '') END AS message
+     FROM files JOIN sources ON sources.id = files.source
+     WHERE state <> 'agreed' AND state IN (SELECT value FROM json_each(@states))
+       AND NOT (state = 'held' AND keeps = 1) AND ${isListed("files")}
+     UNION ALL
+     SELECT sources.path, intents.path, doc_id, 'failed', 'delete_refused', error_message
+     FROM intents JOIN sources ON sources.id = intents.source
+     WHERE kind = 'delete' AND error_message IS NOT NULL AND 'failed' IN (SELECT value FROM json_each(@states))
+       AND ${isListed("intents")}
      ORDER BY source, path LIMIT @limit`,
   );
-  const troubledAt = db.prepare<
-    [{ source: number; below: string | null }],
-    Trouble & { readonly path: RelativePath }
-  >(
-    `SELECT path, CASE WHEN state IN ('held', 'doomed', 'unsure') THEN state ELSE coalesce(error_code, state) END AS code,
-       CASE state WHEN 'held' THEN coalesce((SELECT hold_reason FROM sources WHERE id = @source), 'held before')
-         WHEN 'doomed' THEN 'to be deleted, as agreed' WHEN 'unsure' THEN 'an update had no answer yet'
-         ELSE coalesce(error_message, '') END AS message
-     FROM files WHERE source = @source AND state <> 'agreed' AND state <> 'skipped' AND ${isBelow("path")}
-       AND NOT (state = 'held' AND (SELECT keeps FROM sources WHERE id = @source) = 1)
-     UNION ALL
-     SELECT path, 'delete_refused', error_message FROM intents
-     WHERE source = @source AND kind = 'delete' AND error_message IS NOT NULL AND ${isBelow("path")}
-     ORDER BY path`,
-  );
-
   return {
-    list: ({ limit, state, source, below }) =>
-      listed.all({ limit, state: state ?? null, source: source ?? null, below: below ?? null }),
-    troubledAt: (source, below) => troubledAt.all({ source, below: below ?? null }),
+    troubled: ({ limit = -1, states = ALL, source = null, below = null }) =>
+      troubled.all({ limit, states: JSON.stringify(states), source, below }),
   };
 }

@@ -125,7 +125,7 @@ describe("creating a ledger", () => {
     writeFileSync(`${file}.new`, "half of it");
     await writeLedger();
     expect(readdirSync(folder).toSorted()).toEqual(["ledger.db", "ledger.mark"]);
-    expect(readStatus(folder, 10)?.sources).toMatchObject([{ path: "/docs", inAgreement: 500 }]);
+    expect(readStatus(folder, 10)?.sources).toMatchObject([{ path: "/docs", searchable: 500 }]);
   });
 });
 

@@ -1,0 +1,38 @@
+// Without a schema: the console loads it.
+
+/** States of files that are not searchable as they are on disk, those that need a person first. */
+export const LISTED_STATES = ["held", "failed", "waiting", "reading", "skipped"] as const;
+export type ListedState = (typeof LISTED_STATES)[number];
+
+/**
+ * State of a file's newest version. `searchable`: searches find it as it is on disk, by its words at least. `reading`: the
+ * service has it and reads it. `waiting`: it is not at the service yet, and waiting helps. `held`: the file is gone, and its
+ * delete waits for a person. `failed`: it stays out until it changes or a person acts. `skipped`: a rule leaves it out.
+ * Whether an older version is searchable meanwhile is another fact: there is a document of it.
+ */
+export type VersionState = ListedState | "searchable";
+
+/** The words of each state, everywhere. */
+export const STATE_WORDS: Readonly<Record<VersionState, string>> = {
+  searchable: "searchable",
+  reading: "being read",
+  waiting: "waiting",
+  failed: "failed",
+  held: "held",
+  skipped: "skipped",
+};
+
+/** `1 being read, 17 waiting`: counts in words, without those that are 0. `thousands` writes a number. */
+export function countWords(
+  counts: Partial<Readonly<Record<VersionState, number>>>,
+  thousands: (count: number) => string,
+): string[] {
+  const found: string[] = [];
+  for (const state of ["searchable", "reading", "waiting", "failed", "skipped", "held"] as const) {
+    const count = counts[state] ?? 0;
+    if (count === 0) continue;
+    const deletes = count === 1 ? "delete " : "deletes ";
+    found.push(`${thousands(count)} ${state === "held" ? deletes : ""}${STATE_WORDS[state]}`);
+  }
+  return found;
+}
