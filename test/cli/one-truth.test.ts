@@ -1,0 +1,417 @@
+import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { Registry } from "prom-client";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { buildProgram } from "../../src/cli/command-line.ts";
+import { standingWords } from "../../src/cli/output/standing-words.ts";
+import { needsOf, sentenceOf } from "../../src/console/overview/needs.ts";
+import { describeStatus } from "../../src/mcp/status-tool.ts";
+import { NO_FILES } from "../../src/mcp/known-files.ts";
+import type { KnowledgeService } from "../../src/mcp/service.ts";
+import { measureDaemon } from "../../src/metrics/daemon.ts";
+import { operationsOf } from "../../src/sync/control/operations.ts";
+import { type Control, openControl } from "../../src/sync/control/server.ts";
+import type { Daemon, DaemonOptions } from "../../src/sync/daemon.ts";
+import { messageOf } from "../../src/lib/failure.ts";
+import type { LiveStatus, SourceStatus } from "../../src/wire/daemon-status.ts";
+import type { Version } from "../../src/wire/daemon-files.ts";
+import type { VersionState } from "../../src/wire/file-state.ts";
+import type { FakeRequest, Fault } from "../fakes/knowledge-service.ts";
+import { openWorld, SINGLE_DELETES, until, type World } from "../sync/daemon/harness.ts";
+import { FIXED_PROGRAM } from "../sync/control/program.ts";
+import { cliContext, outputTo } from "./context.ts";
+
+let world: World;
+let config: string;
+let daemon: Daemon | undefined;
+let control: Control | undefined;
+let stopping: AbortController | undefined;
+let running: Promise<void> | undefined;
+/** Answers of a service that hangs wait for this. */
+let release: () => void;
+let released: Promise<void>;
+
+beforeEach(async () => {
+  ({ promise: released, resolve: release } = Promise.withResolvers<void>());
+  world = await openWorld({ searches: true, reads: true, collections: true });
+  config = join(dirname(world.root), "kbsync.config.json");
+  configure({ path: world.root, ownerId: "docs-owner", collection: "fastest" });
+});
+afterEach(async () => {
+  release();
+  world.service.fault = () => undefined;
+  await stop();
+  await world.end();
+});
+
+function configure(...sources: object[]): void {
+  const { url } = world.service;
+  const service = { apiUrl: url, dbUrl: url, resourcesUrl: url };
+  writeFileSync(config, JSON.stringify({ service, stateDir: world.stateDir, sources }));
+}
+
+async function start(more: Partial<DaemonOptions> = {}): Promise<Daemon> {
+  stopping = new AbortController();
+  daemon = world.daemon({ timing: SINGLE_DELETES, ...more });
+  running = daemon.run({ signal: stopping.signal });
+  control = await openControl({
+    stateDir: world.stateDir,
+    version: "1.2.3",
+    env: {},
+    operations: operationsOf(daemon, { version: "1.2.3", startedMs: 5 }, FIXED_PROGRAM),
+    onSocketOutside: () => undefined,
+  });
+  return daemon;
+}
+
+async function stop(): Promise<void> {
+  await control?.close();
+  stopping?.abort();
+  await running;
+  [daemon, control, running] = [undefined, undefined, undefined];
+}
+
+/** The outcome of a command. */
+interface Ended {
+  readonly code: number;
+  /** Standard output and standard error, and the message of what ended it. */
+  readonly text: string;
+}
+
+async function kbsync(...args: string[]): Promise<Ended> {
+  let text = "";
+  const add = (more: string): void => void (text += more);
+  const context = cliContext({
+    stdout: outputTo(add),
+    stderr: { write: add },
+    env: { KBSYNC_PAUTHKEY: world.service.key },
+    cwd: world.root,
+    // A comparison waits for a service that does not answer.
+    signal: AbortSignal.timeout(3000),
+  });
+  const all = [...args, "--config", config];
+  try {
+    await (await buildProgram(context, all)).parseAsync(all, { from: "user" });
+    return { code: context.exitCode, text };
+  } catch (error) {
+    return { code: -1, text: `${text}${messageOf(error)}` };
+  }
+}
+
+const json = async <T>(...args: string[]): Promise<T> =>
+  JSON.parse((await kbsync(...args, "--json")).text) as T;
+const at = (path: string): string => join(world.root, path);
+const fault = (which: (request: FakeRequest) => boolean, what: Fault): void => {
+  world.service.fault = (request) => (which(request) ? what : undefined);
+};
+const isWrite = ({ operation }: FakeRequest): boolean => operation === "create" || operation === "update";
+const answer = (status: number, data: object): Fault => ({
+  kind: "answer",
+  status,
+  body: JSON.stringify({ success: status < 300, ...data }),
+});
+
+/** A.md is searchable, with a daemon that runs. */
+async function synced(...more: string[]): Promise<Daemon> {
+  for (const path of ["a.md", ...more]) world.write(path, `# ${path}\nzebra`);
+  const opened = await start();
+  await opened.whenIdle();
+  return opened;
+}
+
+/** What every surface says of a situation. */
+interface Expected {
+  /** A file, and the state of its newest version. */
+  readonly path: string;
+  readonly state: VersionState;
+  readonly reason: RegExp;
+  /** Files by state, which all surfaces count alike. */
+  readonly counts: Partial<
+    Record<"searchable" | "reading" | "waiting" | "failed" | "skipped" | "held", number>
+  >;
+}
+
+interface Situation {
+  readonly name: string;
+  /** Brings it about. */
+  readonly make: () => Promise<void>;
+  readonly expected: Expected;
+}
+
+const SITUATIONS: readonly Situation[] = [
+  {
+    name: "a folder in agreement",
+    make: async () => void (await synced()),
+    expected: { path: "a.md", state: "searchable", reason: /found by words/, counts: { searchable: 1 } },
+  },
+  {
+    name: "a backlog: 18 of 20 files wait for a slow service",
+    make: async () => {
+      for (let index = 10; index < 30; index += 1) world.write(`${index}.md`, `text ${index}`);
+      let creates = 0;
+      fault(({ operation }) => operation === "create" && ++creates > 2, { kind: "wait", until: released });
+      const opened = await start();
+      await until(() => opened.status().sources[0]?.searchable === 2);
+    },
+    expected: {
+      path: "29.md",
+      state: "waiting",
+      reason: /turn|being sent/,
+      counts: { searchable: 2, waiting: 18 },
+    },
+  },
+  {
+    name: "a scan that the service reads",
+    make: async () => {
+      world.write("a.md", "zebra");
+      world.write("scan.pdf", "%PDF-1.4\nscan");
+      const data = { _id: "scan", title: "scan.pdf", metadata: { status: "queued" } };
+      world.service.fault = ({ operation, body, docId }) => {
+        if (operation === "create" && body?.["url"] !== undefined) return answer(202, { data });
+        return operation === "read" && docId === "scan" ? answer(200, { data }) : undefined;
+      };
+      const opened = await start();
+      await until(() => opened.status().sources[0]?.reading === 1);
+      await until(() => opened.status().sources[0]?.searchable === 1);
+    },
+    expected: {
+      path: "scan.pdf",
+      state: "reading",
+      reason: /reading it/,
+      counts: { searchable: 1, reading: 1 },
+    },
+  },
+  {
+    name: "a paused folder",
+    make: async () => {
+      const opened = await synced();
+      await opened.pause(world.root);
+      world.write("a.md", "quagga");
+      await until(() => opened.status().sources[0]?.waiting === 1);
+    },
+    expected: { path: "a.md", state: "waiting", reason: /kbsync resume/, counts: { waiting: 1 } },
+  },
+  {
+    name: "deletes that are held",
+    make: async () => {
+      const opened = await synced("b.md", "c.md");
+      for (const path of ["a.md", "b.md", "c.md"]) rmSync(at(path));
+      await until(() => opened.status().sources[0]?.held === 3);
+    },
+    expected: { path: "a.md", state: "held", reason: /./, counts: { held: 3 } },
+  },
+  {
+    name: "a file that the service refuses",
+    make: async () => {
+      const opened = await synced();
+      fault(isWrite, answer(422, { message: "too odd" }));
+      world.write("a.md", "quagga");
+      await until(() => opened.status().sources[0]?.failed === 1);
+    },
+    expected: { path: "a.md", state: "failed", reason: /too odd/, counts: { failed: 1 } },
+  },
+  {
+    name: "an unmounted folder",
+    make: async () => {
+      const opened = await synced();
+      renameSync(world.root, `${world.root}-away`);
+      await until(() => opened.status().sources[0]?.halted === true);
+    },
+    expected: { path: "a.md", state: "waiting", reason: /halted.*missing/, counts: { waiting: 1 } },
+  },
+  {
+    name: "a service that does not answer",
+    make: async () => {
+      const opened = await synced();
+      fault(() => true, { kind: "lose-request" });
+      world.write("a.md", "quagga");
+      await until(
+        () => opened.status().service.kind === "waiting" && opened.status().sources[0]?.waiting === 1,
+      );
+    },
+    expected: { path: "a.md", state: "waiting", reason: /does not answer/, counts: { waiting: 1 } },
+  },
+  {
+    name: "a service whose disk is full",
+    make: async () => {
+      const opened = await synced();
+      fault(isWrite, answer(503, { message: "The disk is full.", error: { code: "disk_full" } }));
+      world.write("a.md", "quagga");
+      await until(
+        () => opened.status().service.kind === "waiting" && opened.status().sources[0]?.waiting === 1,
+      );
+    },
+    expected: { path: "a.md", state: "waiting", reason: /disk is full/, counts: { waiting: 1 } },
+  },
+  {
+    name: "a new configuration that leaves a file out",
+    make: async () => {
+      await synced("b.md");
+      await stop();
+      const exclude = ["a.md"];
+      configure({ path: world.root, ownerId: "docs-owner", collection: "fastest", exclude });
+      const opened = await start({ sources: [world.source({ exclude })] });
+      await opened.whenIdle();
+      await until(() => world.service.live().length === 1);
+    },
+    expected: { path: "a.md", state: "skipped", reason: /`a\.md` in `exclude`/, counts: { searchable: 1 } },
+  },
+];
+
+const sum = ({ searchable, reading, waiting, failed }: SourceStatus): number =>
+  searchable + reading + waiting + failed;
+const COUNTED = ["searchable", "reading", "waiting", "failed", "held"] as const;
+
+it.each(SITUATIONS)("every surface says the same of $name", async ({ make, expected }) => {
+  const { path, state, reason, counts } = expected;
+  await make();
+  const isDone = COUNTED.every((each) => each === "searchable" || (counts[each] ?? 0) === 0);
+
+  // The counts of status add up, and are those of metrics, of MCP and of the line for a service manager.
+  const [source] = (await json<{ sources: SourceStatus[] }>("status")).sources;
+  if (source === undefined) throw new Error("no source");
+  for (const each of COUNTED) expect([each, source[each]]).toEqual([each, counts[each] ?? 0]);
+  expect(source.files).toBe(sum(source));
+  const registry = new Registry();
+  const figures = daemon?.figures();
+  if (figures === undefined) throw new Error("no daemon");
+  measureDaemon(registry).set(figures);
+  const metrics = await registry.metrics();
+  for (const each of COUNTED)
+    expect(metrics).toContain(`kbsync_sync_files{state="${each}"} ${counts[each] ?? 0}\n`);
+  const live = {
+    ...figures.status,
+    pid: 1,
+    version: "1",
+    startedMs: 0,
+    pending: null,
+    notApplied: [],
+  } as LiveStatus;
+  const mcp = await describeStatus(
+    {
+      service: { owners: async () => undefined } as unknown as KnowledgeService,
+      ownsLedger: true,
+      daemon: { status: async () => live },
+    },
+    NO_FILES,
+    {},
+    AbortSignal.timeout(10_000),
+  );
+  expect(mcp.data.folders[0]).toMatchObject(
+    Object.fromEntries(COUNTED.map((each) => [each, counts[each] ?? 0])),
+  );
+  expect(standingWords(figures.status)).toContain(
+    isDone && source.files > 0
+      ? `${source.files} file`
+      : source.files === 0
+        ? "0 files"
+        : ` of ${source.files} file`,
+  );
+
+  // The state of the file is that of its explanation, and only the list of its state names it.
+  const { version } = await json<{ version: Version }>("why", at(path));
+  expect(version).toMatchObject({ state, reason: expect.stringMatching(reason) as string });
+  const lists = await Promise.all(
+    ["held", "failed", "waiting", "skipped"].map(async (each) => (await kbsync("status", `--${each}`)).text),
+  );
+  const own = state === "reading" ? "waiting" : state;
+  for (const [index, each] of ["held", "failed", "waiting", "skipped"].entries()) {
+    const isNamed = lists[index]?.includes(source.halted ? world.root : path) === true;
+    expect([each, isNamed]).toEqual([each, each === own]);
+  }
+
+  // Nothing says that all is well while something is not.
+  const status = await kbsync("status");
+  expect(
+    status.text
+      .split("\n")
+      .slice(0, 5)
+      .map((line) => line.split(" ")[0]),
+  ).toEqual(["daemon", "service", "files", "search", "beside"]);
+  const all = (await kbsync("status", world.root)).text;
+  const isListed = !isDone || state === "skipped";
+  expect(all.includes("every file is searchable as it is on disk")).toBe(!isListed);
+  const wait = await kbsync("wait", at(path), "--timeout", "1");
+  expect(wait.code === 0).toBe(state === "searchable");
+  const verify = await kbsync("verify");
+  const areWaiting = source.reading + source.waiting > 0;
+  expect(verify.code === 0).toBe(!areWaiting);
+  expect(areWaiting && /agree/.test(verify.text)).toBe(false);
+  // The daemon writes to the ledger twice a second what it is doing. A service that does not answer finds nothing.
+  const isNoted = async (): Promise<boolean> => {
+    const { code, text } = await kbsync("search", "zebra");
+    return code !== 0 || / searchable yet: \d+ files? (is|are) /.test(text) === areWaiting;
+  };
+  await expect.poll(isNoted).toBe(true);
+  const whole = {
+    documents: 1,
+    health: { status: "ready", embedder: READY, reranker: READY, languageModel: READY } as never,
+    queues: undefined,
+    daemon: live,
+  };
+  expect(/^(All|Your)/.test(sentenceOf(whole, needsOf(whole)))).toBe(isDone && source.files > 0);
+});
+
+const READY = { state: "ready", message: "works" };
+
+it("a search that waits for what was saved does not wait for a scan of the first sync", async () => {
+  await SITUATIONS.find(({ expected }) => expected.state === "reading")?.make();
+  world.write("b.md", "okapi");
+  const wait = await kbsync("wait", "--timeout", "8");
+  expect(wait).toEqual({ code: 0, text: "" });
+  const { text } = await kbsync("search", "okapi", "--fresh", "--files");
+  expect(text).toContain("b.md");
+  expect(text).not.toContain("may be up to date");
+  expect(await json("wait", "--timeout", "8")).toMatchObject({ end: "searchable", reading: 1 });
+});
+
+it("says of a stopped daemon that newer changes are unknown, and finds them where it compares", async () => {
+  await synced();
+  await stop();
+  world.write("a.md", "quagga, and more");
+  expect((await kbsync("status")).text).toContain("newer changes are unknown");
+  const all = (await kbsync("status", world.root)).text;
+  expect(all).not.toContain("every file is searchable as it is on disk");
+  expect(all).toContain("no daemon runs");
+  expect(await json("why", at("a.md"))).toMatchObject({ version: { state: "waiting" } });
+  expect((await kbsync("wait")).text).toContain("no daemon runs");
+  const verify = await kbsync("verify");
+  expect([verify.code, verify.text]).toEqual([1, expect.stringContaining("1 file waits") as string]);
+  expect((await kbsync("search", "zebra", "--fresh")).text).toContain("no daemon runs");
+});
+
+it("says of a damaged ledger, wherever it is read, that it cannot be used", async () => {
+  await synced();
+  await stop();
+  const ledger = join(world.stateDir, "ledger.db");
+  for (const end of ["-wal", "-shm"]) rmSync(`${ledger}${end}`, { force: true });
+  writeFileSync(ledger, "no database ".repeat(1000));
+  for (const args of [
+    ["status"],
+    ["status", "--waiting"],
+    ["why", at("a.md")],
+    ["verify"],
+    ["search", "zebra"],
+  ])
+    expect([args, await kbsync(...args)]).toEqual([
+      args,
+      { code: -1, text: expect.stringMatching(/ledger .*(damaged|not a database|cannot be)/) as string },
+    ]);
+});
+
+it("says of a folder that left the configuration that its documents stay, and of its files nothing", async () => {
+  await synced();
+  await stop();
+  configure();
+  const opened = await start({ sources: [] });
+  await opened.whenIdle();
+  const status = await kbsync("status");
+  expect(status.text).toContain("no longer synced; its 1 document is still searchable");
+  expect(status.text).toContain("files    0 files searchable");
+  for (const args of [
+    ["why", at("a.md")],
+    ["wait", at("a.md")],
+    ["status", at("a.md")],
+  ])
+    expect([args, (await kbsync(...args)).code]).toEqual([args, -1]);
+});
