@@ -15,6 +15,7 @@ export const LONG_TESTS = [
   "test/cli/output/journal.test.ts",
   "test/cli/commands/{key,restore,up}.test.ts",
   "test/cli/state/no-home.test.ts",
+  "test/formats/{foreign-words,formats}.test.ts",
   "test/kb/chat/{builtin-images,fair-images,full-disk,images,kill,rendered,webhook,webhook-ends,webhook-order}.test.ts",
   "test/kb/embed/local.test.ts",
   "test/kb/ingest/extract/{extract,foreign-words,hostile-pdf,ocr,stall}.test.ts",
@@ -28,7 +29,6 @@ export const LONG_TESTS = [
   "test/long/{citations,image-recall,ordinary-documents}.test.ts",
   "test/mcp/conformance.test.ts",
   "test/simulate/{histories,simulate}.test.ts",
-  "test/sync/document/{foreign-words,formats}.test.ts",
   "test/sync/adopt/adopt-crash.test.ts",
   "test/sync/operator/status.test.ts",
   "test/sync/remote/{false-404,long-work,pressure,request-keys}.test.ts",
@@ -104,10 +104,10 @@ export const ALONE = [
 
 /** Long tests that replace a module, or measure the whole process: each file has a process of its own. */
 export const LONG_ALONE = [
+  "test/formats/formats.test.ts",
   "test/kb/chat/fair-images.test.ts",
   "test/kb/ingest/extract/{extract,stall}.test.ts",
   "test/kb/jobs/job-runner.test.ts",
-  "test/sync/document/formats.test.ts",
 ];
 
 /** chokidar runs on memfs only when it and its walker are both inlined; with one alone it sees nothing. */

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
-import { nameText } from "../src/sync/document/title.ts";
+import { nameText } from "../src/formats/title.ts";
 import type { JudgedDocument, JudgedSet } from "./judged-sets.ts";
 
 const folder = join(import.meta.dirname, "..", "..", "shared", "data", "docs-sample");

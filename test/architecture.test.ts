@@ -5,25 +5,23 @@ import { parseSync } from "vite";
 import { describe, expect, it } from "vitest";
 import { ALONE, LONG_ALONE } from "../vitest.config.ts";
 
-/** Which folders of src/sync each folder may import beside lib, wire and config; daemon.ts assembles them all. */
+/** Which folders of src/sync each folder may import beside lib, wire, config and formats; daemon.ts assembles them all. */
 const SYNC: Readonly<Record<string, readonly string[]>> = {
   disk: ["plan"],
-  document: [],
   rules: ["plan", "disk"],
   queue: ["plan"],
   ledger: ["plan", "disk", "rules"],
-  remote: ["plan", "disk", "document"],
+  remote: ["plan", "disk"],
   watch: ["plan", "disk", "rules"],
-  scan: ["plan", "disk", "document", "rules"],
-  read: ["plan", "disk", "document", "rules"],
+  scan: ["plan", "disk", "rules"],
+  read: ["plan", "disk", "rules"],
   agenda: ["plan", "rules", "ledger"],
-  trash: ["plan", "document", "ledger", "remote"],
-  actions: ["plan", "document", "rules", "queue", "ledger", "remote", "read", "trash"],
+  trash: ["plan", "ledger", "remote"],
+  actions: ["plan", "rules", "queue", "ledger", "remote", "read", "trash"],
   pass: ["plan", "disk", "rules", "ledger", "scan", "read", "agenda", "actions"],
-  "reconcile-service": ["plan", "document", "ledger", "remote", "actions"],
+  "reconcile-service": ["plan", "ledger", "remote", "actions"],
   adopt: [
     "plan",
-    "document",
     "rules",
     "ledger",
     "remote",
@@ -37,7 +35,6 @@ const SYNC: Readonly<Record<string, readonly string[]>> = {
   source: [
     "plan",
     "disk",
-    "document",
     "rules",
     "queue",
     "ledger",
@@ -48,12 +45,11 @@ const SYNC: Readonly<Record<string, readonly string[]>> = {
     "adopt",
   ],
   audit: ["plan", "disk", "ledger", "actions", "reconcile-service", "source"],
-  why: ["plan", "disk", "document", "rules", "ledger", "scan", "read", "actions", "pass"],
+  why: ["plan", "disk", "rules", "ledger", "scan", "read", "actions", "pass"],
   operator: [
     "trash",
     "plan",
     "disk",
-    "document",
     "rules",
     "ledger",
     "remote",
@@ -84,7 +80,7 @@ const SYNC: Readonly<Record<string, readonly string[]>> = {
     "operator",
   ],
 };
-const SYNC_COMMON = ["lib", "wire", "config"];
+const SYNC_COMMON = ["lib", "wire", "config", "formats"];
 const ALL_OF_SYNC = ["sync", "sync/plan", "sync/control", ...Object.keys(SYNC).map((name) => `sync/${name}`)];
 
 /** Which folders below src/ each folder may import. A folder may always import itself; see docs/ARCHITECTURE.md. */
@@ -92,6 +88,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   wire: ["lib"],
   config: ["lib", "wire"],
+  formats: ["lib", "wire"],
   "sync/plan": ["lib", "wire", "config"],
   ...Object.fromEntries(
     Object.entries(SYNC).map(([name, others]) => [
@@ -177,6 +174,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "lib",
     "wire",
     "config",
+    "formats",
     ...ALL_OF_SYNC,
     "kb",
     "kb/chat",

@@ -9,6 +9,7 @@ import { pathToFileURL } from "node:url";
  */
 export const ENTRIES = [
   "main",
+  "formats/conversion/convert-child",
   "kb/chat/image-child",
   "kb/embed/local-worker",
   "kb/http/body/json-worker",
@@ -21,7 +22,6 @@ export const ENTRIES = [
   "kb/store/sqlite/reader-worker",
   "kb/store/sqlite/writer-worker",
   "lib/capped/host-worker",
-  "sync/document/formats/convert-child",
   "sync/operator/copy-worker",
   "sync/read/reader-worker",
   "sync/scan/folder-probe-worker",

@@ -6,7 +6,7 @@ import { UploadAnswer } from "../../src/wire/upload.ts";
 import { CollectionsAnswer, ResourceAnswer } from "../../src/wire/resource.ts";
 import { buildPdf, textPage } from "../kb/ingest/extract/pdf-fixture.ts";
 import { picture as drawn } from "../kb/ingest/extract/picture-fixture.ts";
-import { docx, relations, wordParagraph } from "../sync/document/office-fixture.ts";
+import { docx, relations, wordParagraph } from "../formats/office-fixture.ts";
 import { agreed, search, send, startUp, stop, temporaryFolder } from "./program.ts";
 import type { Running } from "./program.ts";
 

@@ -1,4 +1,4 @@
-import { kindOfName } from "../../sync/document/kinds.ts";
+import { kindOfName } from "../../formats/kinds.ts";
 import { locationWords } from "../../wire/location.ts";
 import type { SearchResult } from "../../wire/search.ts";
 

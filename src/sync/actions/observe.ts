@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import type { UserMetadata } from "../../wire/metadata.ts";
-import { composed, DIGEST_CHARS, digestOf } from "../document/digest.ts";
-import { NO_FIELDS, readFields } from "../document/fields.ts";
-import { composeMetadata, hashListedMetadata, hashMetadata } from "../document/metadata.ts";
+import { composed, DIGEST_CHARS, digestOf } from "../../formats/digest.ts";
+import { NO_FIELDS, readFields } from "../../formats/fields.ts";
+import { composeMetadata, hashListedMetadata, hashMetadata } from "../../formats/metadata.ts";
 import type { SourceDocument } from "../read/outcome.ts";
 import type { Observed, Stored } from "../ledger/files/observed.ts";
 import { racyUntilMs } from "../plan/file-times.ts";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { UserMetadata } from "../../wire/metadata.ts";
-import { composed } from "../document/digest.ts";
-import { isMail, kindOfName } from "../document/kinds.ts";
+import { composed } from "../../formats/digest.ts";
+import { isMail, kindOfName } from "../../formats/kinds.ts";
 import type { SourceDocument } from "../read/outcome.ts";
 import type { Activity, Outcome } from "../ledger/activity.ts";
 import type { Observed } from "../ledger/files/observed.ts";

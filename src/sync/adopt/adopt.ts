@@ -4,7 +4,7 @@ import type { ActionContext, PeerSource } from "../actions/context.ts";
 import { adoptSource } from "./adopt-source.ts";
 import type { AdoptingSource } from "./candidates.ts";
 import { peersOf } from "./peers.ts";
-import { kindOfName } from "../document/kinds.ts";
+import { kindOfName } from "../../formats/kinds.ts";
 import { NOTHING_UNSEARCHED, type Unsearched } from "../ledger/drift/adoptions.ts";
 import type { CreateIntent } from "../ledger/intents/creates.ts";
 import { isWithin, withinTest } from "../plan/unsearched.ts";

@@ -2,7 +2,7 @@ import { basename, join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ActionContext } from "../actions/context.ts";
 import { metadataOf, observe, topicOf } from "../actions/observe.ts";
-import { kindOfName } from "../document/kinds.ts";
+import { kindOfName } from "../../formats/kinds.ts";
 import type { Observed } from "../ledger/files/observed.ts";
 import { uploadedHash } from "../plan/decide.ts";
 import type { RelativePath, ScanEntry } from "../plan/model.ts";

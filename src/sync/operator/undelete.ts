@@ -6,7 +6,7 @@ import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import type { PutBack, TrashedText } from "../../wire/daemon-files.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type TrashedFile, trashFolder, type TrashRows } from "../ledger/trash.ts";
-import { isConverted, kindOfName } from "../document/kinds.ts";
+import { isConverted, kindOfName } from "../../formats/kinds.ts";
 import { pathBelow } from "../../lib/path-below.ts";
 import { outsideSources } from "../disk/source-path.ts";
 

@@ -1,4 +1,4 @@
-import type { DocumentFields } from "../document/fields.ts";
+import type { DocumentFields } from "../../formats/fields.ts";
 import type { Recipe, RelativePath, ScanEntry } from "../plan/model.ts";
 import type { Rules, WatchedSource } from "../rules/rules.ts";
 import { EXTRACTOR_VERSION } from "./recipe.ts";

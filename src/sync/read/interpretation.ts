@@ -4,20 +4,20 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { integerColumn } from "../../lib/integer-column.ts";
 import { MAIL_TYPE } from "../../wire/constants.ts";
 import { EMPTY_FILE } from "../plan/model.ts";
-import { refusalBySize } from "../document/bounds.ts";
-import { digestOf, fingerprint } from "../document/digest.ts";
-import { type Container, containerOf, isOle, mediaTypeOf } from "../document/kinds.ts";
-import { CHARS_MAX, convertDocument } from "../document/formats/convert.ts";
+import { refusalBySize } from "../../formats/bounds.ts";
+import { digestOf, fingerprint } from "../../formats/digest.ts";
+import { type Container, containerOf, isOle, mediaTypeOf } from "../../formats/kinds.ts";
+import { CHARS_MAX, convertDocument } from "../../formats/conversion/convert.ts";
 import { linkedIno } from "../disk/linked-ino.ts";
 import { reportsBirthTime } from "../disk/root-identity.ts";
 import { composeRecipe, CONVERTER_VERSION } from "./recipe.ts";
-import { addressOf } from "../document/shortcut.ts";
-import { decodeText } from "../document/text.ts";
-import { nameText } from "../document/title.ts";
+import { addressOf } from "../../formats/shortcut.ts";
+import { decodeText } from "../../formats/text.ts";
+import { nameText } from "../../formats/title.ts";
 import type { ReadRequest, ReadOutcome, Enclosed, ReadOptions } from "./outcome.ts";
 import { certainLanguage } from "../../lib/language.ts";
 import { frontMatterEnd } from "../../lib/markup/front-matter.ts";
-import { type DocumentFields, NO_FIELDS } from "../document/fields.ts";
+import { type DocumentFields, NO_FIELDS } from "../../formats/fields.ts";
 
 /** Returns the refusal of a file that is too large for its kind; undefined if it is not. */
 export function refuseBySize({ named, rules }: ReadRequest, sizeBytes: number): ReadOutcome | undefined {

@@ -1,9 +1,9 @@
 import type { LocatedText } from "../../lib/markup/located-text.ts";
 import type { Recipe, ScanEntry } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
-import type { DocumentFields } from "../document/fields.ts";
-import type { Container, NamedKind } from "../document/kinds.ts";
-import type { SentText } from "../document/json-text.ts";
+import type { DocumentFields } from "../../formats/fields.ts";
+import type { Container, NamedKind } from "../../formats/kinds.ts";
+import type { SentText } from "../../formats/json-text.ts";
 
 interface DocumentFacts {
   /** SHA-256 of the raw bytes, lower-case hex. */

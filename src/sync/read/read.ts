@@ -4,9 +4,9 @@ import { open, type FileHandle } from "node:fs/promises";
 import { codeOf } from "../../lib/failure.ts";
 import type { ScanEntry } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
-import { containerOf, kindOfName, mediaTypeOf } from "../document/kinds.ts";
+import { containerOf, kindOfName, mediaTypeOf } from "../../formats/kinds.ts";
 import { liesInside } from "../disk/file-location.ts";
-import { beginsBinary } from "../document/text.ts";
+import { beginsBinary } from "../../formats/text.ts";
 import type { ReadOptions, ReadOutcome, ReadRequest, Enclosed } from "./outcome.ts";
 import { convert, interpret, refuseBySize } from "./interpretation.ts";
 

@@ -3,7 +3,7 @@ import { entryUrl } from "../../lib/package.ts";
 import type { ScanEntry } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import { type ReaderMethods, unpackDocument } from "./batch.ts";
-import { isConverted, kindOfName } from "../document/kinds.ts";
+import { isConverted, kindOfName } from "../../formats/kinds.ts";
 import { readDocument, SMALL_BYTES } from "./read.ts";
 import type { ReadOptions, ReadOutcome } from "./outcome.ts";
 

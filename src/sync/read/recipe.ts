@@ -2,7 +2,7 @@ import { oneLine } from "../../lib/one-line.ts";
 import { DESCRIPTION_CHARS_MAX, TITLE_CHARS_MAX } from "../../wire/constants.ts";
 import type { DocumentKind, Recipe, RelativePath } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
-import type { Naming } from "../document/title.ts";
+import type { Naming } from "../../formats/title.ts";
 
 /**
  * Raise it when the same bytes yield a different title, description, kind or text than before: every resource is then

@@ -1,5 +1,5 @@
 import type { UserMetadata } from "../../wire/metadata.ts";
-import { findSecret } from "../document/secrets.ts";
+import { findSecret } from "../../formats/secrets.ts";
 import type { Rules } from "../rules/rules.ts";
 import type { SourceDocument } from "./outcome.ts";
 

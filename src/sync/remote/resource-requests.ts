@@ -4,7 +4,7 @@ import type { UserMetadata } from "../../wire/metadata.ts";
 import type { Settings, Tier } from "../../wire/primitives.ts";
 import { ResourceRecord } from "../../wire/resource.ts";
 import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
-import { jsonWithText, type SentText } from "../document/json-text.ts";
+import { jsonWithText, type SentText } from "../../formats/json-text.ts";
 import { header, readAnswer, withKey, type RawAnswer, type Reply } from "./answer.ts";
 import type { ExchangeRequest } from "./exchange.ts";
 import type { ContentKind } from "./request-limit.ts";

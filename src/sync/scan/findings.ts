@@ -1,8 +1,8 @@
 import { lstatSync, type Stats } from "node:fs";
 import { codeOf } from "../../lib/failure.ts";
 import { integerColumn } from "../../lib/integer-column.ts";
-import { refusalBySize } from "../document/bounds.ts";
-import { kindOfName } from "../document/kinds.ts";
+import { refusalBySize } from "../../formats/bounds.ts";
+import { kindOfName } from "../../formats/kinds.ts";
 import type { RelativePath, ScanEntry, Skip, Unreadable, FolderPath } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import { linkedIno } from "../disk/linked-ino.ts";

@@ -1,6 +1,6 @@
 import type { FolderContents } from "../../wire/daemon-folders.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import { kindOfName } from "../document/kinds.ts";
+import { kindOfName } from "../../formats/kinds.ts";
 import { EMPTY_FILE, type RelativePath } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import { countingRules, openReasons } from "./left-out.ts";

@@ -6,7 +6,7 @@ import { dropCreate } from "../actions/create.ts";
 import { send } from "../actions/send.ts";
 import { isBelow } from "../disk/source-path.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
-import { kindOfName } from "../document/kinds.ts";
+import { kindOfName } from "../../formats/kinds.ts";
 import type { Passes } from "../pass/pass.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
 import type { FileWork } from "../plan/version.ts";

@@ -3,7 +3,7 @@ import type { Progress } from "../../wire/daemon-status.ts";
 import type { Prepared } from "../actions/prepare.ts";
 import type { Activity } from "../ledger/activity.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { kindOfName } from "../document/kinds.ts";
+import { kindOfName } from "../../formats/kinds.ts";
 import { openQueue, type WorkQueue } from "../queue/queue.ts";
 import type { Send, YieldSlot } from "../queue/sending.ts";
 import type { JobKind } from "../queue/order.ts";

@@ -12,7 +12,7 @@ import type { Remote } from "../remote/remote.ts";
 import { openTrashWriter, UNFINISHED } from "./trash-writer.ts";
 import { trashFolder } from "../ledger/trash.ts";
 import { NOTE, readNote, writeNote } from "./note.ts";
-import { shortcutText } from "../document/shortcut.ts";
+import { shortcutText } from "../../formats/shortcut.ts";
 
 /** The texts of deleted files, retained for some days. */
 export interface Trash {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { sendChange } from "../../../src/sync/actions/change.ts";
 import { labelOf } from "../../../src/sync/actions/observe.ts";
 import type { Departure } from "../../../src/sync/actions/prepare.ts";
-import { digestOf } from "../../../src/sync/document/digest.ts";
+import { digestOf } from "../../../src/formats/digest.ts";
 import type { SourceDocument } from "../../../src/sync/read/outcome.ts";
 import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
 import type { ResourceChange } from "../../../src/sync/remote/resource-requests.ts";

@@ -8,7 +8,7 @@ import {
   topicOf,
   withListedMetadata,
 } from "../../../src/sync/actions/observe.ts";
-import { digestOf } from "../../../src/sync/document/digest.ts";
+import { digestOf } from "../../../src/formats/digest.ts";
 import { observedAt } from "./fixture.ts";
 
 const observed = { ...observedAt("a.md"), label: labelOf("a", "d"), digest: digestOf("text") };

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { AskedId } from "../../../src/sync/actions/collections.ts";
 import type { ActionContext, ActionSource } from "../../../src/sync/actions/context.ts";
 import { labelOf } from "../../../src/sync/actions/observe.ts";
-import { digestOf } from "../../../src/sync/document/digest.ts";
+import { digestOf } from "../../../src/formats/digest.ts";
 import type { Observed } from "../../../src/sync/ledger/files/observed.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import type { Deletion } from "../../../src/sync/ledger/intents/deletes.ts";

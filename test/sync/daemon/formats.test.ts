@@ -4,7 +4,7 @@ import Database from "better-sqlite3";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { ledgerFile } from "../../../src/sync/ledger/ledger.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
-import { docx, wordParagraph } from "../document/office-fixture.ts";
+import { docx, wordParagraph } from "../../formats/office-fixture.ts";
 import { openWorld, type World } from "./harness.ts";
 
 let world: World;

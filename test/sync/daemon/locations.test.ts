@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { xlsx } from "../document/office-fixture.ts";
+import { xlsx } from "../../formats/office-fixture.ts";
 import { openWorld, type World } from "./harness.ts";
 
 const answer = (status: number) =>

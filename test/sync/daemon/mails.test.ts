@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { docx, wordParagraph } from "../document/office-fixture.ts";
+import { docx, wordParagraph } from "../../formats/office-fixture.ts";
 import { openWorld, type World } from "./harness.ts";
 
 const PDF = ["bill.pdf", "application/pdf", Buffer.from("%PDF-1.7 bill")] as const;

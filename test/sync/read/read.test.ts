@@ -14,7 +14,7 @@ import {
 import { join } from "node:path";
 import { buildBinary } from "plist";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { digestOf } from "../../../src/sync/document/digest.ts";
+import { digestOf } from "../../../src/formats/digest.ts";
 import { reportsBirthTime } from "../../../src/sync/disk/root-identity.ts";
 import { readDocument } from "../../../src/sync/read/read.ts";
 import type { ReadOutcome, SourceDocument } from "../../../src/sync/read/outcome.ts";

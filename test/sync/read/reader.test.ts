@@ -5,7 +5,7 @@ import { readDocument } from "../../../src/sync/read/read.ts";
 import type { ReadOutcome } from "../../../src/sync/read/outcome.ts";
 import { type DocumentReader, openThreadReader } from "../../../src/sync/read/reader.ts";
 import type { ScanEntry } from "../../../src/sync/plan/model.ts";
-import { jsonWithText } from "../../../src/sync/document/json-text.ts";
+import { jsonWithText } from "../../../src/formats/json-text.ts";
 import { openRules, type Rules } from "../../../src/sync/rules/rules.ts";
 import { addFiles, makeTree, removeTree, sourceAt } from "../scan/tree.ts";
 

@@ -7,7 +7,7 @@ import {
   resourceOf,
   type Compared,
 } from "../../../src/sync/reconcile-service/compare.ts";
-import { digestOf } from "../../../src/sync/document/digest.ts";
+import { digestOf } from "../../../src/formats/digest.ts";
 import type { Reply } from "../../../src/sync/remote/answer.ts";
 import type { ListEnd } from "../../../src/sync/remote/collection-requests.ts";
 import type { ResourceRecord } from "../../../src/wire/resource.ts";

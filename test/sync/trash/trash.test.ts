@@ -19,7 +19,7 @@ import { recoverLedger } from "../../../src/sync/daemon.ts";
 import { ledgerFile, openLedger } from "../../../src/sync/ledger/ledger.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
 import { openTrash } from "../../../src/sync/trash/trash.ts";
-import { docx, wordParagraph } from "../document/office-fixture.ts";
+import { docx, wordParagraph } from "../../formats/office-fixture.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
 
 let world: World;
