@@ -80,7 +80,7 @@ const SYNC: Readonly<Record<string, readonly string[]>> = {
     "operator",
   ],
 };
-const SYNC_COMMON = ["lib", "wire", "config", "formats"];
+const SYNC_COMMON = ["lib", "wire", "config", "formats", "formats/markup"];
 const ALL_OF_SYNC = ["sync", "sync/plan", "sync/control", ...Object.keys(SYNC).map((name) => `sync/${name}`)];
 
 /** Which folders below src/ each folder may import. A folder may always import itself; see docs/ARCHITECTURE.md. */
@@ -88,7 +88,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   wire: ["lib"],
   config: ["lib", "wire"],
-  formats: ["lib", "wire"],
+  "formats/markup": ["lib"],
+  formats: ["lib", "wire", "formats/markup"],
   "sync/plan": ["lib", "wire", "config"],
   ...Object.fromEntries(
     Object.entries(SYNC).map(([name, others]) => [
@@ -99,17 +100,27 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "sync/control": [...SYNC_COMMON, "sync", "sync/operator"],
   sync: [...SYNC_COMMON, ...ALL_OF_SYNC.filter((name) => name !== "sync/control")],
   "kb/lexical": ["lib"],
-  "kb/embed": ["lib", "kb/models"],
+  "kb/embed": ["lib", "formats/markup", "kb/models"],
   "kb/fetch": ["lib"],
   "kb/index": ["kb/lexical"],
   "kb/queue": ["lib"],
-  "kb/store": ["lib", "wire", "kb/queue", "kb/index", "kb/lexical"],
+  "kb/store": ["lib", "wire", "formats/markup", "kb/queue", "kb/index", "kb/lexical"],
   "kb/uploads": ["lib", "wire", "kb/store"],
   "kb/jobs": ["lib", "wire", "kb/queue", "kb/store", "kb/ingest", "kb/resources"],
   "kb/ingest/chunk": ["lib", "wire", "kb/store"],
-  "kb/ingest": ["lib", "wire", "kb/store", "kb/embed", "kb/models", "kb/ingest/chunk"],
+  "kb/ingest": ["lib", "wire", "formats/markup", "kb/store", "kb/embed", "kb/models", "kb/ingest/chunk"],
   "kb/search": ["lib", "wire", "kb/store", "kb/embed", "kb/models", "kb/lexical"],
-  "kb/resources": ["lib", "wire", "kb/fetch", "kb/queue", "kb/store", "kb/uploads", "kb/ingest", "kb/search"],
+  "kb/resources": [
+    "lib",
+    "wire",
+    "formats/markup",
+    "kb/fetch",
+    "kb/queue",
+    "kb/store",
+    "kb/uploads",
+    "kb/ingest",
+    "kb/search",
+  ],
   "kb/keys": ["lib", "wire", "kb/store", "kb/resources"],
   "kb/console": ["lib", "wire", "kb/store", "kb/resources"],
   "kb/webhooks": ["lib", "wire", "kb/queue", "kb/store", "kb/resources"],

@@ -1,9 +1,4 @@
-import {
-  CONVERTED_TEXT,
-  OFFICE_EXTENSIONS,
-  TEXT_FORMATS,
-  type TextFormat,
-} from "../lib/markup/text-formats.ts";
+import { CONVERTED_TEXT, OFFICE_EXTENSIONS, TEXT_FORMATS, type TextFormat } from "./markup/text-formats.ts";
 import { beginsBinary } from "./text.ts";
 
 /** Format of a file whose text must be extracted. A zip archive is examined further. */

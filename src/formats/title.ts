@@ -1,6 +1,6 @@
 import { decodeEntities } from "./entities.ts";
-import { linesOf, markdownHeadings } from "../lib/markup/headings.ts";
-import type { TextFormat } from "../lib/markup/text-formats.ts";
+import { linesOf, markdownHeadings } from "./markup/headings.ts";
+import type { TextFormat } from "./markup/text-formats.ts";
 import type { DocumentFields } from "./fields.ts";
 import { readFrontMatter } from "./front-matter.ts";
 

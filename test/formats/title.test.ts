@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { markdownHeadings } from "../../src/lib/markup/headings.ts";
-import type { TextFormat } from "../../src/lib/markup/text-formats.ts";
+import { markdownHeadings } from "../../src/formats/markup/headings.ts";
+import type { TextFormat } from "../../src/formats/markup/text-formats.ts";
 import { nameText } from "../../src/formats/title.ts";
 
 describe("nameText", () => {

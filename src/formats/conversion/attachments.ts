@@ -1,12 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import { foreignKind } from "../../lib/capped/foreign.ts";
-import { trimLocated } from "../../lib/markup/located-text.ts";
-import {
-  type AttachmentOutcome,
-  LISTED_MAX,
-  type MailAttachment,
-} from "../../lib/markup/mail-attachments.ts";
-import { MarkupTooDeep } from "../../lib/markup/tree.ts";
+import { trimLocated } from "../markup/located-text.ts";
+import { type AttachmentOutcome, LISTED_MAX, type MailAttachment } from "../markup/mail-attachments.ts";
+import { MarkupTooDeep } from "../markup/tree.ts";
 import { containerOf, kindOfName, mediaTypeOf } from "../kinds.ts";
 import { decodeText } from "../text.ts";
 import type { Reading } from "./conversion.ts";

@@ -1,4 +1,4 @@
-import { mailMarkdown } from "../../lib/markup/mail-attachments.ts";
+import { mailMarkdown } from "../markup/mail-attachments.ts";
 import { type Archive, openArchive } from "./archive.ts";
 import { type AttachmentBudget, readAttachments, type ReadEnclosed } from "./attachments.ts";
 import type { Reading } from "./conversion.ts";
@@ -29,13 +29,13 @@ export async function readContainer(
       return readStructured(bytes, container);
     }
     case "rtf": {
-      const { rtfText } = await import("../../lib/markup/rtf.ts");
+      const { rtfText } = await import("../markup/rtf.ts");
       const text = rtfText(bytes.toString("latin1"));
       if (text === undefined) throw new ConversionRefusal("its groups are nested too deeply");
       return { text };
     }
     case "mail": {
-      const { readMail } = await import("../../lib/markup/mail.ts");
+      const { readMail } = await import("../markup/mail.ts");
       const read: ReadEnclosed = (within, enclosed, deeper) =>
         readContainer(within, enclosed, budget, deeper);
       const mail = await readMail(bytes);

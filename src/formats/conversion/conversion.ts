@@ -1,4 +1,4 @@
-import type { LocatedText } from "../../lib/markup/located-text.ts";
+import type { LocatedText } from "../markup/located-text.ts";
 import type { DocumentFields } from "../fields.ts";
 import type { Container } from "../kinds.ts";
 

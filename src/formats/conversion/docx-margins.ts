@@ -1,4 +1,4 @@
-import type { MarkupElement } from "../../lib/markup/tree.ts";
+import type { MarkupElement } from "../markup/tree.ts";
 import type { Archive } from "./archive.ts";
 import { oneLine } from "../../lib/one-line.ts";
 import { parsePart, relationsOf } from "./office-package.ts";

@@ -1,5 +1,5 @@
 import mammoth from "mammoth";
-import { htmlToMarkdown } from "../../lib/markup/html-markdown.ts";
+import { htmlToMarkdown } from "../markup/html-markdown.ts";
 import { type Archive, refuseBombs } from "./archive.ts";
 import type { Reading } from "./conversion.ts";
 import { readMargins } from "./docx-margins.ts";

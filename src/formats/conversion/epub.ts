@@ -1,12 +1,6 @@
 import { posix } from "node:path";
-import { htmlToMarkdown } from "../../lib/markup/html-markdown.ts";
-import {
-  type MarkupElement,
-  childrenNamed,
-  elementsBelow,
-  firstBelow,
-  textOf,
-} from "../../lib/markup/tree.ts";
+import { htmlToMarkdown } from "../markup/html-markdown.ts";
+import { type MarkupElement, childrenNamed, elementsBelow, firstBelow, textOf } from "../markup/tree.ts";
 import type { Archive } from "./archive.ts";
 import type { Reading } from "./conversion.ts";
 import { oneLine } from "../../lib/one-line.ts";

@@ -1,6 +1,6 @@
 import { oneLine } from "../../lib/one-line.ts";
 import { posix } from "node:path";
-import { type MarkupElement, childrenNamed, firstBelow, parseMarkup, textOf } from "../../lib/markup/tree.ts";
+import { type MarkupElement, childrenNamed, firstBelow, parseMarkup, textOf } from "../markup/tree.ts";
 import type { Archive } from "./archive.ts";
 import { ConversionRefusal } from "./refusal.ts";
 

@@ -1,19 +1,7 @@
-import {
-  joinLocated,
-  joinRows,
-  locatedAt,
-  type LocatedText,
-  locationName,
-} from "../../lib/markup/located-text.ts";
-import { toMarkdown } from "../../lib/markup/markdown.ts";
-import { numberedLines, type TableRow } from "../../lib/markup/table.ts";
-import {
-  type MarkupElement,
-  type MarkupNode,
-  childrenNamed,
-  firstBelow,
-  textOf,
-} from "../../lib/markup/tree.ts";
+import { joinLocated, joinRows, locatedAt, type LocatedText, locationName } from "../markup/located-text.ts";
+import { toMarkdown } from "../markup/markdown.ts";
+import { numberedLines, type TableRow } from "../markup/table.ts";
+import { type MarkupElement, type MarkupNode, childrenNamed, firstBelow, textOf } from "../markup/tree.ts";
 import type { Archive } from "./archive.ts";
 import type { Reading } from "./conversion.ts";
 import { oneLine } from "../../lib/one-line.ts";

@@ -1,4 +1,4 @@
-import { htmlToMarkdown } from "../../lib/markup/html-markdown.ts";
+import { htmlToMarkdown } from "../markup/html-markdown.ts";
 import { decodeText } from "../text.ts";
 import type { Reading } from "./conversion.ts";
 import { ConversionRefusal } from "./refusal.ts";

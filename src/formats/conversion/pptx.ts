@@ -1,5 +1,5 @@
-import { joinLocated, locatedAt, type LocatedText } from "../../lib/markup/located-text.ts";
-import { toMarkdown } from "../../lib/markup/markdown.ts";
+import { joinLocated, locatedAt, type LocatedText } from "../markup/located-text.ts";
+import { toMarkdown } from "../markup/markdown.ts";
 import {
   type MarkupElement,
   type MarkupNode,
@@ -7,7 +7,7 @@ import {
   elementsBelow,
   firstBelow,
   textOf,
-} from "../../lib/markup/tree.ts";
+} from "../markup/tree.ts";
 import type { Archive } from "./archive.ts";
 import type { Reading } from "./conversion.ts";
 import { oneLine } from "../../lib/one-line.ts";

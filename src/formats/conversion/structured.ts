@@ -1,7 +1,7 @@
-import type { LocatedText } from "../../lib/markup/located-text.ts";
-import { notebookMarkdown } from "../../lib/markup/notebook.ts";
-import { recordLines } from "../../lib/markup/record-lines.ts";
-import { subtitleText } from "../../lib/markup/subtitles.ts";
+import type { LocatedText } from "../markup/located-text.ts";
+import { notebookMarkdown } from "../markup/notebook.ts";
+import { recordLines } from "../markup/record-lines.ts";
+import { subtitleText } from "../markup/subtitles.ts";
 import { decodeText } from "../text.ts";
 import { nameText } from "../title.ts";
 import type { Reading } from "./conversion.ts";

@@ -1,12 +1,6 @@
 import readExcel from "read-excel-file/node";
-import {
-  joinLocated,
-  joinRows,
-  locatedAt,
-  type LocatedText,
-  locationName,
-} from "../../lib/markup/located-text.ts";
-import { tableLines } from "../../lib/markup/table.ts";
+import { joinLocated, joinRows, locatedAt, type LocatedText, locationName } from "../markup/located-text.ts";
+import { tableLines } from "../markup/table.ts";
 import { type Archive, refuseBombs } from "./archive.ts";
 import type { Reading } from "./conversion.ts";
 import { packageTitle } from "./office-package.ts";

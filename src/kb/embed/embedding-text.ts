@@ -1,4 +1,4 @@
-import { withoutLabels } from "../../lib/markup/front-matter.ts";
+import { withoutLabels } from "../../formats/markup/front-matter.ts";
 import { oneLine } from "../../lib/one-line.ts";
 
 /** A chunk and its context in the document. */

@@ -1,4 +1,4 @@
-import { withoutLabels } from "../../lib/markup/front-matter.ts";
+import { withoutLabels } from "../../formats/markup/front-matter.ts";
 import type { Embedder } from "../embed/embedder.ts";
 import type { ChunkRef } from "../store/chunks.ts";
 import type { ChunkSentences, ChunkText } from "../store/search-index.ts";

@@ -1,6 +1,6 @@
 import { KbsyncError } from "../../lib/failure.ts";
-import { type AttachmentOutcome, LISTED_MAX, mailMarkdown } from "../../lib/markup/mail-attachments.ts";
-import { trimLocated } from "../../lib/markup/located-text.ts";
+import { type AttachmentOutcome, LISTED_MAX, mailMarkdown } from "../../formats/markup/mail-attachments.ts";
+import { trimLocated } from "../../formats/markup/located-text.ts";
 import type { Requester } from "../ingest/extract/extract.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
 import { readHead } from "../ingest/extract/text-file.ts";

@@ -1,6 +1,6 @@
 import type { CreateBody } from "../../wire/resource.ts";
 import { codeOf } from "../../lib/failure.ts";
-import type { LocatedText } from "../../lib/markup/located-text.ts";
+import type { LocatedText } from "../../formats/markup/located-text.ts";
 import { textFormOf } from "../ingest/extract/text-form.ts";
 import type { ReadText } from "../ingest/ingest.ts";
 import type { StoredFile } from "../store/files.ts";

@@ -1,5 +1,5 @@
 import { countNewlines } from "../../lib/count-newlines.ts";
-import type { LocatedText, LocationStart } from "../../lib/markup/located-text.ts";
+import type { LocatedText, LocationStart } from "../../formats/markup/located-text.ts";
 
 /** Where a part of a content begins. The line at its start gives the row of every line after it. */
 export interface StoredLocation extends LocationStart {

@@ -1,4 +1,4 @@
-import type { LocatedText } from "../../lib/markup/located-text.ts";
+import type { LocatedText } from "../../formats/markup/located-text.ts";
 import type { UserMetadata as Metadata } from "../../wire/metadata.ts";
 import type { Settings, Strategy, Tier } from "../../wire/primitives.ts";
 import type { Lease, NewJob } from "../queue/queue.ts";

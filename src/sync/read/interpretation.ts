@@ -16,7 +16,7 @@ import { decodeText } from "../../formats/text.ts";
 import { nameText } from "../../formats/title.ts";
 import type { ReadRequest, ReadOutcome, Enclosed, ReadOptions } from "./outcome.ts";
 import { certainLanguage } from "../../lib/language.ts";
-import { frontMatterEnd } from "../../lib/markup/front-matter.ts";
+import { frontMatterEnd } from "../../formats/markup/front-matter.ts";
 import { type DocumentFields, NO_FIELDS } from "../../formats/fields.ts";
 
 /** Returns the refusal of a file that is too large for its kind; undefined if it is not. */

@@ -1,4 +1,4 @@
-import type { LocatedText } from "../../lib/markup/located-text.ts";
+import type { LocatedText } from "../../formats/markup/located-text.ts";
 import type { Recipe, ScanEntry } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import type { DocumentFields } from "../../formats/fields.ts";

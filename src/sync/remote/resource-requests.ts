@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { LocatedText } from "../../lib/markup/located-text.ts";
+import type { LocatedText } from "../../formats/markup/located-text.ts";
 import type { UserMetadata } from "../../wire/metadata.ts";
 import type { Settings, Tier } from "../../wire/primitives.ts";
 import { ResourceRecord } from "../../wire/resource.ts";

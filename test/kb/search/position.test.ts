@@ -6,7 +6,7 @@ import { queryWords } from "../../../src/kb/lexical/word-match.ts";
 import { chunkRecursive } from "../../../src/kb/ingest/chunk/recursive.ts";
 import { positionOf, type Position } from "../../../src/kb/search/position.ts";
 import { search, type SearchOutcome } from "../../../src/kb/search/search.ts";
-import type { LocationStart } from "../../../src/lib/markup/located-text.ts";
+import type { LocationStart } from "../../../src/formats/markup/located-text.ts";
 import type { Location } from "../../../src/wire/location.ts";
 import type { Chunking } from "../../../src/kb/store/chunks.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { tableToMarkdown } from "../../../src/lib/markup/table.ts";
+import { tableToMarkdown } from "../../../src/formats/markup/table.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
 import type { Running } from "../service/running.ts";
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import type { Lane } from "../../../lib/capped/pool.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
-import { joinLocated, locatedAt, type LocatedText } from "../../../lib/markup/located-text.ts";
+import { joinLocated, locatedAt, type LocatedText } from "../../../formats/markup/located-text.ts";
 import type { UserMetadata } from "../../../wire/metadata.ts";
 import { openPageReader, type PageReader } from "../page/page-reader.ts";
 import { looksLikePage } from "../page/page-text.ts";

@@ -1,6 +1,6 @@
 import { KbsyncError } from "../../../lib/failure.ts";
 import { openGate } from "../../../lib/gate.ts";
-import type { LocatedText } from "../../../lib/markup/located-text.ts";
+import type { LocatedText } from "../../../formats/markup/located-text.ts";
 import { lazyWorker } from "../../../lib/lazy-worker.ts";
 import { entryUrl } from "../../../lib/package.ts";
 import { structuredCharsMax, structuredText } from "./structured-text.ts";

@@ -1,8 +1,8 @@
-import { notebookMarkdown } from "../../../lib/markup/notebook.ts";
-import type { LocatedText } from "../../../lib/markup/located-text.ts";
-import { recordLines } from "../../../lib/markup/record-lines.ts";
-import { rtfText } from "../../../lib/markup/rtf.ts";
-import { subtitleText } from "../../../lib/markup/subtitles.ts";
+import { notebookMarkdown } from "../../../formats/markup/notebook.ts";
+import type { LocatedText } from "../../../formats/markup/located-text.ts";
+import { recordLines } from "../../../formats/markup/record-lines.ts";
+import { rtfText } from "../../../formats/markup/rtf.ts";
+import { subtitleText } from "../../../formats/markup/subtitles.ts";
 import { layOutJson } from "./json-text.ts";
 import type { TextForm } from "./text-form.ts";
 

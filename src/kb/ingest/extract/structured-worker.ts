@@ -1,5 +1,5 @@
 import { parentPort } from "node:worker_threads";
-import type { LocatedText } from "../../../lib/markup/located-text.ts";
+import type { LocatedText } from "../../../formats/markup/located-text.ts";
 import { answerCalls } from "../../../lib/worker-calls.ts";
 import { structuredText } from "./structured-text.ts";
 import type { TextForm } from "./text-form.ts";

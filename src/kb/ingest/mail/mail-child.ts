@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { answerRequests } from "../../../lib/capped/child.ts";
 import { foreignKind } from "../../../lib/capped/foreign.ts";
-import { type Mail, readMail } from "../../../lib/markup/mail.ts";
-import type { MailAttachment } from "../../../lib/markup/mail-attachments.ts";
-import { MarkupTooDeep } from "../../../lib/markup/tree.ts";
+import { type Mail, readMail } from "../../../formats/markup/mail.ts";
+import type { MailAttachment } from "../../../formats/markup/mail-attachments.ts";
+import { MarkupTooDeep } from "../../../formats/markup/tree.ts";
 
 /** A mail on disk. */
 export interface MailRequest {

@@ -2,7 +2,7 @@ import { endFailure, endWords, isTemporary } from "../../../lib/capped/end-failu
 import { type AskOptions, openCappedPool } from "../../../lib/capped/pool.ts";
 import type { CappedEnd } from "../../../lib/capped/process.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
-import type { Mail } from "../../../lib/markup/mail.ts";
+import type { Mail } from "../../../formats/markup/mail.ts";
 import { entryUrl } from "../../../lib/package.ts";
 import type { MailFailure, MailPart, MailRequest } from "./mail-child.ts";
 

@@ -1,5 +1,5 @@
 import { foreignKind } from "../../../lib/capped/foreign.ts";
-import { MarkupTooDeep } from "../../../lib/markup/tree.ts";
+import { MarkupTooDeep } from "../../../formats/markup/tree.ts";
 
 /** Why a page yields no text. */
 export type PageFailure = "memory" | "broken" | "unable" | "deep";

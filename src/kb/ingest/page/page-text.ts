@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { htmlToMarkdown } from "../../../lib/markup/html-markdown.ts";
+import { htmlToMarkdown } from "../../../formats/markup/html-markdown.ts";
 
 /** Bytes searched for the declaration of the encoding (HTML standard, encoding sniffing algorithm). */
 const META_BYTES = 1024;

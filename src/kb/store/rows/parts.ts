@@ -1,5 +1,5 @@
 import { countNewlines } from "../../../lib/count-newlines.ts";
-import { withoutLabels } from "../../../lib/markup/front-matter.ts";
+import { withoutLabels } from "../../../formats/markup/front-matter.ts";
 import type { Repeats, Span } from "../chunks.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { KbsyncError } from "../../../lib/failure.ts";
 import { STILL_READ } from "../../../wire/constants.ts";
-import type { LocatedText } from "../../../lib/markup/located-text.ts";
+import type { LocatedText } from "../../../formats/markup/located-text.ts";
 import { withLines } from "../locations.ts";
 import type { Chunking } from "../chunks.ts";
 import type { Expected, NewResource, ResourceChange, ResourceKey, ResourceStatus } from "../resources.ts";

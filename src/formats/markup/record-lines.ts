@@ -1,4 +1,4 @@
-import { oneLine } from "../one-line.ts";
+import { oneLine } from "../../lib/one-line.ts";
 import { namesColumns } from "./column-names.ts";
 import { joinRows, type LocatedText } from "./located-text.ts";
 

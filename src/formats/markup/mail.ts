@@ -1,5 +1,5 @@
 import PostalMime, { type Address, type Attachment } from "postal-mime";
-import { oneLine } from "../one-line.ts";
+import { oneLine } from "../../lib/one-line.ts";
 import { htmlToMarkdown } from "./html-markdown.ts";
 import { joined, type MailAttachment } from "./mail-attachments.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { htmlToMarkdown } from "../../../src/lib/markup/html-markdown.ts";
-import { tableToMarkdown } from "../../../src/lib/markup/table.ts";
-import { MarkupTooDeep } from "../../../src/lib/markup/tree.ts";
+import { htmlToMarkdown } from "../../../src/formats/markup/html-markdown.ts";
+import { tableToMarkdown } from "../../../src/formats/markup/table.ts";
+import { MarkupTooDeep } from "../../../src/formats/markup/tree.ts";
 
 const whole = (html: string, url?: string): string =>
   htmlToMarkdown(html, { whole: true, ...(url !== undefined && { url }) }).markdown;

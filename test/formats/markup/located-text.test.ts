@@ -6,7 +6,7 @@ import {
   type LocationStart,
   locationName,
   trimLocated,
-} from "../../../src/lib/markup/located-text.ts";
+} from "../../../src/formats/markup/located-text.ts";
 
 it("joins the non-empty texts by blank lines and shifts their locations", () => {
   const joined = joinLocated([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { rtfText } from "../../../src/lib/markup/rtf.ts";
+import { rtfText } from "../../../src/formats/markup/rtf.ts";
 
 describe("RTF", () => {
   it.each([

@@ -1,7 +1,7 @@
 import { toMarkdown } from "./markdown.ts";
 import { readablePart } from "./readable-part.ts";
 import { type MarkupElement, elementsBelow, firstBelow, parseMarkup, textOf } from "./tree.ts";
-import { oneLine } from "../one-line.ts";
+import { oneLine } from "../../lib/one-line.ts";
 
 /** Title and text of a page. */
 export interface HtmlReading {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { LocationStart } from "../../../src/lib/markup/located-text.ts";
-import { recordLines } from "../../../src/lib/markup/record-lines.ts";
+import type { LocationStart } from "../../../src/formats/markup/located-text.ts";
+import { recordLines } from "../../../src/formats/markup/record-lines.ts";
 
 describe("tables", () => {
   it.each<[string, string, string | undefined]>([

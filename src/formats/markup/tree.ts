@@ -1,4 +1,4 @@
-import { lazyModule } from "../lazy-module.ts";
+import { lazyModule } from "../../lib/lazy-module.ts";
 
 const htmlparser = lazyModule((load) => load("htmlparser2") as typeof import("htmlparser2"));
 

@@ -1,6 +1,6 @@
 import { tableToMarkdown } from "./table.ts";
 import { type MarkupElement, type MarkupNode, childrenNamed, elementsBelow, textOf } from "./tree.ts";
-import { oneLine } from "../one-line.ts";
+import { oneLine } from "../../lib/one-line.ts";
 
 /** Inline elements. Every other element starts a block. */
 const INLINE = new Set(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { subtitleText } from "../../../src/lib/markup/subtitles.ts";
+import { subtitleText } from "../../../src/formats/markup/subtitles.ts";
 
 describe("subtitles", () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { notebookMarkdown } from "../../../src/lib/markup/notebook.ts";
+import { notebookMarkdown } from "../../../src/formats/markup/notebook.ts";
 
 const PICTURE = "iVBORw0KGgo".repeat(100);
 

@@ -1,5 +1,5 @@
 import { TextDecoder } from "node:util";
-import { oneLine } from "../one-line.ts";
+import { oneLine } from "../../lib/one-line.ts";
 
 /** Deepest nesting of groups; word processors stay far below. */
 const DEPTH_MAX = 1000;

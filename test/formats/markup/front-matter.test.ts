@@ -1,6 +1,6 @@
 import { assert, property, string } from "fast-check";
 import { expect, it } from "vitest";
-import { withoutLabels } from "../../../src/lib/markup/front-matter.ts";
+import { withoutLabels } from "../../../src/formats/markup/front-matter.ts";
 
 const CASES: readonly [name: string, text: string, expected: string][] = [
   ["tags on a line", "---\ntitle: Tides\ntags: [sea, moon]\n---\nText", "---\ntitle: Tides\n---\nText"],

@@ -1,4 +1,4 @@
-import { oneLine } from "../one-line.ts";
+import { oneLine } from "../../lib/one-line.ts";
 
 /**
  * Where a part of a text begins, and where the source file has it. The fields hold up to the next start. Without fields: the
