@@ -83,6 +83,8 @@ export interface FakeOptions {
   readonly skewMs?: number;
   /** Notified of each resource that was made, changed or deleted, as it then is. */
   readonly onWrite?: (resource: Readonly<FakeResource>) => void;
+  /** What an answer or a list shows of a resource in place of its record. Default: this. */
+  readonly shown?: (record: Record<string, unknown>) => unknown;
   /** What a list shows in place of all resources. Default: these. */
   readonly listed?: () => readonly FakeResource[];
 }
@@ -199,7 +201,8 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
   ];
   const record = (resource: FakeResource, whole: boolean): unknown => {
     const { content, status = "chunked", metadata, ...rest } = resource;
-    return whole ? { ...rest, content: content ?? "", metadata: { ...metadata, status } } : rest;
+    const shown = whole ? { ...rest, content: content ?? "", metadata: { ...metadata, status } } : rest;
+    return options.shown?.(shown) ?? shown;
   };
 
   const act = (request: FakeRequest, target: URL, bytes: Buffer): [number, unknown] => {

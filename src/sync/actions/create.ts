@@ -4,6 +4,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { UserMetadata } from "../../wire/metadata.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import type { Later } from "../remote/answer.ts";
+import { NO_ID } from "../remote/record.ts";
 import type { NewResource, Taken } from "../remote/resource-requests.ts";
 import { acknowledgeCreate } from "./acknowledge.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
@@ -96,6 +97,14 @@ async function createOnce(
         if (isOldUpload) {
           intent = await withFreshUpload(context, source, intent);
           continue;
+        }
+        if (reply.kind === "refused" && reply.code === NO_ID) {
+          // The service accepted it: only a list can name what it made. Another create would make another resource.
+          if ((await source.settle(intent)) === "adopted") return;
+          await ledger.write(() => ledger.intents.again(intent.id));
+          intent = withAttempt(intent);
+          refuse(context, source, departure, reply, true, drop);
+          return;
         }
         if (reply.kind === "refused" && isSent && metadata !== undefined) {
           // It may be the metadata that the service refuses. A refusal without it is the file's own.

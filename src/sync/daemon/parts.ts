@@ -12,6 +12,7 @@ import { openRequestLimit, type RequestLimit } from "../remote/request-limit.ts"
 import { openPacer, type Pacer, type PacerOptions } from "../remote/pacer.ts";
 import type { DocumentReader } from "../read/reader.ts";
 import { checkSecrets } from "../read/secret-check.ts";
+import type { OnOddField } from "../remote/record.ts";
 import { openRemote, type Remote } from "../remote/remote.ts";
 import { TIMING } from "../plan/timing.ts";
 import { openTrash } from "../trash/trash.ts";
@@ -217,6 +218,20 @@ function openPace(
   };
 }
 
+/** Kinds of unusable fields that are reported; a service with more is broken in a way that is known by then. */
+const ODD_FIELDS_MAX = 50;
+
+/** Reports each kind of unusable field in the service's answers once. */
+function onceEach(onNotice: DaemonOptions["onNotice"] = () => undefined): OnOddField {
+  const reported = new Set<string>();
+  return (field, value) => {
+    const words = `the service's answers have ${value} as ${field}: kbsync ignores it`;
+    if (reported.size >= ODD_FIELDS_MAX || reported.has(words)) return;
+    reported.add(words);
+    onNotice(words);
+  };
+}
+
 /** Opens what actions need of the service. Counts its answers in `steps`. */
 function openService(
   options: DaemonOptions,
@@ -244,6 +259,7 @@ function openService(
         ledger.drift.noteOffset(offsetMs);
         ledger.intents.setClockOffset(offsetMs);
       }),
+    onOddField: onceEach(options.onNotice),
     onCapabilities: (declared) => capabilities.learn(declared),
     isHeld,
     connect: world.connect,

@@ -1,6 +1,7 @@
+import { z } from "zod";
 import { MAIL_TYPE } from "../../wire/constants.ts";
-import type { Tier } from "../../wire/primitives.ts";
-import { CollectionsAnswer, ResourceRecord } from "../../wire/resource.ts";
+import { Tier } from "../../wire/primitives.ts";
+import type { ResourceRecord } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { readAnswer, type Reply } from "./answer.ts";
 import { readPage, unexpected } from "./list-page.ts";
@@ -27,7 +28,7 @@ export interface CollectionRequests {
 }
 
 /** Dependencies of requests about collections, and their reports. */
-export interface CollectionOptions extends Pick<TransportOptions, "now" | "onMoved"> {
+export interface CollectionOptions extends Pick<TransportOptions, "now" | "onMoved" | "onOddField"> {
   /** Called for each answer about the collections: what the service declares; undefined: it names no collections. */
   readonly onCapabilities?: (declared: DeclaredCapabilities | undefined) => void;
 }
@@ -53,10 +54,30 @@ const PAGE_RESOURCES = 1000;
 /** A list with more pages repeats itself. */
 const LIST_PAGES_MAX = 100_000;
 
+/** What is needed of the answer about collections; a service may have others, and other fields. */
+const CollectionsAnswer = z.object({
+  data: z.object({
+    collections: z.array(
+      z
+        .object({ _id: z.union([z.string().min(1), z.int().transform(String)]), details: Tier })
+        .optional()
+        .catch(undefined),
+    ),
+    reads: z.array(z.string()).catch([]),
+    locations: z.boolean().catch(false),
+    metadata: z.boolean().catch(false),
+  }),
+});
+
 /** Opens these requests over a transport. */
 export function collectionRequests(
   { attempt, send, db, auth, noteClock }: Transport,
-  { now, onMoved = () => undefined, onCapabilities = () => undefined }: CollectionOptions,
+  {
+    now,
+    onMoved = () => undefined,
+    onCapabilities = () => undefined,
+    onOddField = () => undefined,
+  }: CollectionOptions,
 ): CollectionRequests {
   const listedPages = new Map<string, number>();
   return {
@@ -65,12 +86,15 @@ export function collectionRequests(
       if (!isUnlimited) query.set("limit", String(PAGE_RESOURCES));
       const host = { connections: db.pool, prefix: db.prefix, headers: auth };
       let clockOffsetMs: number | undefined;
+      let nameless = 0;
       const onListed = (resource: ResourceRecord): void => {
         onMoved();
         onResource(resource);
       };
       for (let pages = 0; pages < LIST_PAGES_MAX; pages += 1) {
-        const reply = await attempt("list", signal, () => readPage(host, query, onListed, now, signal));
+        const reply = await attempt("list", signal, () =>
+          readPage(host, query, onListed, { now, onOddField }, signal),
+        );
         if (reply.kind === "refused" && query.has("limit") && !query.has("cursor")) {
           query.delete("limit"); // A service may refuse a parameter that it does not know.
           continue;
@@ -78,10 +102,13 @@ export function collectionRequests(
         if (reply.kind !== "done") return reply;
         noteClock(reply.value.clockOffsetMs);
         listedPages.set(collectionId, 1 + (listedPages.get(collectionId) ?? 0));
+        nameless += reply.value.nameless;
         // The clock of the first answer: the list contains everything created before it.
         clockOffsetMs ??= reply.value.clockOffsetMs;
-        if (reply.value.nextCursor === undefined)
+        if (reply.value.nextCursor === undefined) {
+          if (nameless > 0) onOddField("_id", `no usable id in ${nameless} resources of a list`);
           return { kind: "done", value: { clockOffsetMs, isPaged: pages > 0 } };
+        }
         query.set("cursor", reply.value.nextCursor);
       }
       return unexpected(`the list has more than ${LIST_PAGES_MAX} pages`);
@@ -101,13 +128,13 @@ export function collectionRequests(
         if (reply.kind === "refused") return { kind: "done", value: "unsupported" };
         // A web application answers every address with its page, and so does a proxy while its service is down.
         if (reply.kind !== "done") return answer.status < 400 ? { kind: "done", value: "unclear" } : reply;
-        const { collections, reads = [], locations = false, metadata = false } = reply.value.data;
+        const { collections, reads, locations, metadata } = reply.value.data;
         onCapabilities({
           readsMails: reads.includes(MAIL_TYPE),
           takesMetadata: metadata,
           takesLocations: locations,
         });
-        const ids = collections.map(({ _id, details }) => [details, _id] as const);
+        const ids = collections.flatMap((each) => (each ? [[each.details, each._id] as const] : []));
         return { kind: "done", value: new Map(ids) };
       }),
   };

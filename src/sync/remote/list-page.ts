@@ -1,10 +1,11 @@
 import type { Dispatcher } from "undici";
 import { z } from "zod";
 import { readText } from "../../lib/read-text.ts";
-import { ResourceRecord } from "../../wire/resource.ts";
+import type { ResourceRecord } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { clockOffsetOf, type Later, readAnswer, type Reply } from "./answer.ts";
 import { splitList } from "./list-stream.ts";
+import { readRecord, type OnOddField } from "./record.ts";
 
 /** The host that serves lists. */
 export interface ListHost {
@@ -19,6 +20,8 @@ export interface PageEnd {
   readonly nextCursor: string | undefined;
   /** The service's clock minus ours. */
   readonly clockOffsetMs: number;
+  /** Resources that were skipped because they have no usable `_id`. */
+  readonly nameless: number;
 }
 
 /** Longest refusal of a list that is buffered. The list itself is parsed as a stream. */
@@ -26,7 +29,10 @@ const REFUSAL_BYTES_MAX = 1024 * 1024;
 
 const ListEnd = z.object({
   success: z.literal(true),
-  data: z.object({ resources: z.array(z.unknown()), nextCursor: z.string().nullish() }),
+  data: z.object({
+    resources: z.array(z.unknown()),
+    nextCursor: z.union([z.string(), z.int().transform(String)]).nullish(),
+  }),
 });
 
 /** Reads one page of the list. `onResource` may receive part of a page that turns out to be broken. */
@@ -34,7 +40,7 @@ export async function readPage(
   { connections, prefix, headers }: ListHost,
   query: URLSearchParams,
   onResource: (resource: ResourceRecord) => void,
-  now: () => number,
+  { now, onOddField }: { readonly now: () => number; readonly onOddField: OnOddField },
   signal: AbortSignal,
 ): Promise<Reply<PageEnd>> {
   const path = `${prefix}${ROUTES.byCollection}?${query.toString()}`;
@@ -52,23 +58,22 @@ export async function readPage(
     );
     return reply.kind === "done" ? unexpected(`HTTP ${answer.statusCode} for a list`) : reply;
   }
-  let broken = 0;
+  let nameless = 0;
   const text = await splitList(answer.body, (resource) => {
-    const record = ResourceRecord.safeParse(JSON.parse(resource));
-    if (record.success) onResource(record.data);
-    else broken += 1;
+    const record = readRecord(JSON.parse(resource), onOddField);
+    if (record === undefined) nameless += 1;
+    else onResource(record);
   });
   const reply = readAnswer({ ...head, text }, ListEnd, "address", now());
   if (reply.kind !== "done") return reply;
   // Resources that the parser did not recognise must not count as absent.
   const { length: left } = reply.value.data.resources;
   if (left > 0) return unexpected(`${left} resources in the list have an unknown form`);
-  if (broken > 0) return unexpected(`${broken} resources in the list have no _id`);
   // Some services end a list with an empty cursor, which would restart it.
   const nextCursor = reply.value.data.nextCursor || undefined;
   if (nextCursor !== undefined && nextCursor === query.get("cursor"))
     return unexpected("a page of the list is followed by itself");
-  return { kind: "done", value: { nextCursor, clockOffsetMs } };
+  return { kind: "done", value: { nextCursor, clockOffsetMs, nameless } };
 }
 
 /** An answer that no correct service gives. */

@@ -2,11 +2,12 @@ import { z } from "zod";
 import type { LocatedText } from "../../formats/markup/located-text.ts";
 import type { UserMetadata } from "../../wire/metadata.ts";
 import type { Settings, Tier } from "../../wire/primitives.ts";
-import { ResourceRecord } from "../../wire/resource.ts";
+import type { ResourceRecord } from "../../wire/resource.ts";
 import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { jsonWithText, type SentText } from "../../formats/json-text.ts";
 import { header, readAnswer, withKey, type RawAnswer, type Reply } from "./answer.ts";
 import type { ExchangeRequest } from "./exchange.ts";
+import { RecordAnswer, shownOf, withRecord } from "./record.ts";
 import type { ContentKind } from "./request-limit.ts";
 import type { MayLeave, Transport, TransportOptions } from "./transport.ts";
 
@@ -91,31 +92,17 @@ export interface ResourceRequests {
 const APPLIED_HEADER = "preference-applied";
 const ACCEPTED_STATUS = 202;
 
-const RecordAnswer = z.object({ data: ResourceRecord });
 const Done = z.object({});
-/** Another service may answer a change without the record. */
-const Changed = z.object({
-  data: ResourceRecord.pick({
-    title: true,
-    description: true,
-    content: true,
-    updatedAt: true,
-    metadata: true,
-  })
-    .partial()
-    .catch({})
-    .optional(),
-});
 
 /** Opens these requests over a transport. */
 export function resourceRequests(
   { attempt, send, auth, patient }: Transport,
-  { now }: Pick<TransportOptions, "now">,
+  { now, onOddField = () => undefined }: Pick<TransportOptions, "now" | "onOddField">,
 ): ResourceRequests {
-  const record = async (request: ExchangeRequest, signal: AbortSignal): Promise<Reply<ResourceRecord>> => {
-    const reply = readAnswer(await send("db", request, signal), RecordAnswer, "resource", now());
-    return reply.kind === "done" ? { kind: "done", value: reply.value.data } : reply;
-  };
+  const ask = async (request: ExchangeRequest, signal: AbortSignal) =>
+    readAnswer(await send("db", request, signal), RecordAnswer, "resource", now());
+  const record = async (request: ExchangeRequest, signal: AbortSignal): Promise<Reply<ResourceRecord>> =>
+    withRecord(await ask(request, signal), onOddField);
   return {
     create: (resource, key, signal, mayLeave, kind = "content") =>
       attempt(
@@ -139,9 +126,10 @@ export function resourceRequests(
           const headers = { ...patient, [IDEMPOTENCY_HEADER]: key };
           const request = { method: "POST", path: ROUTES.resource, headers, body };
           const answer = await send("db", request, signal);
-          const reply = withKey(answer, readAnswer(answer, RecordAnswer, "address", now()));
+          const read = readAnswer(answer, RecordAnswer, "address", now());
+          const reply = withKey(answer, withRecord(read, onOddField));
           return reply.kind === "done"
-            ? { kind: "done", value: { ...reply.value.data, ...takenOf(answer, reply.value.data) } }
+            ? { kind: "done", value: { ...reply.value, ...takenOf(answer, reply.value) } }
             : reply;
         },
         { mayLeave, kind },
@@ -158,9 +146,9 @@ export function resourceRequests(
             content === undefined ? JSON.stringify(fields) : jsonWithText(fields, "content", content);
           const headers = key === undefined ? patient : { ...patient, [IDEMPOTENCY_HEADER]: key };
           const answer = await send("db", { method: "PUT", path, headers, body }, signal);
-          const reply = withKey(answer, readAnswer(answer, Changed, "resource", now()));
+          const reply = withKey(answer, readAnswer(answer, RecordAnswer, "resource", now()));
           return reply.kind === "done"
-            ? { kind: "done", value: takenOf(answer, reply.value.data ?? {}) }
+            ? { kind: "done", value: takenOf(answer, shownOf(reply.value.data, docId, onOddField)) }
             : reply;
         },
         { mayLeave, kind: change.content === undefined && change.url === undefined ? "control" : kind },
@@ -185,8 +173,11 @@ export function resourceRequests(
       attempt("take", signal, async () => {
         const path = pathOf(docId);
         const body = JSON.stringify({ title });
-        const taken = await record({ method: "PUT", path, headers: patient, body }, signal);
-        if (taken.kind !== "done" || typeof taken.value.content === "string") return taken;
+        const reply = await ask({ method: "PUT", path, headers: patient, body }, signal);
+        if (reply.kind !== "done") return reply;
+        const value = shownOf(reply.value.data, docId, onOddField);
+        const taken: Reply<ResourceRecord> = { kind: "done", value };
+        if (typeof value.content === "string") return taken;
         // A service that is still working on an earlier change answers without a text. Its record shows the stored one.
         const shown = await record({ method: "GET", path, headers: auth }, signal);
         return shown.kind === "done" ? shown : taken;

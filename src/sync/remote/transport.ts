@@ -8,6 +8,7 @@ import { openRequestLimit, type RequestKind, type RequestLimit } from "./request
 import { TornFile } from "./multipart.ts";
 import { outcomeOf, type DaemonObserver } from "./observer.ts";
 import type { Pacer, Ticket } from "./pacer.ts";
+import type { OnOddField } from "./record.ts";
 
 /** Addresses of a service and its key. */
 export interface ServiceAddress {
@@ -48,6 +49,8 @@ export interface TransportOptions {
   readonly onMoved?: () => void;
   /** Called with the service's clock minus ours: for the first answer with a date, and when one of the clocks was set. */
   readonly onClock?: (offsetMs: number) => void;
+  /** Notified of each unusable field of an answer, however often it comes. */
+  readonly onOddField?: OnOddField | undefined;
   /** Default: `connectPool`. */
   readonly connect?: Connect;
 }

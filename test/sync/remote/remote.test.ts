@@ -183,7 +183,7 @@ describe("what an answer to a create means", () => {
     {
       name: "success without a resource",
       fault: answer(200, '{"success":true}'),
-      expected: { kind: "later", acted: "maybe" },
+      expected: { kind: "refused", code: "no_id" },
     },
     { name: "a lost answer", fault: { kind: "lose-answer" }, expected: { kind: "later", acted: "maybe" } },
   ])("interprets the answer to a create: $name", async ({ fault, expected }) => {
@@ -407,6 +407,25 @@ describe("the collections of a service", () => {
 
   it.each<[what: string, fault: Fault, expected: unknown]>([
     ["are named by their tiers", answer(200, body), { kind: "done", value: new Map([["fastest", "c1"]]) }],
+    [
+      "are named whatever else its answer has",
+      answer(
+        200,
+        JSON.stringify({
+          success: true,
+          data: {
+            collections: [
+              { _id: 7, details: "fastest", resources: null },
+              { _id: "c2", details: "swift" },
+              {},
+            ],
+            reads: null,
+            metadata: "yes",
+          },
+        }),
+      ),
+      { kind: "done", value: new Map([["fastest", "7"]]) },
+    ],
     ["are unknown if it does not know the request", answer(404, "no"), { value: "unsupported" }],
     ["are unknown if it refuses the request", answer(400, words), { value: "unsupported" }],
     [
