@@ -32,7 +32,9 @@ export const DocumentEntry = z
   .object({
     _id: z.string(),
     title: z.string(),
-    description: z.string().describe(`At most ${DESCRIPTION_CHARS} characters of it.`),
+    description: z
+      .string()
+      .describe(`At most ${DESCRIPTION_CHARS} characters of it, without kbsync's marker.`),
     url: z.string().nullable(),
     path: z.string().nullable().describe("The metadata `path`, as synced files have it."),
     status: Status,

@@ -348,7 +348,8 @@ describe("approve", () => {
 
 describe("retry and why", () => {
   it("retry and why answer with a daemon and without", async () => {
-    write("a.md", "# A\n");
+    const marked = "Tides [kb:docs7q2x.7f3k2mqx4ab5.h2k4m7p6qa2c.x7f2k5wd]";
+    write("a.md", `---\ndescription: "${marked}"\n---\n# A\n`);
     write("bad.pdf", "%PDF-1.4 broken");
     const service = await up();
     // A wait for everything leaves out PDFs of a first sync.
@@ -362,6 +363,7 @@ describe("retry and why", () => {
     const live = await ask("why", path);
     expect(live.stdout).toMatch(/^error .*/m);
     expect(live.stdout).toMatch(/^state {7}failed: /m);
+    expect((await ask("why", join(docs, "a.md"))).stdout).toMatch(/^description Tides \(/m);
     expect(json(await ask("why", join(docs, "a.md"), "--json"))).toMatchObject({
       path: "a.md",
       ledger: { state: "agreed", title: "A" },

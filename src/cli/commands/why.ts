@@ -3,6 +3,7 @@ import { codeOf } from "../../lib/failure.ts";
 import type { Explanation, FileFacts, OnDisk, OpenIntent } from "../../wire/daemon-files.ts";
 import { STATE_WORDS } from "../../wire/file-state.ts";
 import type { AnswerOf } from "../../wire/daemon.ts";
+import { withoutMarker } from "../../wire/marker.ts";
 import { explain } from "../../sync/why/explain.ts";
 import { activityLine } from "./activity.ts";
 import { counted, localTime, thousands } from "../output/progress.ts";
@@ -118,7 +119,7 @@ function recipeLines({ recipe }: Explanation): [string, string][] {
   const sizes = `up to ${thousands(chunkSize)} characters, overlapping by ${thousands(chunkOverlap)}`;
   return [
     ["title", `${title} (${from.title})`],
-    ["description", `${description} (${from.description})`],
+    ["description", `${withoutMarker(description)} (${from.description})`],
     ["sent as", `${SENT_AS[kind]} (${from.kind})`],
     ["chunks", `${strategy}, ${sizes}`],
     ["tier", `${tier}, owner ${ownerId}`],

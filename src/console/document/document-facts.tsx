@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { withoutMarker } from "../../wire/marker.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import { stateOf, STATUS_WORDS, uploadName } from "../knowledge/listed-document.ts";
 import { State } from "../parts/notice.tsx";
@@ -20,7 +21,8 @@ export function DocumentFacts({
   readonly version: number;
   readonly chunks: number;
 }): JSX.Element {
-  const { metadata, settings, createdAt = "", updatedAt = "", url, description, title } = record;
+  const { metadata, settings, createdAt = "", updatedAt = "", url, title } = record;
+  const description = withoutMarker(record.description);
   const { label, kind } = STATUS_WORDS[stateOf(record).status];
   const used = metadata?.["strategyUsed"];
   const own = Object.entries(metadata ?? {}).filter(([name]) => !OWN_KEYS.has(name));
@@ -30,7 +32,7 @@ export function DocumentFacts({
         <Fact name="Status">
           <State kind={kind}>{label}</State>
         </Fact>
-        {description === title ? null : <Fact name="Description">{description}</Fact>}
+        {["", title].includes(description) ? null : <Fact name="Description">{description}</Fact>}
         {url === undefined || url === null ? null : (
           <Fact name="Source">
             <SafeLink url={url} />

@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { splitMarker, withMarker } from "../../wire/marker.ts";
 import type { Strategy } from "../../wire/primitives.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
@@ -9,7 +10,10 @@ import { STRATEGIES } from "../knowledge/tiers.ts";
 import { Choices, TextArea, TextField } from "../parts/fields.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 
-/** Changes title, description, text and chunking of a document. Sends only what differs. */
+/**
+ * Changes title, description, text and chunking of a document. Sends only what differs. Hides the marker of the description,
+ * and leaves it at its end: a daemon recognises the document by it.
+ */
 export function EditForm({
   record,
   onClose,
@@ -20,9 +24,10 @@ export function EditForm({
   readonly onSaved: () => void;
 }): JSX.Element {
   const isText = record.url === undefined || record.url === null;
+  const { text: description, marker } = splitMarker(record.description);
   const before = {
     title: record.title,
-    description: record.description,
+    description,
     content: record.content ?? "",
     strategy: (record.settings?.strategy ?? "recursive") as Strategy, // the service sends no other
     chunkSize: String(record.settings?.chunkSize ?? 1000),
@@ -30,7 +35,7 @@ export function EditForm({
   };
   const [draft, setDraft] = useState(before);
   const set = (change: Partial<typeof draft>): void => setDraft({ ...draft, ...change });
-  const body = changeOf(before, draft);
+  const body = changeOf(before, draft, marker);
   const { error, isBusy, submit } = useSubmit(async () => {
     await ask(`${ROUTES.resource}/${record._id}`, { method: "PUT", body });
     onSaved();
@@ -92,11 +97,11 @@ interface Draft {
   readonly chunkOverlap: string;
 }
 
-/** Returns the body of an update with what differs. */
-export function changeOf(before: Draft, after: Draft): Readonly<Record<string, unknown>> {
+/** Returns the body of an update with what differs. A changed description keeps its marker. */
+function changeOf(before: Draft, after: Draft, marker: string): Readonly<Record<string, unknown>> {
   const texts = (["title", "description", "content"] as const)
     .filter((name) => before[name] !== after[name])
-    .map((name) => [name, after[name]] as const);
+    .map((name) => [name, name === "description" ? withMarker(after[name], marker) : after[name]] as const);
   const isSplitAnew = (["strategy", "chunkSize", "chunkOverlap"] as const).some(
     (name) => before[name] !== after[name],
   );

@@ -350,6 +350,32 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       await page.getByRole("link", { name: "Otters" }).waitFor();
     });
 
+    it("hides the marker of a description, and keeps it when the description is edited or cleared", async () => {
+      const marker = "[kb:docs7q2x.7f3k2mqx4ab5.h2k4m7p6qa2c.x7f2k5wd]";
+      const owner_id = newOwner("voles");
+      const id = await create({ title: "Voles", description: `They dig ${marker}`, owner_id });
+      const stored = async () =>
+        (await running.send("GET", `/api/rag/resource/${id}`, { key })).json.data.description;
+      await signIn(page, running.url, key);
+      await open(await scopeOf(owner_id));
+      await page.getByRole("row", { name: /Voles/ }).getByText("They dig", { exact: true }).waitFor();
+      await open(`/documents/${id}`);
+      await page.getByText("They dig", { exact: true }).waitFor();
+      for (const [text, description] of [
+        ["They burrow", `They burrow ${marker}`],
+        ["", marker],
+      ] as const) {
+        await page.getByRole("button", { name: "Edit" }).click();
+        expect(await page.getByLabel("Description").inputValue()).not.toContain("[kb:");
+        await page.getByLabel("Description").fill(text);
+        await page.getByRole("button", { name: "Save" }).click();
+        await expect.poll(stored).toBe(description);
+        await page.getByLabel("Description").waitFor({ state: "detached" });
+      }
+      await expect.poll(() => page.getByText("They burrow").count()).toBe(0);
+      expect(await page.getByText("[kb:").count()).toBe(0);
+    });
+
     it("one document is deleted after a question that says what goes", async () => {
       const id = await create({ title: "A walrus", owner_id: "walruses" });
       await signIn(page, running.url, key);

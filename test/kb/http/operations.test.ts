@@ -151,6 +151,33 @@ describe("update", () => {
     expect(after.json.data.version).toBe(1);
   });
 
+  it("stores the marker of a description as it came, and finds and answers the same with another one", async () => {
+    const markers = ["x7f2k5wd", "aaaaaaaa"].map(
+      (writer) => `[kb:docs7q2x.7f3k2mqx4ab5.h2k4m7p6qa2c.${writer}]`,
+    );
+    const found = [];
+    for (const marker of markers) {
+      const body = { title: "Marked", description: `About tides ${marker}`, owner_id: marker };
+      const { data } = (await create(body)).json;
+      expect(data.description).toBe(body.description);
+      const listed = (await list(data.collectionId, marker)).json.data.resources;
+      expect(listed).toMatchObject([{ _id: data._id, description: body.description }]);
+      const read = async () => {
+        const { chunks } = (await running.send("GET", `/api/rag/resource/${data._id}/chunks`)).json.data;
+        const { results } = (await search({ query: "moon about x7f2k5wd", doc_id: data._id })).json;
+        return { chunks, results };
+      };
+      const before = await read();
+      const changed = await update(data._id, { description: marker });
+      expect(changed.json.data).toMatchObject({ description: marker, refreshedAt: TIME });
+      expect(await read()).toEqual(before);
+      expect(before.chunks[0].id).toBe(before.results[0].id);
+      const { id: _, resourceId: _id, ownerId: _owner, ...payload } = before.results[0].payload;
+      found.push({ score: before.results[0].score, payload });
+    }
+    expect(found[1]).toEqual(found[0]);
+  });
+
   it.each([
     {
       name: "the same content",

@@ -56,6 +56,19 @@ export function documentListContract(fixture: StoreFixture): void {
       expect(await titles(query)).toEqual(expected);
     });
 
+    it("a list of documents neither shows nor matches the marker of a description", async () => {
+      const marker = "[kb:docs7q2x.7f3k2mqx4ab5.h2k4m7p6qa2c.x7f2k5wd]";
+      const long = "ü𝒳".repeat(100);
+      const texts = [`${long} tail ${marker}`, `A manual ${marker}`, marker, `Of ${marker} alone`];
+      for (const description of texts) await create("moon", { ownerId: "dora", description });
+      const shown = async (text?: string) =>
+        (await ask({ scope: await scope("dora"), text })).documents.map(({ description }) => description);
+      expect(await shown()).toEqual([texts[3], "", "A manual", long]);
+      expect(await shown("manual")).toEqual(["A manual"]);
+      expect(await shown("x7f2k5wd")).toEqual([texts[3]]);
+      expect(await shown("tail")).toEqual([long]);
+    });
+
     it("a list of documents has nothing of another owner", async () => {
       expect(await titles({ scope: await scope("bob") })).toEqual(["bob's"]);
       expect(await titles({ scope: await scope("nobody") })).toEqual([]);

@@ -242,6 +242,23 @@ export function resourceContract(fixture: StoreFixture): void {
       expect((await fixture.chunks(at)).map(withoutRef)).toEqual(before.map(withoutRef));
     });
 
+    it("a change of a description, with a marker or not, writes nothing but the record", async () => {
+      const description = "Tides [kb:docs7q2x.7f3k2mqx4ab5.h2k4m7p6qa2c.x7f2k5wd]";
+      const { id } = await create("The body stays.", { description, metadata: { path: "a.md" } });
+      const at = { accountId: fixture.account.id, id };
+      const before = await fixture.chunks(at);
+      for (const change of [description.replace("x7f2k5wd", "aaaaaaaa"), "Tides"]) {
+        const updated = await fixture.store.records.updateResource(
+          { ...at, description: change, nowIso: LATER },
+          undefined,
+        );
+        expect(updated).toMatchObject({ description: change, version: 1, updatedAt: LATER });
+        expect(await fixture.store.records.resource(at)).toEqual(updated);
+        // With the refs: the words of new ones would have been indexed again.
+        expect(await fixture.chunks(at)).toEqual(before);
+      }
+    });
+
     it("changes each field alone, and leaves all others as they are", async () => {
       const start = {
         title: "Old",

@@ -92,16 +92,18 @@ describe("events", () => {
 });
 
 describe("an endpoint that names resource.updated", () => {
-  it("gets a change of title or metadata alone, once a change", async () => {
+  it("gets a change of title, metadata or a description's marker alone, once a change", async () => {
     await register({ events: ["resource.updated"] });
     const { json } = await create({ title: "Tides" });
     const put = (body: object) => send("PUT", `/api/rag/resource/${json.data._id}`, { body });
     await put({ title: "Ebb" });
     await put({ content: "New words." });
     await put({ metadata: { path: "moved/tides.md" } });
-    const got = await messages(2);
+    await put({ description: "[kb:docs7q2x.7f3k2mqx4ab5.h2k4m7p6qa2c.x7f2k5wd]" });
+    const got = await messages(3);
     expect(got.map((each) => [each.json.type, each.json.data.title, each.json.data.version])).toEqual([
       ["resource.updated", "Ebb", 1],
+      ["resource.updated", "Ebb", 2],
       ["resource.updated", "Ebb", 2],
     ]);
   });

@@ -1,8 +1,13 @@
-import { DESCRIPTION_CHARS } from "../../../../wire/constants.ts";
 import type { DocumentEntry } from "../../../../wire/documents.ts";
-import { metadataOf } from "../../rows/records.ts";
+import {
+  ENTRY_COLUMNS,
+  entryOf,
+  WORD_COLUMNS,
+  wordFilter,
+  type EntryRow,
+  type WordRow,
+} from "../../rows/document-entries.ts";
 import type { ListPosition, DocumentsPage, DocumentsQuery, Statuses } from "../../search-index.ts";
-import { wordFilter } from "../../word-filter.ts";
 import type { Transaction } from "../database/connections.ts";
 import { findTarget } from "./target.ts";
 import type { FilterCache } from "./filters.ts";
@@ -12,11 +17,10 @@ const STEP = 500;
 
 type Status = DocumentEntry["status"];
 
-/** The columns of a document that decide its position in a list, with the texts that words are looked for in. */
+/** The columns of a document that decide its position in a list. */
 interface Sorted extends ListPosition {
   readonly number: number;
   readonly status: Status;
-  readonly whole: string;
 }
 
 const NO_STATUSES: Statuses = { queued: 0, chunked: 0, error: 0 };
@@ -56,28 +60,24 @@ async function walk(
   tx: Transaction,
   of: ListedScope,
   { status, limit, after: start }: DocumentsQuery,
-  hasWords: ((text: string) => boolean) | undefined,
+  hasWords: ReturnType<typeof wordFilter>,
   isCounting: boolean,
 ): Promise<{ readonly found: readonly Sorted[]; readonly counted: Statuses }> {
   const isFiltering = status !== undefined && !isCounting;
   const max = hasWords === undefined ? limit + 1 : STEP;
-  const whole =
-    hasWords === undefined
-      ? "''"
-      : `title || chr(10) || description || chr(10) || coalesce(url, '') || chr(10) || metadata || chr(10)
-        || file_metadata`;
+  const texts = hasWords === undefined ? "" : `, ${WORD_COLUMNS}`;
   const found: Sorted[] = [];
   const counted = { ...NO_STATUSES };
   for (let after = start; ;) {
-    const rows = await tx.all<Sorted>(
-      `SELECT number, id, updated_at AS "updatedAt", status, ${whole} AS whole FROM resource
+    const rows = await tx.all<Sorted & WordRow>(
+      `SELECT number, id, updated_at AS "updatedAt", status${texts} FROM resource
       WHERE ${OF_SCOPE} ${isFiltering ? "AND status = @status" : ""}
         ${after === undefined ? "" : "AND (updated_at, id) < (@updatedAt, @id)"}
       ORDER BY updated_at DESC, id DESC LIMIT @max`,
       { ...of, ...after, status, max },
     );
     for (const row of rows) {
-      if (hasWords?.(row.whole) === false) continue;
+      if (hasWords?.(row) === false) continue;
       counted[row.status] += 1;
       if ((status === undefined || row.status === status) && found.length <= limit) found.push(row);
     }
@@ -100,12 +100,6 @@ async function countAll(tx: Transaction, of: ListedScope): Promise<Statuses> {
   return { ...counts, chunked: (all?.resources ?? 0) - counts.queued - counts.error };
 }
 
-type EntryRow = Omit<DocumentEntry, "path"> & {
-  readonly number: number;
-  readonly metadata: string;
-  readonly file_metadata: string;
-};
-
 async function readEntries(
   tx: Transaction,
   accountId: string,
@@ -113,18 +107,12 @@ async function readEntries(
 ): Promise<DocumentEntry[]> {
   if (shown.length === 0) return [];
   const rows = await tx.all<EntryRow>(
-    `SELECT number, id AS _id, title, left(description, ${DESCRIPTION_CHARS}) AS description, url, metadata, file_metadata,
-      status, CASE status WHEN 'error' THEN status_error END AS code, CASE status WHEN 'error' THEN status_message END AS message,
-      warning, created_at AS "createdAt", updated_at AS "updatedAt", version, chunks
-    FROM resource WHERE account_id = @accountId AND number = ANY (@numbers::bigint[])`,
+    `SELECT ${ENTRY_COLUMNS} FROM resource WHERE account_id = @accountId AND number = ANY (@numbers::bigint[])`,
     { accountId, numbers: shown.map(({ number }) => number) },
   );
-  const entryOf = new Map(rows.map((row) => [row.number, row]));
-  return shown.flatMap(({ number }) => {
-    const row = entryOf.get(number);
-    if (row === undefined) return [];
-    const { number: _, metadata, file_metadata, ...entry } = row;
-    const { path } = metadataOf({ metadata, file_metadata });
-    return [{ ...entry, path: typeof path === "string" ? path : null }];
+  const rowOf = new Map(rows.map((row) => [row._id, row]));
+  return shown.flatMap(({ id }) => {
+    const row = rowOf.get(id);
+    return row === undefined ? [] : [entryOf(row)];
   });
 }

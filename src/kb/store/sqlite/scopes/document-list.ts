@@ -1,7 +1,13 @@
-import { DESCRIPTION_CHARS } from "../../../../wire/constants.ts";
 import type { DocumentEntry } from "../../../../wire/documents.ts";
+import {
+  ENTRY_COLUMNS,
+  entryOf,
+  WORD_COLUMNS,
+  wordFilter,
+  type EntryRow,
+  type WordRow,
+} from "../../rows/document-entries.ts";
 import type { ListPosition, DocumentsPage, DocumentsQuery, Statuses } from "../../search-index.ts";
-import { wordFilter } from "../../word-filter.ts";
 import type { Connection } from "../database/connection.ts";
 import type { prepareScopes } from "./scopes.ts";
 
@@ -40,12 +46,9 @@ export function prepareDocumentList(
 ): (query: DocumentsQuery) => DocumentList {
   const walk = prepareWalk(db);
   const count = prepareCounts(db);
-  const selectEntry = db.prepare<[number], DocumentEntry & { readonly path: unknown }>(`
-    SELECT id AS _id, title, substr(description, 1, ${DESCRIPTION_CHARS}) AS description, url,
-      coalesce(json_extract(metadata, '$.path'), json_extract(file_metadata, '$.path')) AS path,
-      status, iif(status = 'error', status_error, NULL) AS code, iif(status = 'error', status_message, NULL) AS message,
-      warning, created_at AS createdAt, updated_at AS updatedAt, version, chunks
-    FROM resource WHERE number = ? AND is_deleted = 0`);
+  const selectEntry = db.prepare<[number], EntryRow>(
+    `SELECT ${ENTRY_COLUMNS} FROM resource WHERE number = ? AND is_deleted = 0`,
+  );
   const matchesWords = prepareWordFilter(db);
 
   return (query) => {
@@ -155,17 +158,13 @@ function prepareCounts(db: Connection) {
 function prepareWordFilter(
   db: Connection,
 ): (text: string | undefined) => ((number: number) => boolean) | undefined {
-  const selectText = db
-    .prepare<[number], string>(`
-    SELECT title || char(10) || description || char(10) || ifnull(url, '') || char(10) || metadata || char(10) || file_metadata
-    FROM resource WHERE number = ?`)
-    .pluck();
+  const select = db.prepare<[number], WordRow>(`SELECT ${WORD_COLUMNS} FROM resource WHERE number = ?`);
   return (text) => {
     const matches = wordFilter(text);
-    return matches && ((number) => matches(selectText.get(number) ?? ""));
+    if (matches === undefined) return undefined;
+    return (number) => {
+      const row = select.get(number);
+      return row !== undefined && matches(row);
+    };
   };
-}
-
-function entryOf({ path, ...entry }: DocumentEntry & { readonly path: unknown }): DocumentEntry {
-  return { ...entry, path: typeof path === "string" ? path : null };
 }
