@@ -41,6 +41,21 @@ describe("a refused configuration names the JSON path, what was expected and wha
       { sources: [{ path: "a", include: ["../b"] }] },
       /include\[0\]: .* without `\.\.`/,
     ],
+    ...["secret\\*", "secret\\a.md", "b\\"].map((glob): [string, unknown, RegExp] => [
+      `the separator of Windows in ${glob}`,
+      { sources: [{ path: "a", exclude: [glob] }] },
+      /exclude\[0\]: expected `\/` between folders/,
+    ]),
+    ...[" b", "b ", "b\t"].map((glob): [string, unknown, RegExp] => [
+      `blanks at the ends of ${JSON.stringify(glob)}`,
+      { sources: [{ path: "a", exclude: [glob] }] },
+      /exclude\[0\]: .* without blanks/,
+    ]),
+    ...["b//c", "b/./c", "/", ".", "./", "~/b"].map((glob): [string, unknown, RegExp] => [
+      `what is no path below the source: ${glob}`,
+      { sources: [{ path: "a", exclude: [glob] }] },
+      /exclude\[0\]: expected (?:names with one|a path below)/,
+    ]),
     ["a negated glob", { sources: [{ path: "a", exclude: ["!b"] }] }, /exclude\[0\]: .* negates nothing/],
     [
       "unknown key in a source",

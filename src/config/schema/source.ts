@@ -54,6 +54,13 @@ const GlobText = z
 function globProblem(text: string): string | undefined {
   if (text.startsWith("!"))
     return "expected a glob without `!`, which negates nothing here: use include and exclude, or a .kbsyncignore (a name that begins with it is `[!]…`)";
+  const parts = text.replace(/^\.?\//, "").split("/");
+  if (parts.includes(".") || parts.slice(0, -1).includes("") || parts.join("") === "")
+    return "expected names with one `/` between them";
+  if (parts[0] === "~") return "expected a path below the source: `~` is no folder here";
+  if (/^\s|\s$|\p{Cc}/u.test(text)) return "expected a glob without blanks at its ends";
+  if (/\\(?![[\](){}!+@|])/.test(text))
+    return "expected `/` between folders: `\\` takes its meaning from the character after it (a star in a name is `[*]`)";
   if (text.split("/").includes("..")) return "expected a path below the source, without `..`";
   try {
     picomatch.makeRe(text, { strictBrackets: true });

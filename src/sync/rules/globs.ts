@@ -14,9 +14,20 @@ export interface Glob {
 /**
  * Compiles a glob over the path below the source, with the rules of an ignore file. A glob without a slash matches at any
  * depth. A leading slash binds it to the source's root. A glob that ends in a plain name or in a slash also matches
- * everything below a folder of that name.
+ * everything below a folder of that name. Parentheses stand for themselves, too, as in `a (1).md`.
  */
 export function compileGlob(text: string): Glob {
+  const plain = text.replaceAll(/(?<!\\)[()]/g, String.raw`\$&`);
+  const globs = [...new Set([text, plain])].map(compileOne);
+  return {
+    text,
+    matchesFile: (path) => globs.some((glob) => glob.matchesFile(path)),
+    coversFolder: (path) => globs.some((glob) => glob.coversFolder(path)),
+    reachesInto: (path) => globs.some((glob) => glob.reachesInto(path)),
+  };
+}
+
+function compileOne(text: string): Omit<Glob, "text"> {
   // As in ignore files, either way to compose a letter stands for both.
   const glob = text.normalize("NFC");
   const bound = glob.startsWith("/") ? glob.slice(1) : glob.startsWith("./") ? glob.slice(2) : glob;
@@ -40,7 +51,6 @@ export function compileGlob(text: string): Glob {
   const reachesInto = (folder: string): boolean =>
     base === "" || folder === base || folder.startsWith(`${base}/`) || base.startsWith(`${folder}/`);
   return {
-    text,
     matchesFile: (each) => matchesFile(each.normalize("NFC")),
     coversFolder: (each) => coversFolder(each.normalize("NFC")),
     reachesInto: (each) => reachesInto(each.normalize("NFC")),

@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import ignore from "ignore";
 import { codeOf } from "../../lib/failure.ts";
+import { pathBelow } from "../../lib/path-below.ts";
 import type { RelativePath, Unreadable, FolderPath } from "../plan/model.ts";
 import type { IgnoreSettling } from "./ignore-settling.ts";
 import {
@@ -92,7 +93,7 @@ export interface IgnoreFilesOptions {
 
 /** Opens the ignore files below `root`. Reads nothing yet. */
 export function openIgnoreFiles(root: string, { gitignore, settling }: IgnoreFilesOptions = {}): IgnoreFiles {
-  const read = openIgnoreReader(root);
+  const read = openIgnoreReader();
   let known = new Map<string, Known>();
   let earlier = new Map<string, Known>();
   /** Without a work tree, `.gitignore` files do not count. */
@@ -250,6 +251,16 @@ function gitPlaces(
 /** The folder of the ignore file that a key of the ledger stands for. */
 export function folderOfKey(key: string): FolderPath {
   return key.replace(/(?:^|\/)(?:\.gitignore|\.git\/info\/exclude)$/, "");
+}
+
+/** The key by which a source at `root` knows the ignore file of a key of the source at `from`; undefined: it does not count there. */
+export function keySeenFrom(root: string, from: string, key: string): string | undefined {
+  const folder = join(from, folderOfKey(key));
+  const name = key.slice(folderOfKey(key).length).replace(/^\//, "");
+  const below = pathBelow(root, folder);
+  if (below !== undefined) return [below, name].filter((part) => part !== "").join("/");
+  const above = pathBelow(folder, root);
+  return above === undefined || name === "" ? undefined : `${"../".repeat(above.split("/").length)}${name}`;
 }
 
 export function isFolderAt(absolute: string): boolean {

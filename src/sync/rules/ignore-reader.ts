@@ -83,6 +83,9 @@ export interface Place {
 /** Resolution of file times on some file systems (FAT). */
 const COARSE_MS = 2000;
 
+/** More than clocks of machines usually differ by. */
+const OLD_MS = 60_000;
+
 const ABSENT: Read = {
   version: { hash: undefined, patterns: [], stamp: "", isFresh: false },
   patterns: [],
@@ -92,8 +95,8 @@ const ABSENT: Read = {
 /** Reads one ignore file; a code like a system error's says why it cannot be read. */
 export type IgnoreReader = (place: Place) => Read | { readonly code: string };
 
-/** Opens a reader that parses a file again only after it changed. `root` is the source's folder. */
-export function openIgnoreReader(root: string): IgnoreReader {
+/** Opens a reader that parses a file again only after it changed. */
+export function openIgnoreReader(): IgnoreReader {
   const files = new Map<string, Read>();
   const readIn: IgnoreReader = (place) => {
     try {
@@ -115,16 +118,17 @@ export function openIgnoreReader(root: string): IgnoreReader {
     const before = files.get(file);
     if (before?.version.stamp === stamp && !before.version.isFresh) return before;
     if (stats.size > IGNORE_BYTES_MAX) return { code: TOO_LARGE };
-    const isFresh = Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) < COARSE_MS;
+    const ageMs = Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs);
     const text = decodeIgnoreFile(readFileSync(absolute));
     if (text === undefined) return { code: NOT_TEXT };
-    const lines = kind === "own" ? parseIgnoreFile(text, root) : parseGitIgnore(text);
+    const lines = kind === "own" ? parseIgnoreFile(text, place.folder) : parseGitIgnore(text);
     const patterns = lines.flatMap((line) => patternsOf(line, place));
     const doubtful = lines.flatMap(({ isDoubtful, ...line }) => (isDoubtful ? [{ file, ...line }] : []));
     const names = patterns.map(({ pattern }) => pattern);
     // A file without patterns is equal to no file.
     const name = names.length === 0 ? undefined : hash("sha256", names.join("\n"));
-    const read = { version: { hash: name, patterns: names, stamp, isFresh }, patterns, doubtful };
+    const version = { hash: name, patterns: names, stamp, isFresh: ageMs < COARSE_MS, isOld: ageMs > OLD_MS };
+    const read = { version, patterns, doubtful };
     files.set(file, read);
     return read;
   };

@@ -10,6 +10,8 @@ export interface IgnoreVersion {
   readonly stamp: string;
   /** The file was touched so recently that, with coarse file times, a later change may not show in them. */
   readonly isFresh: boolean;
+  /** It has not been touched for a minute, as far as file times and clock agree. */
+  readonly isOld?: boolean;
 }
 
 /** An ignore file that came into force; without a hash, it ceased to be in force. */
@@ -122,16 +124,18 @@ export function openIgnoreSettling({
       const mark = `${version.hash} ${version.stamp}`;
       const nowMs = now();
       const isAsSeen = seen?.mark === mark;
-      // A version that never applied may have been about to exclude something: it is not undone at once.
-      const undoes = isAsSeen
-        ? seen.isLooser
-        : mayBeIncomplete(folder, version) || (seen !== undefined && isLooser(seen.patterns, version));
       const isBack = before?.hash === version.hash;
-      if (isBack && !undoes) {
+      // A version that never applied may have been about to exclude something: it is not undone at once.
+      const undoes =
+        mayBeIncomplete(folder, version) || (seen !== undefined && isLooser(seen.patterns, version));
+      // Nobody is writing a file that is old when it is first seen.
+      const isCalm = before === undefined && seen === undefined && version.isOld === true;
+      const isChange = !isBack && !isCalm && isLooser(before === undefined ? [] : before.patterns, version);
+      const looser = isAsSeen ? seen.isLooser : undoes || isChange;
+      if (isBack && !looser) {
         enforce(folder, version);
         return true;
       }
-      const looser = undoes || (!isBack && isLooser(before === undefined ? [] : before.patterns, version));
       const restMs = looser && settleMs > 0 ? Math.max(settleMs, looserRulesMs) : settleMs;
       const sinceMs = isAsSeen ? seen.sinceMs : nowMs;
       if (nowMs - sinceMs >= restMs) {

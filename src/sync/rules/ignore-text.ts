@@ -20,6 +20,8 @@ const ASCII_PART = 0.5;
  */
 export function decodeIgnoreFile(bytes: Uint8Array): string | undefined {
   const [first, second] = bytes;
+  // Lines in ASCII that `echo >>` appends to UTF-16 are no characters of it, though two of their bytes look like one.
+  if (bytes.at(-1) === 0x0a && bytes.at(-2) !== 0 && first !== undefined && first >= 0xfe) return undefined;
   if (first === 0xff && second === 0xfe) return decode("utf-16le", bytes);
   if (first === 0xfe && second === 0xff) return decode("utf-16be", bytes);
   if (!bytes.includes(0)) return decode("utf-8", bytes) ?? withoutInvalidComments(bytes);
@@ -47,22 +49,28 @@ function withoutInvalidComments(bytes: Uint8Array): string | undefined {
 }
 
 function linesOf(text: string): string[] {
-  return text.split(text.includes("\n") ? /\r*\n/ : "\r");
+  return text.split(/\r*\n|[\r\v\f\u0085\u2028\u2029]/);
 }
 
 /**
  * Parses an ignore file. Drops comments and empty lines. Patterns in another form than Git's are read as they are meant if
- * that is certain; `root` is the absolute path of the source, which a pattern may begin with.
+ * that is certain; `folder` is the absolute path of the file's folder, which a pattern may begin with.
  */
-export function parseIgnoreFile(text: string, root: string): readonly IgnoreLine[] {
+export function parseIgnoreFile(text: string, folder: string): readonly IgnoreLine[] {
+  const root = folder.normalize("NFC").replace(/\/+$/, "");
   return patternLines(text).map(({ text: written, line, isNegative, body }) => {
     const literal = plainForm(body, root);
     const meant = meantBy(literal).map((each) => plainForm(each, root));
-    const isDoubtful = meant.some((each) => each !== literal) || matchesNothing(literal);
+    const isDoubtful = meant.some((each) => each !== literal) || matchesNothing(written, literal);
     // What a doubtful exception might include again stays excluded.
-    const readings = isNegative ? [`!${literal}`] : [...new Set([literal, ...meant])];
+    const readings = isNegative ? [`!${literal}`] : [...new Set([literal, ...meant.map(escapeStart)])];
     return { text: written, line, readings, isDoubtful };
   });
+}
+
+/** In the middle of a line, these characters were no exception and no comment. */
+function escapeStart(pattern: string): string {
+  return pattern.replace(/^(?=[!#])/, "\\");
 }
 
 /** Parses an ignore file of Git, in which every line means what it means to Git. */
@@ -86,38 +94,71 @@ function patternLines(text: string): { text: string; line: number; isNegative: b
   });
 }
 
-/** Git's form of what certainly means the same: without blanks at the end, `./`, `//`, and the source's own path. */
+/** Git's form of what certainly means the same: without blanks at the end, `./`, `//`, and the path of the file's folder. */
 function plainForm(body: string, root: string): string {
   const trimmed = body.replace(/(?<!\\)\s+$/, "").replaceAll(/\/{2,}/g, "/");
-  const below = trimmed.startsWith(`${root}/`) ? trimmed.slice(root.length) : trimmed;
-  return below.replace(/^(?:\.\/)+/, "/");
+  const below = `${trimmed}/`.startsWith(`${root}/`) ? trimmed.slice(root.length) : trimmed;
+  return below
+    .replace(/^(?:\.\/)+/, "/")
+    .replaceAll(/(?<=\/)(?:\.\/)+/g, "")
+    .replace(/(?<=\/)\.$/, "");
 }
 
+/** A comment behind a pattern: after a blank, or with certainty after the end of a name. */
+const COMMENT = /(?:(?<=[/*]|\.[a-z]\w{0,7})\s+#.*|(?<=\S)\s+#(?:\s.*)?)$/i;
+const QUOTED = /^["'`“”„‘’«](.+)["'`“”„‘’»]((?:\/.*)?)$/;
+/** `[Draft] a.md` is a name, where `[Dd]raft` is a set of letters. */
+const BRACKETED = /(?<!\\)\[([\p{L}\p{N} ]{4,})\]/gu;
+/** Characters that nobody sees, except those that join letters and emoji. */
+const INVISIBLE = /[\u00AD\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/g;
+
 /** What a pattern means whose writer expected another syntax than Git's: itself if there is no sign of that. */
-function meantBy(literal: string): readonly string[] {
-  const uncommented = literal.replace(/(?:(?<=\/)\s+#.*|(?<=\S)\s+#(?:\s.*)?)$/, "");
-  const unquoted = uncommented.trimStart().replace(/^(["'])(.+)\1$/, "$2");
-  // Before one of these, a backslash has a use in Git's syntax. `\*` has one too, but `folder\*` means all of a folder.
-  const slashed = unquoted.replaceAll(/\\(?![ #!?[\]\\])/g, "/");
-  return alternatives(slashed);
+function meantBy(pattern: string): readonly string[] {
+  const uncommented = pattern.replace(COMMENT, "");
+  const unquoted = uncommented.trimStart().replace(/^- +/, "").replace(QUOTED, "$1$2");
+  const visible = unquoted.replaceAll(INVISIBLE, "");
+  // Before one of these, a backslash has a use in Git's syntax: before the last two at the start of a name only. `\*` has one
+  // too, but `folder\*` means all of a folder.
+  const slashed = visible.replaceAll(/\\+(?![ ?[\]\\#!])|(?<=[^/\s])\\(?=[#!])/g, "/");
+  if (/^\/?\.?$/.test(slashed)) return ["*"];
+  const literal = slashed.replaceAll(BRACKETED, String.raw`\[$1\]`);
+  return listed(literal).flatMap(alternatives);
+}
+
+/** The patterns of a line that has several: names with an end such as `.md`, or folders. */
+function listed(pattern: string): readonly string[] {
+  const parts = pattern.split(/\s*[,;]\s*|(?<!\\)\s+/);
+  return parts.every((part) => /^\S*(?:\/|\.[a-z]\w{0,9})$/i.test(part)) ? parts : [pattern];
 }
 
 /** Expansions of one pattern that are followed; braces multiply. */
 const ALTERNATIVES_MAX = 100;
 
-/** Expands `{a,b}`, which Git does not know. */
+/** Expands `{a,b}` and `@(a|b)`, which Git does not know. What has too many expansions stands for any name. */
 function alternatives(pattern: string): readonly string[] {
-  let expanded: readonly string[] = [pattern];
+  const inBraces = pattern.replaceAll(
+    /[@?*+]\(([^()|]*(?:\|[^()|]*)+)\)/g,
+    (_, inside: string) => `{${inside.replaceAll("|", ",")}}`,
+  );
+  let expanded: readonly string[] = [inBraces];
   for (;;) {
     const next = expanded.flatMap((each) => {
-      const [found, inside = ""] = /\{([^{}]*,[^{}]*)\}/.exec(each) ?? [];
-      return found === undefined ? [each] : inside.split(",").map((part) => each.replace(found, () => part));
+      const [found, inside = ""] = /\{([^{}]*(?:,|\.\.)[^{}]*)\}/.exec(each) ?? [];
+      if (found === undefined) return [each];
+      const parts = inside.includes(",") ? inside.split(",") : ["*"];
+      return parts.map((part) => each.replace(found, () => part));
     });
-    if (next.length === expanded.length || next.length > ALTERNATIVES_MAX) return expanded;
+    if (next.length > ALTERNATIVES_MAX) return [inBraces.replace(/\{.*\}/, "*")];
+    if (next.join("\n") === expanded.join("\n")) return expanded;
     expanded = next;
   }
 }
 
-function matchesNothing(literal: string): boolean {
-  return /^~|(?:^|\/)\.\.(?:\/|$)|(?<!\\)\[[^\]]*$/.test(literal);
+/** Paths outside the folder, sets and quotes without an end, expressions of other programs, and control characters. */
+function matchesNothing(written: string, literal: string): boolean {
+  return (
+    /^~\w*(?:\/|$)|(?:^|\/)\.\.(?:\/|$)|^(?:\w+:|\$\w+|%\w+%)\/|(?<!\\)\[[^\]]*$|^["“„«`^]|\p{Cc}/u.test(
+      literal,
+    ) || /^!\([^()]*\|/.test(written)
+  );
 }

@@ -5,7 +5,7 @@ import { withinTest } from "../plan/unsearched.ts";
 import { openRealRoot, type RealRoot } from "../disk/file-location.ts";
 import { openFollowedLinks, type FollowedLinks } from "./followed-links.ts";
 import { DESCRIPTION_FILE, openFolderDescriptions } from "./folder-descriptions.ts";
-import { compileGlob } from "./globs.ts";
+import { compileGlob, type Glob } from "./globs.ts";
 import {
   IGNORE_FILE,
   folderOfKey,
@@ -126,13 +126,15 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
   const settling = memory && openIgnoreSettling(memory.ignoreFiles);
   const mounts = memory && openSubMounts(source.absolutePath, memory.mounts);
   const ignoreFiles = openIgnoreFiles(source.absolutePath, { gitignore: source.gitignore, settling });
-  const include = source.include.map(compileGlob);
-  const exclude = source.exclude.map(compileGlob);
-  const rules = source.rules.map((rule) => ({ ...rule, glob: compileGlob(rule.match) }));
+  const globOf = (text: string): Glob =>
+    compileGlob(text.startsWith(`${source.absolutePath}/`) ? text.slice(source.absolutePath.length) : text);
+  const include = source.include.map(globOf);
+  const exclude = source.exclude.map(globOf);
+  const rules = source.rules.map((rule) => ({ ...rule, glob: globOf(rule.match) }));
   const described = rules.filter(
     (rule): rule is typeof rule & DescriptionRule => rule.description !== undefined,
   );
-  const secrets = source.allowSecrets.map(compileGlob);
+  const secrets = source.allowSecrets.map(globOf);
   const descriptions = openFolderDescriptions(source.absolutePath, memory?.ignoreFiles);
 
   /** Whether a glob of `include` names a folder that would be left out by default. */

@@ -1,7 +1,7 @@
 import { renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { TIMING } from "../../../src/sync/plan/timing.ts";
 import { openRules, type Rules } from "../../../src/sync/rules/rules.ts";
 import { scanSource } from "../../../src/sync/scan/scan.ts";
@@ -15,7 +15,10 @@ beforeEach(() => {
   root = makeTree({ "open.md": "open", "secret/a.md": "secret", "d/b.md": "b", "d/secret/c.md": "secret" });
   nowMs = 1_000_000;
 });
-afterEach(() => removeTree(root));
+afterEach(() => {
+  vi.useRealTimers();
+  removeTree(root);
+});
 
 function open(inForce: ReadonlyMap<string, string> = new Map(), settleMs = SETTLE_MS): Rules {
   return openRules(sourceAt(root), {
@@ -175,6 +178,19 @@ describe("at a start", () => {
     expect(rules.takeSettled(true)).toEqual([]);
     return new Map(taken.flatMap(({ folder, hash }) => (hash ? [[folder, hash]] : [])));
   };
+
+  it.each([
+    ["after the settle time if it has long been there", 120_000, SETTLE_MS],
+    ["after a longer time if it is new", 0, TIMING.looserRulesMs],
+  ])("applies an ignore file with exceptions that is first seen %s", async (_, ageMs, restMs) => {
+    put(".kbsyncignore", "secret/\n!secret/a.md\n");
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + ageMs });
+    const rules = open();
+    expect(await seen(rules)).toEqual([]);
+    expect(rules.takeIgnoreRest()?.atMs).toBe(nowMs + restMs);
+    nowMs += restMs;
+    expect(await seen(rules)).toEqual(["d/b.md", "open.md"]);
+  });
 
   it("applies an unchanged ignore file at once after a start", async () => {
     const inForce = await inForceAfter({ ".kbsyncignore": "secret/\n", "d/.kbsyncignore": "b.md\n" });

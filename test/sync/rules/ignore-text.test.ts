@@ -60,6 +60,10 @@ describe("the encoding of an ignore file", () => {
     ["Latin-1", Buffer.from("Päßword\n", "latin1")],
     ["UTF-16 without a mark and without ASCII", Buffer.from("日本日本日本日本\n", "utf16le")],
     ["UTF-16 cut off within a character", Buffer.from(`${BOM}secret\n`, "utf16le").subarray(0, -1)],
+    [
+      "UTF-16 to which a line in ASCII was appended",
+      Buffer.concat([Buffer.from(`${BOM}a\n`, "utf16le"), Buffer.from("secrets\n")]),
+    ],
     ["UTF-32", Buffer.from([0xff, 0xfe, 0, 0, 0x61, 0, 0, 0])],
     ["bytes of a program", Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 1, 2, 0])],
   ])("wants nothing where an ignore file cannot be decoded: %s", (_, bytes) => {
@@ -112,6 +116,9 @@ describe("a pattern as people write it", () => {
     ["secret//deep", ["secret/deep"], ["deep"]],
     ["secret\t", ["secret"], []],
     ["secret \t ", ["secret/a.md"], []],
+    ["b/./secret/.", ["b/secret/a.md"], ["secret/a.md"]],
+    ["first.md\rsecret.md", ["secret.md"], []],
+    ["first.md\u2028secret.md", ["secret.md"], []],
   ])("is read as it is surely meant: %j", (pattern, excluded, wanted) => {
     const rules = rulesOf(`${pattern}\n`);
     for (const each of excluded) expect([each, rules.wants(each).wanted]).toEqual([each, false]);
@@ -126,6 +133,12 @@ describe("a pattern as people write it", () => {
     expect(rules.wants("b/secret/a.md").wanted).toBe(true);
   });
 
+  it("names the folder of its own file below the source's", () => {
+    mkdirSync(join(root, "sub"));
+    writeFileSync(join(root, "sub/.kbsyncignore"), `${root}/sub/secret\n`);
+    expect(openRules(sourceAt(root)).wants("sub/secret").wanted).toBe(false);
+  });
+
   it.each<[pattern: string, excluded: readonly string[]]>([
     ["secret\\*", ["secret/a.md", "secret*"]],
     ["deep\\secret\\", ["deep/secret/a.md"]],
@@ -137,28 +150,67 @@ describe("a pattern as people write it", () => {
     ["  secret", ["secret"]],
     ["*.{key,pem}", ["a.key", "deep/b.pem"]],
     ["{a,b}/{c,d}.md", ["a/c.md", "b/d.md"]],
+    [`{${Array.from({ length: 200 }, (_, n) => n).join(",")}}.txt`, ["7.txt"]],
+    ["{a,b}/{1..3}.md", ["a/2.md"]],
+    ["*.@(key|pem)", ["a.key", "a.pem"]],
+    ["secret.md #passwords", ["secret.md"]],
+    ["*.key *.pem", ["a.key", "deep/b.pem"]],
+    ["a.txt, b.txt; c/", ["a.txt", "b.txt", "c/d.md"]],
+    ["'password list'/*", ["password list/a.md"]],
+    ["“secret”", ["secret"]],
+    ["`secret`", ["secret"]],
+    ["- secret/", ["secret/a.md"]],
+    ["alt\\!secret", ["alt/!secret"]],
+    ["deep\\\\secret", ["deep/secret"]],
+    ["\u200Bsecret", ["secret"]],
+    ["[Draft] a.md", ["[Draft] a.md"]],
+    ['"#secret"', ["#secret"]],
+    ["secret\n !secret", ["secret"]],
+    ["secret\n'!secret'", ["secret"]],
   ])("excludes what it may mean, and is reported: %j", (pattern, excluded) => {
     const rules = rulesOf(`# first line\n${pattern}\n`);
     for (const each of excluded) expect([each, rules.wants(each).wanted]).toEqual([each, false]);
     expect(rules.wants("other.md").wanted).toBe(true);
-    expect(rules.doubtfulPatterns()).toMatchObject([{ file: ".kbsyncignore", line: 2 }]);
+    const line = 1 + pattern.split("\n").length;
+    expect(rules.doubtfulPatterns()).toMatchObject([{ file: ".kbsyncignore", line }]);
   });
 
-  it.each(["../secret", "~/secret", "secret[", "!./out\\keep.md"])(
-    "is reported if it can match nothing: %j",
-    (pattern) => {
-      const rules = rulesOf(`${pattern}\n`);
-      expect(rules.wants("other.md").wanted).toBe(true);
-      expect(rules.doubtfulPatterns()).toMatchObject([{ file: ".kbsyncignore", line: 1 }]);
-    },
-  );
+  it.each([".", "./", "/"])("leaves out the whole folder, and is reported: %j", (pattern) => {
+    const rules = rulesOf(`${pattern}\n`);
+    expect(rules.wants("a.md").wanted).toBe(false);
+    expect(rules.doubtfulPatterns()).toMatchObject([{ line: 1 }]);
+  });
 
-  it.each(["notes #1.md", "a\\[1\\].md", "\\#a", "\\!a", "a\\ ", "it's", "*.tmp", "a[bc].md"])(
-    "is not doubtful: %j",
-    (pattern) => {
-      const rules = rulesOf(`${pattern}\n`);
-      expect(rules.wants("notes").wanted).toBe(true);
-      expect(rules.doubtfulPatterns()).toEqual([]);
-    },
-  );
+  it.each([
+    "../secret",
+    "~/secret",
+    "C:/secret",
+    "$HOME/secret",
+    "secret[",
+    "^secret$",
+    '"secret',
+    "!(a|b).txt",
+    "!./out\\keep.md",
+  ])("is reported if it can match nothing: %j", (pattern) => {
+    const rules = rulesOf(`${pattern}\n`);
+    expect(rules.wants("other.md").wanted).toBe(true);
+    expect(rules.doubtfulPatterns()).toMatchObject([{ file: ".kbsyncignore", line: 1 }]);
+  });
+
+  it.each([
+    "notes #1.md",
+    "a\\[1\\].md",
+    "\\#a",
+    "\\!a",
+    "a\\ ",
+    "it's",
+    "*.tmp",
+    "a[bc].md",
+    "~$*.docx",
+    "v1.2 notes",
+  ])("is not doubtful: %j", (pattern) => {
+    const rules = rulesOf(`${pattern}\n`);
+    expect(rules.wants("notes").wanted).toBe(true);
+    expect(rules.doubtfulPatterns()).toEqual([]);
+  });
 });

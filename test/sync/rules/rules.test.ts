@@ -236,6 +236,11 @@ describe("include, exclude and rules", () => {
     ["*.MD", "a.md", false],
     ["\\[x\\]/a.md", "[x]/a.md", true],
     ["!a.md", "b.md", false],
+    ["a (copy).md", "a (copy).md", true],
+    ["**/*(1).md", "b/a(1).md", true],
+    ["a (old)/", "a (old)/b.md", true],
+    ["a (old)", "a (old)/b/c.md", true],
+    ["(a|b).md", "a.md", true],
     ["é/".normalize("NFC"), "é/a.md".normalize("NFD"), true],
     ["é*.md".normalize("NFD"), "é1.md".normalize("NFC"), true],
   ];
@@ -244,6 +249,12 @@ describe("include, exclude and rules", () => {
     expect(rulesFor({ exclude: [glob] }).wants(path).wanted).toBe(!matches);
     const rule = rulesFor({ rules: [{ match: glob, description: "D" }] }).descriptionRule(path);
     expect(rule?.description).toBe(matches ? "D" : undefined);
+  });
+
+  it("takes the path of the source in a glob for its folder", () => {
+    const rules = rulesFor({ exclude: [`${root}/secret`] });
+    expect(rules.wants("secret/a.md").wanted).toBe(false);
+    expect(rules.wants("b/secret/a.md").wanted).toBe(true);
   });
 
   it("names the glob that excludes, and reports that none includes", () => {
