@@ -151,8 +151,16 @@ export type Happening = { readonly atMs: number; readonly isGiven?: true } & (
   | { readonly kind: "kills"; readonly effects: readonly number[]; readonly restMs: number }
   /** The daemon is stopped in an orderly way. */
   | { readonly kind: "stop"; readonly restMs: number; readonly next: Mode }
-  /** The configuration is another one from the next start on. `team`: metadata that it sets for every file. */
-  | { readonly kind: "configure"; readonly chunkSize?: number; readonly team?: string }
+  /**
+   * The configuration is another one from the next start on. `team`: metadata that it sets for every file. `inner`: whether
+   * it has the inner source, whose files are the outer one's otherwise.
+   */
+  | {
+      readonly kind: "configure";
+      readonly chunkSize?: number;
+      readonly team?: string;
+      readonly inner?: boolean;
+    }
   | {
       readonly kind: "fault";
       readonly operation: Operation | "any";
@@ -223,6 +231,8 @@ export interface Conditions {
   readonly second?: "other-owner" | "same-owner";
   /** The second source lies inside the first one. */
   readonly nested?: true;
+  /** The inner source is not in the configuration at first. */
+  readonly joins?: true;
   /** The source's folder is a Git work tree, and its ignore file is Git's. */
   readonly git?: true;
   /** The sources delete nothing. */

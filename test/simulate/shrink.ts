@@ -28,6 +28,7 @@ const CALM: Readonly<Record<keyof Conditions, Conditions[keyof Conditions]>> = {
   coarseMs: 0,
   second: undefined,
   nested: undefined,
+  joins: undefined,
   git: undefined,
   additive: undefined,
   statusEveryMs: undefined,
@@ -70,7 +71,8 @@ export async function shrink(
   }
   for (const name of Object.keys(CALM) as (keyof Conditions)[]) {
     // Paths of a second source, and of a mount, mean nothing without it.
-    if (isCalm(least.conditions, name) || ["second", "nested", "git", "mounted"].includes(name)) continue;
+    if (isCalm(least.conditions, name) || ["second", "nested", "joins", "git", "mounted"].includes(name))
+      continue;
     // Without keys, work that outlasts every request never comes to an end: no world has that.
     if (name === "keys" && least.conditions.slow !== undefined) continue;
     await attempt({ ...least, conditions: { ...least.conditions, [name]: CALM[name] } });

@@ -1,10 +1,11 @@
 import { KbsyncError } from "../../lib/failure.ts";
-import { ledgerFile } from "../ledger/ledger.ts";
+import { type Ledger, ledgerFile } from "../ledger/ledger.ts";
 import { movedSources } from "../source/moved-sources.ts";
 import { openRemovals, type Removals } from "../source/removal.ts";
 import { ledgerFailure } from "../ledger/database/open.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
-import { findHandOvers } from "../plan/hand-overs.ts";
+import { findHandOvers, type HandOver } from "../plan/hand-overs.ts";
+import { keySeenFrom } from "../rules/ignore-files.ts";
 import { openRules, type WatchedSource } from "../rules/rules.ts";
 import { openSource, type SourceSync } from "../source/source.ts";
 import type { Check } from "../reconcile-service/loss.ts";
@@ -124,10 +125,24 @@ function openRows({
       return { id, path, innerFolders, source };
     });
     ledger.sources.keepActive(rows.map(({ id }) => id));
-    for (const each of findHandOvers(ledger.sources.withFiles(), rows)) ledger.sources.handOver(each);
+    for (const each of findHandOvers(ledger.sources.withFiles(), rows)) {
+      ledger.sources.handOver(each);
+      handRulesOver(ledger, each);
+      // What is left of it are open requests, whose files are another source's: nobody need agree to the end of their resources.
+      if (each.below === "") ledger.sources.approve(each.from);
+    }
     return rows.map(({ source, id }) => ({ source, row: ledger.sources.get(id) }));
   } catch (error) {
     throw ledgerFailure(error, ledgerFile(stateDir));
+  }
+}
+
+/** An ignore file that is missing at this very start may be about to be rewritten, whichever source knew it. */
+function handRulesOver({ sources, tree }: Ledger, { from, source }: HandOver): void {
+  const known = tree.ignoreFiles(source);
+  for (const [key, hash] of tree.ignoreFiles(from)) {
+    const folder = keySeenFrom(sources.get(source).path, sources.get(from).path, key);
+    if (folder !== undefined && !known.has(folder)) tree.setIgnoreFile(source, { folder, hash });
   }
 }
 

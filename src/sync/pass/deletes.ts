@@ -41,7 +41,9 @@ export interface Deletes {
   /** Returns the facts for the brakes. */
   facts(
     row: SourceRow,
-    more?: Partial<Pick<BrakeFacts, "leftOut" | "madeLately" | "missingBusy" | "missingNew" | "hidden">>,
+    more?: Partial<
+      Pick<BrakeFacts, "leftOut" | "others" | "madeLately" | "missingBusy" | "missingNew" | "hidden">
+    >,
   ): BrakeFacts;
   /** Returns how many files that do not exist may have a resource from a create without an answer. */
   missingInDoubt(scan: Scan): number;
@@ -96,13 +98,17 @@ export function openDeletes(options: DeletesOptions): Deletes {
   const { source, ledger, sync, now, keepTries, keeps } = options;
   return {
     ...openBurst(options),
-    facts: (row, { leftOut = NONE, madeLately, missingBusy = 0, missingNew = 0, hidden = 0 } = {}) => ({
+    facts: (
+      row,
+      { leftOut = NONE, others = NONE, madeLately, missingBusy = 0, missingNew = 0, hidden = 0 } = {},
+    ) => ({
       rootBefore: row.root,
       missingBusy,
       missingNew,
       hidden,
       filesBefore: ledger.sources.withResource(source) - row.kept,
       keeps,
+      others,
       deletedLately: ledger.sources.deletedSince(source, now() - LATELY_MS),
       heldBefore: row.held,
       holdDeletesOver: sync.holdDeletesOver,

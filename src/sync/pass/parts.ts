@@ -83,7 +83,8 @@ export async function factsOf(
   const missingNew = missingAnew + (isSameRoot(before.root, identity) ? 0 : deletes.missingInDoubt(scan));
   const isSure = identity?.born === true || gone.length < REPLACED_FILES_MIN;
   const madeLately = isSure ? undefined : deletes.madeLately();
-  const facts = deletes.facts(before, { madeLately, missingBusy, missingNew, hidden });
+  const others = new Set(gone.filter(({ path }) => rules.isInner(path)).map(({ id }) => id));
+  const facts = deletes.facts(before, { madeLately, missingBusy, missingNew, hidden, others });
   return mayHold(gone, facts) ? { ...facts, leftOut: await leftOutOf(rules, gone) } : facts;
 }
 

@@ -25,8 +25,10 @@ export interface BrakeFacts {
   readonly holdReason: string | undefined;
   /** The approval of a person when the source was halted by another root. */
   readonly approval: HaltApproval | undefined;
-  /** The source deletes nothing: every row stays held, and waits for nobody. */
+  /** The source deletes nothing: every row stays held, and waits for nobody, except those in `others`. */
   readonly keeps: boolean;
+  /** Missing rows, by id, whose file belongs to another source, which has a document of it. */
+  readonly others: ReadonlySet<number>;
   /** Missing rows, by id, whose path the rules leave out: their file may well exist. */
   readonly leftOut: ReadonlySet<number>;
   /**
@@ -82,8 +84,9 @@ export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts)
     facts,
   );
   if (judged.halted) return judged;
-  const deletes = gone.filter(({ state }) => state === "doomed");
-  const held = gone.filter(({ state }) => state !== "doomed");
+  const isOut = ({ id, state }: KnownFile): boolean => state === "doomed" || facts.others.has(id);
+  const deletes = gone.filter(isOut);
+  const held = gone.filter((row) => !isOut(row));
   return { deletes, held, counted: 0, reason: undefined, halted: false };
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import ignore from "ignore";
+import ignore, { type Ignore } from "ignore";
 import type { Clock } from "../virtual/clock.ts";
 import { SECOND } from "../history.ts";
 import type { Disk } from "./disk.ts";
@@ -19,6 +19,8 @@ export interface Expected {
   /** Owner and description, which distinguish the resources of files: see `placeOf`. */
   readonly place: string;
   readonly ownerId: string;
+  /** The file belongs to the second source. */
+  readonly isSecond: boolean;
   readonly title: string;
   /** Text, address or hash of the bytes; undefined where the file may be whatever it was before, or nothing. */
   readonly body: string | undefined;
@@ -43,6 +45,9 @@ export interface Expectations {
   bodyAt(place: string): string | undefined;
 }
 
+/** Begins the places of a second source that has an owner of its own. */
+export const SECOND_PLACE = "second: ";
+
 /** Who owns the resources of which source. */
 export interface Owners {
   readonly first: string;
@@ -53,7 +58,7 @@ export interface Owners {
 /** Where a resource belongs: what its files' `Expected.place` is. */
 export function placeOf({ ownerId, description }: Pick<Resource, "ownerId" | "description">, owners: Owners) {
   const isSecond = owners.second === ownerId && owners.second !== owners.first;
-  return isSecond ? SECOND + description : description;
+  return isSecond ? SECOND_PLACE + description : description;
 }
 
 /** Watches a disk's files. The rules are stated here once more, without the daemon's own code. */
@@ -62,7 +67,7 @@ export function openExpectations(
   disk: Disk,
   owners: Owners,
   normaliser: Normaliser,
-  { keeps }: { readonly keeps: boolean },
+  { keeps, hasInner }: { readonly keeps: boolean; readonly hasInner: () => boolean },
 ): Expectations {
   interface Known {
     readonly expected: Expected;
@@ -73,20 +78,29 @@ export function openExpectations(
   let all: readonly Expected[] = [];
   let version = 0;
   let places = new Map<string, readonly Known[]>();
-  const ignoresOf = (prefix: string): ((path: string) => boolean) => {
+  const testOf = (prefix: string): ((path: string) => ReturnType<Ignore["test"]>) => {
     const ignored = ignore({ ignorecase: false });
     for (const name of IGNORE_FILES) ignored.add(disk.bytes(`${prefix}${name}`)?.toString("utf8") ?? "");
-    return (path) => ignored.ignores(path.slice(prefix.length));
+    return (path) => ignored.test(path.slice(prefix.length));
   };
-  let [first, second] = [ignoresOf(""), ignoresOf(SECOND)];
+  let [first, second] = [testOf(""), testOf(SECOND)];
+  let hadInner = false;
   return {
     refresh: () => {
-      const changed = disk.takeChanged();
+      const changed = [...disk.takeChanged()];
+      // Other sources make other files of all that are there.
+      if (hasInner() !== hadInner) changed.push(SECOND.slice(0, -1));
+      hadInner = hasInner();
       const isTouched = (path: string): boolean =>
         changed.some((each) => each === "" || path === each || path.startsWith(`${each}/`));
-      if (IGNORE_FILES.some(isTouched)) first = ignoresOf("");
-      if (IGNORE_FILES.some((name) => isTouched(`${SECOND}${name}`))) second = ignoresOf(SECOND);
-      const isIgnored = (path: string): boolean => (path.startsWith(SECOND) ? second : first)(path);
+      if (IGNORE_FILES.some(isTouched)) first = testOf("");
+      if (IGNORE_FILES.some((name) => isTouched(`${SECOND}${name}`))) second = testOf(SECOND);
+      const isOwn = (path: string): boolean => hadInner && path.startsWith(SECOND);
+      const isIgnored = (path: string): boolean => {
+        if (!path.startsWith(SECOND)) return first(path).ignored;
+        const { ignored, unignored } = second(path);
+        return ignored || (!hadInner && !unignored && first(path).ignored);
+      };
       const wanted = disk.files().filter((path) => isDocument(path) && !isIgnored(path));
       const gone = known;
       known = new Map(
@@ -95,9 +109,10 @@ export function openExpectations(
           if (before !== undefined && !isTouched(path)) return [path, before];
           // Renamed over: the name is another file's now.
           const inode = disk.inode(path);
-          const isSame = before !== undefined && before.inode === inode;
+          const isSecond = isOwn(path);
+          const isSame =
+            before !== undefined && before.inode === inode && before.expected.isSecond === isSecond;
           const sinceMs = isSame ? before.sinceMs : clock.nowMs();
-          const isSecond = path.startsWith(SECOND);
           const description = isSecond ? path.slice(SECOND.length) : path;
           const ownerId = (isSecond ? owners.second : undefined) ?? owners.first;
           const { title, body } = contentOf(description, disk.bytes(path) ?? Buffer.alloc(0), normaliser);
@@ -106,6 +121,7 @@ export function openExpectations(
             path,
             place: placeOf({ ownerId, description }, owners),
             ownerId,
+            isSecond,
             title,
             body,
             sinceMs,

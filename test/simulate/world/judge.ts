@@ -1,7 +1,6 @@
 import { basename } from "node:path";
 import type { Clock } from "../virtual/clock.ts";
 import { GROWING, SECRET } from "../worlds/folder.ts";
-import { SECOND } from "../history.ts";
 import { SECOND_ROOT, SOURCE_ROOT } from "./disk.ts";
 import { bodyOf, placeOf, type Expectations, type Expected, type Owners } from "./expected.ts";
 import type { Answer, Resource, SentRequest, Service } from "./service.ts";
@@ -236,8 +235,8 @@ export function openJudge(options: JudgeOptions): Judge {
    * file that came since, under the name of one that went, has had none.
    */
   const acknowledged = new Map<string, Map<string, number>>();
-  const hadResource = ({ path, place, sinceMs }: Expected): boolean => {
-    const root = path.startsWith(SECOND) ? SECOND_ROOT : SOURCE_ROOT;
+  const hadResource = ({ isSecond, place, sinceMs }: Expected): boolean => {
+    const root = isSecond ? SECOND_ROOT : SOURCE_ROOT;
     return (acknowledged.get(place)?.get(root) ?? -Infinity) >= sinceMs;
   };
   /** How many of the files that are at a place now have had a resource: another one that has none yet loses none. */

@@ -12,8 +12,9 @@ export function metadataAt(
   disk: Disk,
   path: string,
   team: string | undefined,
+  hasInner: boolean,
 ): Readonly<Record<string, unknown>> {
-  const root = path.startsWith(SECOND) ? SECOND : "";
+  const root = hasInner && path.startsWith(SECOND) ? SECOND : "";
   const below = path.slice(root.length);
   const parts = below.split("/");
   const name = parts.at(-1) ?? "";

@@ -4,13 +4,13 @@ import { KbsyncError } from "../../../src/lib/failure.ts";
 import { recoverLedger, openDaemon, type Daemon, type DaemonOptions } from "../../../src/sync/daemon.ts";
 import { openLocalReader } from "../../../src/sync/read/reader.ts";
 import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
-import { SECOND, type Conditions, type Kept, type Mode } from "../history.ts";
+import { type Conditions, type Kept, type Mode } from "../history.ts";
 import type { Clock } from "../virtual/clock.ts";
 import type { SimulatedProcess, Stage } from "../virtual/stage.ts";
 import { SimulatedConnection } from "./connection.ts";
 import { NESTED_ROOT, SECOND_ROOT, SOURCE_ROOT } from "./disk.ts";
 import { innerFolders } from "../../../src/config/folders.ts";
-import type { Owners } from "./expected.ts";
+import { type Owners, SECOND_PLACE } from "./expected.ts";
 import type { Judge } from "./judge.ts";
 import { Crash, type Machine } from "./machine.ts";
 import type { Network } from "./network.ts";
@@ -31,6 +31,8 @@ const METADATA_AGAIN_MS = 10 * MINUTE_MS;
 interface Settings {
   readonly chunkSize: number;
   readonly team: string | undefined;
+  /** Whether there is a second source. */
+  readonly inner: boolean;
 }
 
 /** The daemon's processes, one after another. */
@@ -47,10 +49,11 @@ export interface Runner {
   /** Counts an effect of the process that runs; false: it died of it. */
   survives(): boolean;
   /** Settings of the next process. */
-  configure(settings: { readonly chunkSize?: number; readonly team?: string }): void;
+  configure(settings: Partial<Settings>): void;
   /** Settings of the process that runs. */
   chunkSize(): number;
   team(): string | undefined;
+  hasInner(): boolean;
   /** The daemon that runs for good; undefined between two processes, while it stops and in a single pass. */
   running(): Daemon | undefined;
 }
@@ -62,6 +65,8 @@ export interface RunnerOptions {
   readonly network: Network;
   readonly watching: Watching;
   readonly judge: () => Judge;
+  /** The next process has another sort of sources. */
+  readonly onSources: () => void;
   readonly conditions: Conditions;
   readonly note: (line: () => string) => void;
 }
@@ -84,7 +89,12 @@ export function openRunner(options: RunnerOptions): Runner {
   /** Processes that ended with an error, one after another. */
   let failed = 0;
   let planned: { readonly restMs: number; readonly mode: Mode } | undefined;
-  let settings: Settings = { chunkSize: 1000, team: undefined };
+  const { second, joins } = conditions;
+  let settings: Settings = {
+    chunkSize: 1000,
+    team: undefined,
+    inner: second !== undefined && joins !== true,
+  };
   let settingsNow = settings;
 
   const startIn = (ms: number, mode: Mode | "recover"): void => {
@@ -197,7 +207,9 @@ export function openRunner(options: RunnerOptions): Runner {
   const start = (mode: Mode | "recover"): void => {
     const process = machine.boot(onEffect);
     stage.process = process;
+    const hadInner = settingsNow.inner;
     settingsNow = settings;
+    if (settings.inner !== hadInner) options.onSources();
     note(() => `process ${process.number} starts: ${mode}`);
     if (mode === "once") judge().startsPass(process.number);
     judge().started();
@@ -244,6 +256,7 @@ export function openRunner(options: RunnerOptions): Runner {
     },
     chunkSize: () => settingsNow.chunkSize,
     team: () => settingsNow.team,
+    hasInner: () => settingsNow.inner,
     running,
   };
 }
@@ -268,14 +281,14 @@ export function ownersOf({ second }: Conditions): Owners {
 }
 
 function sourcesOf(
-  { chunkSize, team }: Settings,
+  { chunkSize, team, inner }: Settings,
   { first, second }: Owners,
   { nested, additive }: Conditions,
 ): WatchedSource[] {
   const settings = { chunkSize };
   const rules = team === undefined ? [] : [{ match: "**", metadata: { team } }];
   const secondRoot = nested === true ? NESTED_ROOT : SECOND_ROOT;
-  const paths = [SOURCE_ROOT, ...(second === undefined ? [] : [secondRoot])];
+  const paths = [SOURCE_ROOT, ...(inner ? [secondRoot] : [])];
   const deletes = additive === true ? "never" : "mirror";
   const { sources } = ConfigFile.parse({
     sources: paths.map((path) => ({ path, settings, rules, deletes })),
@@ -296,7 +309,7 @@ export function ownedBy(
   place: string,
   { first, second }: Owners,
 ): readonly string[] {
-  const isSecond = place.startsWith(SECOND);
+  const isSecond = place.startsWith(SECOND_PLACE);
   const seconds = [SECOND_ROOT, NESTED_ROOT];
   const roots = second === first ? [SOURCE_ROOT, ...seconds] : isSecond ? seconds : [SOURCE_ROOT];
   const query = queryOf<[string, string], string>(
@@ -304,7 +317,7 @@ export function ownedBy(
     `SELECT doc_id FROM files JOIN sources ON sources.id = files.source
      WHERE sources.path = ? AND files.path = ? AND files.state NOT IN ('held', 'doomed') AND doc_id IS NOT NULL`,
   );
-  return roots.flatMap((root) => query?.all(root, isSecond ? place.slice(SECOND.length) : place) ?? []);
+  return roots.flatMap((root) => query?.all(root, isSecond ? place.slice(SECOND_PLACE.length) : place) ?? []);
 }
 
 /** Whether the daemon can ask for the list: the ledger of a process has the collection's id. */

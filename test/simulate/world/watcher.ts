@@ -37,7 +37,7 @@ export function openWatching(
   clock: Clock,
   random: Random,
   disk: Pick<Disk, "mountAt" | "mountNumbers">,
-  isMounted: boolean,
+  { isMounted, hasInner }: { readonly isMounted: boolean; readonly hasInner: () => boolean },
 ): Watching {
   const listeners = new Set<(path: string | undefined) => void>();
   let errors = new Set<(reason: string) => void>();
@@ -100,7 +100,7 @@ export function openWatching(
         if (isMounted) later(GROUND_CHECK_MS, checkGround);
         const listener = (changed: string | undefined): void => {
           if (isMounted && changed !== undefined && !watched.has(disk.mountAt(changed))) return;
-          if (changed !== undefined && changed.startsWith(SECOND) !== isSecond) return;
+          if (changed !== undefined && (hasInner() && changed.startsWith(SECOND)) !== isSecond) return;
           const path = isSecond ? changed?.slice(SECOND.length) : changed;
           const whole = path === undefined || rules.isRulesFile(path);
           later(random.between(0, HINT_MS_MAX), () => onDirty(whole ? undefined : path));

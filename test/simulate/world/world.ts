@@ -1,4 +1,4 @@
-import { SECOND, type Happening, type History } from "../history.ts";
+import type { Happening, History } from "../history.ts";
 import { openClock, type Clock } from "../virtual/clock.ts";
 import { realTurn } from "../virtual/globals.ts";
 import { openRandom } from "../virtual/random.ts";
@@ -58,9 +58,13 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
   if (conditions.git === true) disk.write(".git/HEAD", Buffer.from("ref: refs/heads/main"));
   stage.disk = disk;
   const service = openService(clock, openRandom(`service ${seed}`), conditions);
-  const watching = openWatching(clock, openRandom(`watch ${seed}`), disk, conditions.mounted === true);
+  const watching = openWatching(clock, openRandom(`watch ${seed}`), disk, {
+    isMounted: conditions.mounted === true,
+    hasInner: () => runner.hasInner(),
+  });
   const expectations = openExpectations(clock, disk, owners, normaliserOf(conditions.normalisation), {
     keeps: conditions.additive === true,
+    hasInner: () => runner.hasInner(),
   });
   const note = (line: () => string): void =>
     report(`${clock.nowMs().toFixed(3)} ${machine.withoutFolder(line())}`);
@@ -82,6 +86,7 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     conditions,
     note,
     judge: () => judge,
+    onSources: () => expectations.refresh(),
   });
   const isListTrue =
     !happenings.some(isListWrong) &&
@@ -106,7 +111,7 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     ownedBy: (place) => ownedBy(stage.process, place, owners),
     isLedgerOpen: () => isLedgerOpen(stage.process),
     isOwned: (docId) => isOwned(stage.process, docId),
-    metadataOf: (path) => metadataAt(disk, path, runner.team()),
+    metadataOf: (path) => metadataAt(disk, path, runner.team(), runner.hasInner()),
   });
   disk.onCall = (name, first) => judge.diskCall(name, first);
   disk.onChange = (path) => {
@@ -252,8 +257,12 @@ export function happen(world: World, happening: Happening): void {
   }
 }
 
-function settingsIn({ chunkSize, team }: Extract<Happening, { kind: "configure" }>) {
-  return { ...(chunkSize !== undefined && { chunkSize }), ...(team !== undefined && { team }) };
+function settingsIn({ chunkSize, team, inner }: Extract<Happening, { kind: "configure" }>) {
+  return {
+    ...(chunkSize !== undefined && { chunkSize }),
+    ...(team !== undefined && { team }),
+    ...(inner !== undefined && { inner }),
+  };
 }
 
 function rewrite(
@@ -300,7 +309,7 @@ function remove(
   { paths, empties, everyMs = 0 }: Extract<Happening, { kind: "remove" }>,
 ): void {
   // The second source is judged by itself, and not for masses.
-  const before = expectations.all().filter(({ path }) => !path.startsWith(SECOND));
+  const before = expectations.all().filter(({ isSecond }) => !isSecond);
   const goneOf = (roots: readonly string[]): string[] =>
     before
       .filter(({ path }) => roots.some((each) => path === each || path.startsWith(`${each}/`)))

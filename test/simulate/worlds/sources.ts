@@ -1,6 +1,6 @@
 import { SECOND, type Happening, type History } from "../history.ts";
 import type { Random } from "../virtual/random.ts";
-import { withConditions, without, type UnkindWorld } from "./unkind-world.ts";
+import { withConditions, withHappenings, without, type UnkindWorld } from "./unkind-world.ts";
 
 /** Worlds of more than one source. */
 export const SOURCE_WORLDS: readonly UnkindWorld[] = [
@@ -31,6 +31,13 @@ export const SOURCE_WORLDS: readonly UnkindWorld[] = [
     share: 0.05,
     passes: true,
     change: (random, history) => withNested(random, history, "same-owner"),
+  },
+  {
+    name: "renested-sources",
+    does: "a source inside the first one joins the configuration and leaves it, with another owner or the same",
+    share: 0.1,
+    passes: true,
+    change: withRenested,
   },
   {
     name: "additive-sources",
@@ -83,6 +90,27 @@ function withNested(random: Random, history: History, second: "other-owner" | "s
   // The inner folder would go with the outer one.
   const calm = without(history, ({ kind }) => kind === "root");
   return withConditions(withSecond(random, calm, second), { nested: true });
+}
+
+/** The inner source comes and goes: each time at a start, after a stop, or after whatever else ends the process. */
+function withRenested(random: Random, history: History, endMs: number): History {
+  const nested = withNested(random, history, random.pick(["other-owner", "same-owner"]));
+  if (nested === history) return history;
+  const joins = random.chance(0.5);
+  const changes = Array.from({ length: 1 + random.below(4) }, () => random.between(1000, endMs)).toSorted(
+    (a, b) => a - b,
+  );
+  const happenings = changes.flatMap((atMs, index): Happening[] => {
+    const configure: Happening = { atMs, kind: "configure", inner: (index % 2 === 0) === joins };
+    const stop: Happening = {
+      atMs: atMs + 1,
+      kind: "stop",
+      restMs: random.pick([10, 1000, 60_000]),
+      next: "run",
+    };
+    return random.chance(0.7) ? [configure, stop] : [configure];
+  });
+  return withHappenings(joins ? withConditions(nested, { joins }) : nested, happenings);
 }
 
 /** Moves some of what happens to the second source, and does some of it in both. */

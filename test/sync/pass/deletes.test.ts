@@ -111,6 +111,7 @@ const pass = (
     holdReason: undefined,
     approval: undefined,
     keeps: false,
+    others: new Set<number>(),
     leftOut: new Set<number>(),
     madeLately: undefined,
   };

@@ -36,6 +36,7 @@ const facts = (more: Partial<BrakeFacts> = {}): BrakeFacts => ({
   holdReason: undefined,
   approval: undefined,
   keeps: false,
+  others: new Set(),
   leftOut: new Set(),
   madeLately: undefined,
   ...more,

@@ -455,6 +455,7 @@ describe("laws of the brakes", () => {
     holdReason: fc.constantFrom(undefined, "held before"),
     approval: fc.constantFrom(undefined, { root: { dev: 1, ino: 1 }, files: 5 }),
     keeps: fc.constant(false),
+    others: fc.constant(new Set<number>()),
     leftOut: fc.constantFrom(new Set<number>(), new Set([1, 2])),
     madeLately: fc.constantFrom(undefined, new Set<string>(), new Set(["doc1", "doc2"])),
   });
@@ -480,11 +481,12 @@ describe("laws of the brakes", () => {
     );
   });
 
-  it("a source that deletes nothing deletes only what a person agreed to", () => {
+  it("a source that deletes nothing deletes only what a person agreed to, and what is another source's", () => {
     fc.assert(
-      fc.property(scans, missing, facts, (scan, gone, known) => {
-        const braked = brake(scan, gone, { ...known, keeps: true });
-        const agreed = gone.filter(({ state }) => state === "doomed");
+      fc.property(scans, missing, fc.func(fc.boolean()), facts, (scan, gone, isOther, known) => {
+        const others = new Set(idsOf(gone).filter(isOther));
+        const braked = brake(scan, gone, { ...known, keeps: true, others });
+        const agreed = gone.filter(({ id, state }) => state === "doomed" || others.has(id));
         expect(idsOf(braked.deletes)).toEqual(braked.halted ? [] : idsOf(agreed));
         expect([braked.counted, braked.halted ? undefined : braked.reason]).toEqual([0, undefined]);
       }),

@@ -110,6 +110,35 @@ describe("when sources are nested otherwise", () => {
     expect(owners()).toEqual({ inner: FILES - 1, outer: 3 });
   });
 
+  it.each([
+    ["joins", "team/.kbsyncignore"],
+    ["joins", "team/.gitignore"],
+    ["joins", ".gitignore"],
+    ["leaves", "team/.kbsyncignore"],
+    ["leaves", "team/.gitignore"],
+  ])(
+    "as a source %s, nothing is sent that %s excludes, which is renamed away meanwhile",
+    async (how, name) => {
+      const settings = { settleMs: 100 };
+      const timing = { looserRulesMs: 600 };
+      const file = join(world.root, name);
+      world.write(".git/HEAD", "ref: refs/heads/main");
+      world.write(name, "secret/\n");
+      world.write("team/secret/a.md", "the secret");
+      const both = [nested(OUTER), nested(OUTER, INNER)];
+      const [before = [], sources = []] = how === "joins" ? both : both.toReversed();
+      await world.sync({ sources: before, settings, timing });
+      renameSync(file, `${file}.bak`);
+      const daemon = world.daemon({ sources, settings, timing });
+      const syncing = daemon.syncOnce();
+      await until(() => daemon.pulse().scan.moves > 0);
+      renameSync(`${file}.bak`, file);
+      await syncing;
+      await daemon.close();
+      expect(world.activity.filter(({ path }) => path.endsWith("secret/a.md"))).toEqual([]);
+    },
+  );
+
   it("a hand-over that is interrupted ends at the next start", async () => {
     await world.sync({ sources: nested(OUTER) });
     const daemon = world.daemon({ sources: nested(OUTER, INNER) });
