@@ -66,11 +66,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "attempts-uncounted",
     does: "a repeated create is not recorded as such, so that no extra resource is searched for",
     patches: [
-      patch(
-        "actions/create.ts",
-        "          await ledger.write(() => ledger.intents.again(intent.id));\n",
-        "",
-      ),
+      patch("actions/create.ts", "    await ledger.write(() => ledger.intents.again(intent.id));\n", ""),
       patch("actions/create.ts", "intent = withAttempt(intent);", "void withAttempt;"),
     ],
   },

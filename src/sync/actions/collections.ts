@@ -90,7 +90,8 @@ export function openCollections(
   ): Promise<ReadonlyMap<Tier, string> | "unsupported" | "unclear" | "unanswered"> => {
     const reply = await remote.collections(signal);
     // A gateway may refuse an unknown address in the same way as a key.
-    if (reply.kind === "later" && reply.blame !== "key") return "unanswered";
+    if (reply.kind === "later" && reply.blame !== "key" && reply.isForbidden === undefined)
+      return "unanswered";
     const found = reply.kind === "done" ? reply.value : "unclear";
     if (typeof found === "string") {
       const againMs = found === "unsupported" ? UNSUPPORTED_AGAIN_MS : UNCLEAR_AGAIN_MS;

@@ -54,6 +54,18 @@ async function createOnce(
     await ledger.write(() => ledger.intents.setKey(id, key));
   };
 
+  /** Searches the list for what the create may have made. */
+  const isFound = async (): Promise<boolean> => {
+    if ((await source.settle(intent)) === "adopted") {
+      if (intent.attempts > 1) source.doubt();
+      return true;
+    }
+    // Nothing is visible, but it may still appear: from here on, the checks search for an extra one.
+    await ledger.write(() => ledger.intents.again(intent.id));
+    intent = withAttempt(intent);
+    return false;
+  };
+
   // Under another key the service would make a second one of what it made already.
   if (first.isOther === true && (await source.settle(first)) === "adopted") {
     source.doubt();
@@ -100,9 +112,7 @@ async function createOnce(
         }
         if (reply.kind === "refused" && reply.code === NO_ID) {
           // The service accepted it: only a list can name what it made. Another create would make another resource.
-          if ((await source.settle(intent)) === "adopted") return;
-          await ledger.write(() => ledger.intents.again(intent.id));
-          intent = withAttempt(intent);
+          if (await isFound()) return;
           refuse(context, source, departure, reply, true, drop);
           return;
         }
@@ -120,13 +130,7 @@ async function createOnce(
         if (await patience.wait(reply)) continue;
         if (isSent && reply.acted === "maybe") {
           for (const docId of followed) following.delete(docId);
-          if ((await source.settle(intent)) === "adopted") {
-            if (intent.attempts > 1) source.doubt();
-            return;
-          }
-          // Nothing is visible, but it may still appear: from here on, the checks search for an extra one.
-          await ledger.write(() => ledger.intents.again(intent.id));
-          intent = withAttempt(intent);
+          if (await isFound()) return;
           // Under its key the service would repeatedly answer with what is gone.
           if ("isGone" in reply) await renewKey();
         }

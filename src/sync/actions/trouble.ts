@@ -68,7 +68,8 @@ export function noteTrouble(
 export function countTries({ remote, signal }: ActionContext): { isOver(reply: Later): Promise<boolean> } {
   let count = 0;
   return {
-    isOver: async ({ blame }) => {
+    isOver: async ({ blame, isForbidden }) => {
+      if (blame === "request" && isForbidden === true) return true;
       if (blame === "request") count += 1;
       if (count < TRIES_MAX) return false;
       count = 0;

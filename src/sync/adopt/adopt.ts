@@ -21,8 +21,8 @@ import { parkMs } from "../plan/retry.ts";
  * If the file turns out to have a resource already, the older one stays and the new one is deleted.
  */
 export interface Adoption {
-  /** Reports whether the scope has yet to be listed for the first time. */
-  isPending(): boolean;
+  /** Reports whether another file should be sent after a job, because the scope has yet to be listed for the first time. */
+  hasNext(): boolean;
   /**
    * Reports whether a surplus resource may belong to a candidate: adoption is pending, or a part of the folder could
    * not be read and there are doubts from before.
@@ -82,6 +82,8 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   /** When another attempt is worthwhile although no file needs it. */
   let failedUntilMs = 0;
   let refusals = 0;
+  /** No file is left that may show the collection's id now. */
+  let areAllParked = false;
 
   const scope = `${source.rules.source.collection}\0${source.rules.source.ownerId}`;
 
@@ -139,7 +141,10 @@ export function openAdoption(options: AdoptionOptions): Adoption {
       ? isMade(candidate)
       : isWithin(candidate.entry.path, state.unsearched.parts) &&
         (isMade(candidate) || candidate.known?.state !== "agreed");
-  const choose = async (candidates: readonly Candidate[]): Promise<readonly Candidate[]> => {
+  const choose = async (
+    candidates: readonly Candidate[],
+    isWhole: boolean,
+  ): Promise<readonly Candidate[]> => {
     ledger.flush();
     const makes = candidates.filter(isSearching);
     const others = state.isPending ? [] : candidates.filter((candidate) => !isSearching(candidate));
@@ -153,7 +158,11 @@ export function openAdoption(options: AdoptionOptions): Adoption {
       return others;
     }
     if (asked.id === undefined) {
-      const alone = cheapestOf(makes);
+      // The others do not wait for a file that failed, which has its own next check. A single pass has none: it tries all.
+      const untried = makes.filter(({ known }) => known?.state !== "parked");
+      areAllParked = untried.length === 0 && isWhole;
+      if (areAllParked) return once ? candidates : others;
+      const alone = cheapestOf(untried.length > 0 ? untried : makes);
       return candidates.filter((candidate) => candidate === alone || !isSearching(candidate));
     }
     try {
@@ -167,7 +176,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     }
   };
   return {
-    isPending: () => state.isPending,
+    hasNext: () => state.isPending && !areAllParked,
     hasCandidates,
     isAdopting,
     again: () => {
@@ -184,7 +193,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
       const isDone = !state.isPending && state.unsearched.parts.length === 0;
       if (isDone) return candidates;
       for (const { entry } of candidates) state.waiting.add(entry.path);
-      return await choose(candidates);
+      return await choose(candidates, isWhole);
     },
     queued: (admitted) => {
       for (const { entry } of admitted) state.waiting.delete(entry.path);

@@ -25,6 +25,8 @@ export interface Later {
   readonly isInFlight?: boolean;
   /** Nothing was sent because the source is paused. Asking again before it resumes is useless. */
   readonly isPaused?: boolean;
+  /** The service answers 403. With `blame: "request"` it accepts the key, and forbids this kind of request. */
+  readonly isForbidden?: boolean;
   /** Advice for a person, in the service's words. Present where waiting alone does not help. */
   readonly hint?: string | undefined;
   /** The delay that the service asks for. */
@@ -93,7 +95,8 @@ export function readAnswer<T>(
       `HTTP ${status} with an answer that is not the service's: ${withoutContent(answer.text)}`,
     );
   }
-  if (status === 401 || status === 403) return later("no", "key");
+  if (status === 401) return later("no", "key");
+  if (status === 403) return { ...later("no", "key"), isForbidden: true };
   if (status === 404 || status === 410) {
     // Gateways often answer in JSON too: only the service's own envelope proves that a resource is gone.
     if (subject === "resource" && envelope.data?.success === false) return { kind: "gone" };

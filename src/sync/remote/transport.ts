@@ -4,6 +4,7 @@ import { connectPool } from "../../lib/proxy.ts";
 import { KEY_HEADER } from "../../wire/routes.ts";
 import { clockOffsetOf, type Later, type RawAnswer, type Reply } from "./answer.ts";
 import { exchange, type ExchangeRequest } from "./exchange.ts";
+import { openForbiddenCheck, type ForbiddenCheck } from "./forbidden.ts";
 import { openRequestLimit, type RequestKind, type RequestLimit } from "./request-limit.ts";
 import { TornFile } from "./multipart.ts";
 import { outcomeOf, type DaemonObserver } from "./observer.ts";
@@ -173,30 +174,37 @@ export function openTransport(options: TransportOptions, hosts: Hosts): Transpor
     notedOffsetMs = offsetMs;
     onClock(offsetMs);
   };
+  const send: Transport["send"] = async (to, { path, ...request }, signal) => {
+    const { pool, prefix } = hosts[to];
+    const answer = await exchange(pool, { ...request, path: prefix + path }, signal);
+    noteClock(clockOffsetOf(answer, now()));
+    return answer;
+  };
+  const forbidden = openForbiddenCheck((path, signal) =>
+    send("db", { method: "GET", path, headers: auth }, signal),
+  );
   return {
     db: hosts.db,
     auth,
     json,
     patient: { ...json, [PREFER_HEADER]: `respond-async, wait=${waitSeconds}` },
-    attempt: openAttempts(options),
-    send: async (to, { path, ...request }, signal) => {
-      const { pool, prefix } = hosts[to];
-      const answer = await exchange(pool, { ...request, path: prefix + path }, signal);
-      noteClock(clockOffsetOf(answer, now()));
-      return answer;
-    },
+    attempt: openAttempts(options, forbidden),
+    send,
     noteClock,
   };
 }
 
-function openAttempts({
-  pacer,
-  limit = openRequestLimit(undefined),
-  isHeld,
-  step: onStep = () => undefined,
-  onRequest,
-  onMoved = () => undefined,
-}: TransportOptions): Transport["attempt"] {
+function openAttempts(
+  {
+    pacer,
+    limit = openRequestLimit(undefined),
+    isHeld,
+    step: onStep = () => undefined,
+    onRequest,
+    onMoved = () => undefined,
+  }: TransportOptions,
+  forbidden: ForbiddenCheck,
+): Transport["attempt"] {
   return async <R extends Reply<unknown>>(
     name: string,
     signal: AbortSignal,
@@ -229,10 +237,15 @@ function openAttempts({
         reason: messageOf(error) || code,
       };
     }
+    if (reply.kind !== "later" || reply.isForbidden !== true) forbidden.answered(name);
+    else reply = await forbidden.judge(name, reply, signal);
     onMoved();
     onRequest?.(name, outcomeOf(reply), (performance.now() - startMs) / 1000);
     onStep(`${name}:answered`);
-    if (reply.kind === "later" && reply.isInFlight !== true) pacer.failed(ticket, reply);
+    const isOne =
+      reply.kind === "later" &&
+      (reply.isInFlight === true || (reply.blame === "request" && reply.isForbidden !== undefined));
+    if (reply.kind === "later" && !isOne) pacer.failed(ticket, reply);
     else pacer.succeeded(ticket);
     return reply;
   };

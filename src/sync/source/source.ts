@@ -159,7 +159,7 @@ export function openSource(options: SourceOptions): SourceSync {
         deletes.beginPutOff(job.candidate.entry.path);
       }
       // One file was sent alone, or the requests in flight have ended.
-      if (adoption.isPending()) agenda.scanAt(now());
+      if (adoption.hasNext()) agenda.scanAt(now());
       onChange();
     },
     ...progressOf(parts),
