@@ -133,6 +133,8 @@ export type Happening = { readonly atMs: number; readonly isGiven?: true } & (
   | { readonly kind: "backup" }
   /** The service loses a part of what it holds. */
   | { readonly kind: "reset"; readonly share: number }
+  /** The service becomes what it was so long ago, as by a backup. */
+  | { readonly kind: "restore"; readonly agoMs: number }
   /** Others make a resource in the daemon's own collection and under its owner. */
   | { readonly kind: "foreign"; readonly title: string; readonly description: string; readonly text: string }
   /** The machine's clock is set. */
@@ -258,7 +260,33 @@ export interface Conditions {
   readonly waitEveryMs?: number;
   /** From when on the service takes metadata and says so. */
   readonly metadataFromMs?: number;
+  /** What the service does against the specification, or leaves out of it, for its whole life. */
+  readonly hostility?: Hostility;
 }
+
+/** Ways of a service of its own. None excludes another. */
+export interface Hostility {
+  /** A list shows the oldest so many resources, as if there were no others. */
+  readonly listMax?: number;
+  /** A list shows what was so long ago. */
+  readonly listStaleMs?: number;
+  /** A list shows the resources of all owners. */
+  readonly ignoresOwner?: true;
+  /** What answers and lists show of a resource has unusable values. */
+  readonly odd?: OddFields;
+  readonly descriptions?: "as-sent" | "lower-case" | "escaped" | "trimmed" | "cut" | "dropped";
+  /** Every title is "Untitled". */
+  readonly untitled?: true;
+  /** A PUT changes nothing, makes another resource in place of the old one, or is answered with one `_id` for all. */
+  readonly puts?: "ignored" | "copied" | "one-id";
+  /** A DELETE is answered 403, or 200 without deleting anything. */
+  readonly deletes?: "forbidden" | "ignored";
+  /** A create with the title of a resource changes that one, and answers with its `_id`. */
+  readonly upserts?: true;
+}
+
+/** Unusable values: null in optional fields, texts for numbers, numbers for texts, ids as numbers, or no collection. */
+export type OddFields = "nulls" | "texts" | "numbers" | "numeric-ids" | "no-collection";
 
 /** What a service changes in what it stores. */
 export interface Normalisation {

@@ -37,6 +37,7 @@ const CALM: Readonly<Record<keyof Conditions, Conditions[keyof Conditions]>> = {
   unrecovered: undefined,
   findsLost: undefined,
   metadataFromMs: undefined,
+  hostility: undefined,
 };
 
 /**

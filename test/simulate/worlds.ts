@@ -3,6 +3,7 @@ import type { History } from "./history.ts";
 import { openRandom } from "./virtual/random.ts";
 import { CALM_WORLDS } from "./worlds/calm.ts";
 import { FOLDER_WORLDS } from "./worlds/folder.ts";
+import { HOSTILE_WORLDS } from "./worlds/hostile.ts";
 import { METADATA_WORLDS } from "./worlds/metadata.ts";
 import { SERVICE_WORLDS } from "./worlds/service.ts";
 import { SOURCE_WORLDS } from "./worlds/sources.ts";
@@ -17,6 +18,7 @@ export const WORLDS: readonly UnkindWorld[] = [
   ...STATUS_WORLDS,
   ...METADATA_WORLDS,
   ...CALM_WORLDS,
+  ...HOSTILE_WORLDS,
 ];
 
 /**

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Clock } from "../virtual/clock.ts";
 import { openRandom, type Random } from "../virtual/random.ts";
 import type { Conditions, Operation } from "../history.ts";
+import { describedBy, PUT_ID, shownBy } from "./hostility.ts";
 import { normaliserOf } from "./normalise.ts";
 
 /** A resource as the service keeps it. A deleted one stays, for the report at the end. */
@@ -74,6 +75,8 @@ export interface Service {
   takesMetadata(): boolean;
   /** Loses a part of the daemon's resources; returns them. */
   lose(share: number): readonly Resource[];
+  /** Becomes what it was so long ago, as by a backup. Returns the daemon's resources that are gone with that. */
+  restore(agoMs: number): readonly Resource[];
   answer(status: number, body: unknown, headers?: Readonly<Record<string, string>>): Answer;
   /** The time of day as the service has it. */
   wallMs(): number;
@@ -136,7 +139,13 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     version += 1;
     newestOfAll = undefined;
   };
-  const normalise = normaliserOf(conditions.normalisation);
+  const hostility = conditions.hostility ?? {};
+  const normalised = normaliserOf(conditions.normalisation);
+  const normalise = {
+    text: (text: string): string => normalised.text(text),
+    title: (title: string): string => (hostility.untitled === true ? "Untitled" : normalised.title(title)),
+    description: (description: string): string => describedBy(hostility, description),
+  };
   const lagRandom = (conditions.listLagMs ?? 0) > 0 ? openRandom(`lag ${random.hex(8)}`) : undefined;
   /** From when on requests by its id find a resource. */
   const knownFromMs = new Map<string, number>();
@@ -153,6 +162,8 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     if (second !== date.second) date = { second, text: new Date(wallMs).toUTCString() };
     return date.text;
   };
+  const newId = (): string =>
+    hostility.odd === "numeric-ids" ? String(Number.parseInt(random.hex(12), 16)) : random.hex(24);
   const newest = (id: string): Resource | undefined => versions.get(id)?.at(-1)?.resource;
   const put = (resource: Resource, isWorkEnd = false): void => {
     const before = versions.get(resource.id) ?? [];
@@ -164,7 +175,9 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
   const refuse = (status: number, message: string): Answer =>
     service.answer(status, { success: false, message, error: { code: `refused_${status}` } });
 
-  const record = (resource: Resource, whole: boolean): unknown => ({
+  const record = (resource: Resource, whole: boolean): unknown =>
+    shownBy(hostility, recordOf(resource, whole));
+  const recordOf = (resource: Resource, whole: boolean): Record<string, unknown> => ({
     _id: resource.id,
     title: resource.title,
     description: resource.description,
@@ -192,6 +205,29 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     return service.answer(200, { success: true, file_url: url });
   };
 
+  /** What of a resource the fields of a request change, as the service stores it. */
+  const fieldsOf = (fields: Record<string, unknown>): Work => {
+    const { title, description, content, url } = fields;
+    const metadata = metadataIn(fields);
+    return {
+      ...(typeof url === "string" && { url }),
+      ...(typeof content === "string" && { content: normalise.text(content) }),
+      ...(typeof title === "string" && { title: normalise.title(title) }),
+      ...(typeof description === "string" && { description: normalise.description(description) }),
+      ...(metadata !== undefined && { metadata }),
+    };
+  };
+  const titled = (title: string, collectionId: string, ownerId: string): Resource | undefined =>
+    service
+      .resources()
+      .find(
+        (each) =>
+          !each.deleted &&
+          each.title === title &&
+          each.collectionId === collectionId &&
+          each.ownerId === ownerId,
+      );
+
   const create = (request: SentRequest, late: boolean): Answer => {
     const fields = JSON.parse(request.body.toString("utf8")) as Record<string, unknown>;
     const { title, description, settings, content, url, collection_details: tier, owner_id: owner } = fields;
@@ -205,18 +241,28 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       return refuse(400, "never uploaded");
     }
     const atMs = service.wallMs();
+    const ownerId = typeof owner === "string" ? owner : "account";
+    const upserted =
+      hostility.upserts === true ? titled(normalise.title(title), collectionId, ownerId) : undefined;
+    if (upserted !== undefined) {
+      service.onWrite("update", upserted);
+      const { id, createdMs } = upserted;
+      put({ ...upserted, ...fieldsOf(fields), updatedMs: Math.max(atMs, createdMs + 1) });
+      const after = newest(id) ?? upserted;
+      return service.answer(200, { success: true, message: "created", data: record(after, false) });
+    }
     const resource: Resource = {
-      id: random.hex(24),
+      id: newId(),
       foreign: false,
       title: normalise.title(title),
-      description,
+      description: normalise.description(description),
       settings,
       url: typeof url === "string" ? url : undefined,
       content: typeof content === "string" ? normalise.text(content) : undefined,
       metadata: metadataIn(fields) ?? {},
       tier,
       collectionId,
-      ownerId: typeof owner === "string" ? owner : "account",
+      ownerId,
       createdMs: atMs,
       updatedMs: atMs,
       deleted: false,
@@ -287,52 +333,48 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     const before = newest(docId ?? "");
     if (before === undefined || before.deleted || !isKnown(before.id)) return refuse(404, "no such resource");
     const updatedMs = Math.max(service.wallMs(), before.createdMs + 1);
+    let answeredId = before.id;
     if (operation === "delete") {
+      if (hostility.deletes === "forbidden") return refuse(403, "deletes are not allowed");
+      if (hostility.deletes === "ignored")
+        return service.answer(200, { success: true, message: operation, data: record(before, true) });
       service.onWrite("delete", before);
       put({ ...before, deleted: true, updatedMs, queued: [] });
     } else {
       const fields = JSON.parse(body.toString("utf8")) as Record<string, unknown>;
-      const { title, description, content, url } = fields;
-      const metadata = metadataIn(fields);
+      const { content, url } = fields;
       if (before.content === undefined ? content !== undefined : url !== undefined) {
         return refuse(400, "the other kind of resource");
       }
       const isUpload = before.url?.startsWith(FILES_URL) === true;
       if (isUpload && typeof url === "string" && !uploads.has(url)) return refuse(400, "never uploaded");
+      if (hostility.puts === "ignored")
+        return service.answer(200, { success: true, message: operation, data: record(before, true) });
       service.onWrite("update", before);
-      if (isPatient(request) && (typeof url === "string" || typeof content === "string")) {
-        const work: Work = {
-          ...(typeof url === "string" && { url }),
-          ...(typeof content === "string" && { content: normalise.text(content) }),
-          ...(typeof title === "string" && { title: normalise.title(title) }),
-          ...(typeof description === "string" && { description }),
-          ...(metadata !== undefined && { metadata }),
-        };
-        return begin({ ...before, updatedMs, queued: [...before.queued, work] });
-      }
-      const done = finished(before, before.queued.length);
-      put({
-        ...done,
-        title: typeof title === "string" ? normalise.title(title) : done.title,
-        description: typeof description === "string" ? description : done.description,
-        content: typeof content === "string" ? normalise.text(content) : done.content,
-        url: typeof url === "string" ? url : done.url,
-        metadata: metadata ?? done.metadata,
-        updatedMs,
-      });
+      if (isPatient(request) && (typeof url === "string" || typeof content === "string"))
+        return begin({ ...before, updatedMs, queued: [...before.queued, fieldsOf(fields)] });
+      const done = { ...finished(before, before.queued.length), ...fieldsOf(fields), updatedMs };
+      if (hostility.puts === "copied") {
+        answeredId = newId();
+        put({ ...before, deleted: true, updatedMs, queued: [] });
+        put({ ...done, id: answeredId });
+      } else put(done);
     }
-    const after = newest(before.id);
-    return service.answer(200, { success: true, message: operation, data: after && record(after, true) });
+    const after = newest(answeredId);
+    const shown = after && (record(after, true) as object);
+    const data = operation === "update" && hostility.puts === "one-id" ? { ...shown, _id: PUT_ID } : shown;
+    return service.answer(200, { success: true, message: operation, data });
   };
 
-  /** What lists and searches show of a place. */
+  /** What lists and searches show of a place. Without an owner: of all. */
   const visible = (lag: number, collection: unknown, owner: unknown): Resource[] => {
     const asOfMs = clock.nowMs() - lag;
     return [...versions.values()]
       .map((each) => each.findLast(({ listedMs }) => listedMs <= asOfMs)?.resource)
       .filter((resource) => resource !== undefined)
       .filter(
-        ({ deleted, ownerId, collectionId }) => !deleted && ownerId === owner && collectionId === collection,
+        ({ deleted, ownerId, collectionId }) =>
+          !deleted && (owner === undefined || ownerId === owner) && collectionId === collection,
       );
   };
 
@@ -365,8 +407,10 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     if (conditions.strictList && (query.has("limit") || query.has("cursor"))) {
       return refuse(400, "unknown parameter");
     }
-    const lag = wrong === "list-stale" ? Math.max(lagMs, STALE_MS) : lagMs;
-    const all = visible(lag, query.get("collectionId"), query.get("ownerId"));
+    const { ignoresOwner, listMax, listStaleMs = 0 } = hostility;
+    const lag = Math.max(lagMs, listStaleMs, wrong === "list-stale" ? STALE_MS : 0);
+    const owner = ignoresOwner === true ? undefined : query.get("ownerId");
+    const all = visible(lag, query.get("collectionId"), owner).slice(0, listMax);
     const some = wrong === "list-short" ? all.filter(() => random.chance(SHORT_SHARE)) : all;
     const found = wrong === "list-reordered" ? some.toSorted(() => random.next() - 0.5) : some;
     if (!conditions.pages) {
@@ -443,6 +487,18 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       renew();
       return lost;
     },
+    restore: (agoMs) => {
+      const asOfMs = clock.nowMs() - agoMs;
+      const ours = service.resources().filter(({ foreign, deleted }) => !foreign && !deleted);
+      for (const [id, all] of versions) {
+        const left = all.filter(({ atMs }) => atMs <= asOfMs);
+        if (left.length === 0) versions.delete(id);
+        else versions.set(id, left);
+      }
+      answered.clear();
+      renew();
+      return ours.filter(({ id }) => !versions.has(id));
+    },
     wallMs: () => Math.floor(clock.nowMs() + BEGIN_MS + conditions.skewMs),
     answer: (status, body, headers = {}) => ({
       status,
@@ -499,7 +555,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       const createdMs = service.wallMs() - ageMs;
       const collectionId = collections[tier] ?? "";
       put({
-        id: random.hex(24),
+        id: newId(),
         foreign: true,
         title,
         description,

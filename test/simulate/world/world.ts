@@ -211,9 +211,12 @@ export function happen(world: World, happening: Happening): void {
     case "backup":
       machine.backUp();
       break;
-    case "reset": {
+    case "reset":
+    case "restore": {
       const before = service.resources().filter(({ foreign, deleted }) => !foreign && !deleted).length;
-      judge.reset(service.lose(happening.share), before);
+      const lost =
+        happening.kind === "reset" ? service.lose(happening.share) : service.restore(happening.agoMs);
+      judge.reset(lost, before);
       break;
     }
     case "foreign": {

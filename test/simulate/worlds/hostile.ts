@@ -1,0 +1,74 @@
+import { drawText } from "../draw.ts";
+import type { Happening, Hostility } from "../history.ts";
+import type { Random } from "../virtual/random.ts";
+import { MINUTE_MS, withConditions, withHappenings, type UnkindWorld } from "./unkind-world.ts";
+
+/** The longest lists of a service that says nothing of the rest. */
+const CAPPED_AT = 100;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
+/** Worlds of one hostile service each. The daemon does not pass them yet. */
+export const HOSTILE_WORLDS: readonly UnkindWorld[] = [
+  {
+    ...hostile("list-capped", `a list shows ${CAPPED_AT} resources, of more`, () => ({ listMax: CAPPED_AT })),
+    change: (random, history) => {
+      const files = Array.from({ length: CAPPED_AT + random.below(50) }, (_, index): Happening => {
+        const path = `many/${index}.txt`;
+        return { atMs: 0, kind: "write", path, text: drawText(random, path) };
+      });
+      return withHappenings(withConditions(history, { hostility: { listMax: CAPPED_AT } }), files);
+    },
+  },
+  hostile("list-minutes-old", "a list shows what was minutes ago", (random) => ({
+    listStaleMs: random.pick([2, 5, 10]) * MINUTE_MS,
+  })),
+  {
+    ...hostile("list-of-all-owners", "a list shows the resources of all owners", () => ({})),
+    change: (_, history) => withConditions(history, { hostility: { ignoresOwner: true }, strangers: true }),
+  },
+  hostile("odd-nulls", "optional fields are null", () => ({ odd: "nulls" })),
+  hostile("odd-texts", "numbers and truths are texts", () => ({ odd: "texts" })),
+  hostile("odd-numbers", "times and states are numbers", () => ({ odd: "numbers" })),
+  hostile("odd-numeric-ids", "ids are numbers", () => ({ odd: "numeric-ids" })),
+  hostile("odd-no-collection", "no answer names a collection", () => ({ odd: "no-collection" })),
+  hostile("descriptions-lower-case", "descriptions are stored in lower case", () => ({
+    descriptions: "lower-case",
+  })),
+  hostile("descriptions-escaped", "descriptions are stored as HTML", () => ({ descriptions: "escaped" })),
+  hostile("descriptions-trimmed", "descriptions are trimmed", () => ({ descriptions: "trimmed" })),
+  hostile("descriptions-cut", "descriptions are cut at 40 characters", () => ({ descriptions: "cut" })),
+  hostile("descriptions-dropped", "descriptions are not stored", () => ({ descriptions: "dropped" })),
+  hostile("untitled", "every title is stored as Untitled", () => ({ untitled: true })),
+  hostile("put-ignored", "an update is answered 200 and changes nothing", () => ({ puts: "ignored" })),
+  hostile("put-copied", "an update makes another resource in place of the old one", () => ({
+    puts: "copied",
+  })),
+  hostile("put-one-id", "every update is answered with the same _id", () => ({ puts: "one-id" })),
+  hostile("delete-forbidden", "deletes are answered 403", () => ({ deletes: "forbidden" })),
+  hostile("delete-ignored", "a delete is answered 200 and deletes nothing", () => ({ deletes: "ignored" })),
+  hostile("upsert-by-title", "a create changes the resource of that title", () => ({ upserts: true })),
+  {
+    name: "restored-service",
+    does: "the service becomes what it was some time ago",
+    share: 0.05,
+    passes: false,
+    change: (random, history, endMs) =>
+      withHappenings(history, [
+        {
+          atMs: random.between(MINUTE_MS, Math.max(2 * MINUTE_MS, endMs)),
+          kind: "restore",
+          agoMs: random.pick([MINUTE_MS, 10 * MINUTE_MS, DAY_MS]),
+        },
+      ]),
+  },
+];
+
+function hostile(name: string, does: string, hostility: (random: Random) => Hostility): UnkindWorld {
+  return {
+    name,
+    does,
+    share: 0.05,
+    passes: false,
+    change: (random, history) => withConditions(history, { hostility: hostility(random) }),
+  };
+}
