@@ -1,8 +1,6 @@
-import { dirname } from "node:path";
 import { isatty } from "node:tty";
 import { CommanderError } from "commander";
 import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
-import { askDaemon } from "../sync/control/client.ts";
 import { runningInstances } from "./state/instances.ts";
 import { buildProgram, standardError } from "./command-line.ts";
 import type { Context } from "./output/context.ts";
@@ -67,24 +65,17 @@ export async function runProgram(args: readonly string[]): Promise<number> {
 /** Adds to the error of a command what the running processes say of it. */
 async function explain(ended: unknown, env: Context["env"]): Promise<unknown> {
   if (!(ended instanceof KbsyncError) || ended.subject === undefined) return ended;
-  if (ended.code === "state_locked") return (await silentHolder(ended.subject)) ?? ended;
+  if (ended.code === "state_locked") {
+    // Loaded here, because other commands need little of it.
+    const { silentHolder } = await import("./compose/reached-service.ts");
+    return (await silentHolder(ended.subject)) ?? ended;
+  }
   const { code, subject, hint = "", cause } = ended;
   const isRefused = code.startsWith("config_");
   const user = isRefused ? runningInstances(env).find(({ config }) => config === subject) : undefined;
   if (user === undefined) return ended;
   const words = `Not applied: the running kbsync ${user.command} (process ${user.pid}) goes on with the former configuration.`;
   return new KbsyncError(ended.message, { code, subject, hint: `${words} ${hint}`.trimEnd(), cause });
-}
-
-/** A process that holds a state folder and does not answer has to be resumed or restarted. Undefined: it answers. */
-async function silentHolder(folder: string): Promise<unknown> {
-  // The service locks a folder in the state folder.
-  for (const stateDir of [folder, dirname(folder)]) {
-    const { signal } = new AbortController();
-    const asked = await askDaemon(stateDir, "status", {}, { signal }).catch((failure: unknown) => failure);
-    if (codeOf(asked) === "control_silent") return asked;
-  }
-  return undefined;
 }
 
 /**

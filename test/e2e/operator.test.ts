@@ -100,6 +100,29 @@ describe("a daemon that runs", () => {
     expect(await ask("status")).toMatchObject({ code: 0 });
   });
 
+  it("a command that a daemon has begun to answer ends when the daemon is stopped", async () => {
+    write("a.md", "# A\n");
+    const stopped = await up();
+    await ask("wait");
+    const following = startProgram(["log", "-f", "--state-dir", state]);
+    const closed = once(following.child, "close");
+    await until("the log", () => following.output.stdout.includes("a.md"));
+    await whileStopped(stopped, async () => expect(await closed).toEqual([3, null]));
+    expect(following.output.stderr).toMatch(
+      new RegExp(`^kbsync: the daemon \\(process ${stopped.child.pid}\\) does not answer\n`),
+    );
+  });
+
+  it("a second service beside a stopped one names that one", async () => {
+    running = await startUp(["serve", "--port", "0"], state);
+    const { child } = running;
+    const second = await whileStopped(running, () => ask("serve", "--port", "0"));
+    expect(second.stderr).toMatch(
+      new RegExp(`^kbsync: the service \\(process ${child.pid}\\) does not answer\n`),
+    );
+    expect(second.code).toBe(3);
+  });
+
   it("a running daemon is asked through a socket that is its owner's alone, and which is gone when it ends", async () => {
     write("a.md", "# A\n");
     const { child } = await up();

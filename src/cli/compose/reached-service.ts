@@ -1,15 +1,17 @@
+import { dirname } from "node:path";
 import type { Logger } from "pino";
 import { z } from "zod";
 import type { Config } from "../../config/load.ts";
-import { KbsyncError } from "../../lib/failure.ts";
+import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { isAlive } from "../../lib/process-alive.ts";
-import { silentProcess, TAKEN_MS } from "../../sync/control/client.ts";
+import { askDaemon, silentProcess, TAKEN_MS } from "../../sync/control/client.ts";
 import { credentialFile } from "../../system/credentials.ts";
 import {
   readKeyFile,
   readServiceAddress,
   type ServiceAddress,
   type StateFolder,
+  stateFolder,
   validKey,
 } from "../state/state-folder.ts";
 import { identityOf } from "./store.ts";
@@ -79,6 +81,26 @@ export async function reachService(
   if (found !== undefined) return found;
   const service = "apiUrl" in config.service ? config.service : { ...config.service, port: 0 };
   return startEmbeddedService({ ...config, service }, state, log);
+}
+
+/**
+ * Returns `control_silent` for a daemon or service that holds a state folder and does not answer: it has to be resumed or
+ * restarted. Undefined: it answers.
+ */
+export async function silentHolder(folder: string): Promise<unknown> {
+  const { signal } = new AbortController();
+  // The service locks a folder in the state folder.
+  for (const stateDir of [folder, dirname(folder)]) {
+    const address = readServiceAddress(stateFolder(stateDir));
+    for (const ask of [
+      async () => askDaemon(stateDir, "status", {}, { signal }),
+      async () => address && isHealthy(address),
+    ]) {
+      const answer = await ask().catch((failure: unknown) => failure);
+      if (codeOf(answer) === "control_silent") return answer;
+    }
+  }
+  return undefined;
 }
 
 /** Name of the credential that holds the key of a hosted service. */

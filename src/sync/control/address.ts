@@ -7,6 +7,12 @@ import { writeDurably } from "../../lib/durable-file.ts";
 /** Longest path of a Unix socket in bytes: `sun_path` has 108 with its terminator on Linux (unix(7)), 104 elsewhere. */
 const SOCKET_PATH_BYTES_MAX = process.platform === "linux" ? 107 : 103;
 
+/** Interval at which a daemon shows each client that waits for an answer that it is alive. */
+export const LIFE_MS = 500;
+
+/** Media type of an answer in lines. */
+export const LINES_TYPE = "application/x-ndjson";
+
 /** Prefix of the folder for a socket that cannot be in the state folder; the rest of the name is random. */
 const OUTSIDE_PREFIX = "kbsync-";
 

@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import type { Client, Dispatcher } from "undici";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { lockHolder } from "../../lib/folder-lock.ts";
+import { isStopped } from "../../lib/process-alive.ts";
 import {
   type AnswerOf,
   DAEMON_API,
@@ -11,7 +12,7 @@ import {
   type LineOf,
   type RequestOf,
 } from "../../wire/daemon.ts";
-import { findSocket } from "./address.ts";
+import { findSocket, LIFE_MS } from "./address.ts";
 import { errorOf } from "./failure.ts";
 
 export interface AskOptions<N extends DaemonOperation> {
@@ -22,6 +23,8 @@ export interface AskOptions<N extends DaemonOperation> {
 
 /** Time within which a live daemon or service accepts a request; a stopped process (SIGSTOP) does not. */
 export const TAKEN_MS = 1500;
+/** Silence that ends a request which was accepted. A slow disk or a busy machine holds up a daemon for a second or two. */
+const HANGING_MS = 10_000;
 /** Longest answer, or line of one: the status of many sources, or some ten thousand activities. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -42,18 +45,47 @@ export async function askDaemon<N extends DaemonOperation>(
   // Loaded only here, because it takes a fifth of a short command.
   const { Client: UndiciClient } = await import("undici");
   const client = new UndiciClient("http://daemon", { socketPath, headersTimeout: 0, bodyTimeout: 0 });
+  const silence = openSilence(() => lockHolder(stateDir, "daemon"));
   try {
-    const onSilent = (): KbsyncError => silentProcess("daemon", lockHolder(stateDir, "daemon"));
-    const response = await send(client, name, request, { signal, onSilent });
+    const sent = { signal: AbortSignal.any([signal, silence.signal]), onInfo: silence.onLife };
+    const response = await send(client, name, request, sent);
+    silence.onLife();
     // The table's schemas belong to this operation.
-    return (await read(name, response, (line) => onLine?.(line as LineOf<N>))) as AnswerOf<N>;
+    return (await read(name, response, silence.onLife, (line) => onLine?.(line as LineOf<N>))) as AnswerOf<N>;
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof KbsyncError) throw error;
     return noAnswer(error, socketPath);
   } finally {
+    silence.stop();
     await client.destroy();
   }
+}
+
+/**
+ * Aborts with `control_silent` when a daemon shows no life: for `TAKEN_MS` before its first sign or if its process is stopped,
+ * otherwise for `HANGING_MS`. Counts its own ticks, so that a pause of this process does not count.
+ */
+function openSilence(holder: () => number | undefined): {
+  readonly signal: AbortSignal;
+  readonly onLife: () => void;
+  readonly stop: () => void;
+} {
+  const silent = new AbortController();
+  let silentMs = 0;
+  let isTaken = false;
+  const timer = setInterval(() => {
+    silentMs += LIFE_MS;
+    if (silentMs < TAKEN_MS) return;
+    const pid = holder();
+    if (!isTaken || silentMs >= HANGING_MS || (pid !== undefined && isStopped(pid)))
+      silent.abort(silentProcess("daemon", pid));
+  }, LIFE_MS);
+  const onLife = (): void => {
+    isTaken = true;
+    silentMs = 0;
+  };
+  return { signal: silent.signal, onLife, stop: () => clearInterval(timer) };
 }
 
 /** Whether a socket may be at the path. In a folder of another user, connecting reports the reason. */
@@ -69,28 +101,21 @@ async function send(
   client: Client,
   name: DaemonOperation,
   request: object,
-  { signal, onSilent }: { readonly signal: AbortSignal; readonly onSilent: () => KbsyncError },
+  shared: { readonly signal: AbortSignal; readonly onInfo: () => void },
 ): Promise<Dispatcher.ResponseData> {
   const { method } = DAEMON_API[name];
   const path = `${DAEMON_PREFIX}/${name}`;
-  const silent = new AbortController();
-  const timer = setTimeout(() => silent.abort(onSilent()), TAKEN_MS);
-  const shared = { signal: AbortSignal.any([signal, silent.signal]), onInfo: () => clearTimeout(timer) };
-  try {
-    return await client.request(
-      method === "GET"
-        ? { ...shared, method, path, query: request }
-        : {
-            ...shared,
-            method,
-            path,
-            headers: { "content-type": "application/json" },
-            body: JSON.stringify(request),
-          },
-    );
-  } finally {
-    clearTimeout(timer);
-  }
+  return client.request(
+    method === "GET"
+      ? { ...shared, method, path, query: request }
+      : {
+          ...shared,
+          method,
+          path,
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify(request),
+        },
+  );
 }
 
 /** `control_silent`: the daemon or the service of a state folder runs, and accepts no request. */
@@ -103,14 +128,17 @@ export function silentProcess(part: "daemon" | "service", pid: number | undefine
   });
 }
 
-/** Reads an answer, as a whole or in lines. */
+/** Reads an answer, as a whole or in lines. An empty line shows that the daemon is alive. */
 async function read(
   name: DaemonOperation,
   { headers, body }: Dispatcher.ResponseData,
+  onLife: () => void,
   onLine: (line: unknown) => void,
 ): Promise<unknown> {
   const operation = DAEMON_API[name];
   for await (const text of linesOf(body, ANSWER_BYTES_MAX)) {
+    onLife();
+    if (text === "") continue;
     const value = parsed(text);
     const failure = DaemonFailure.safeParse(value).data;
     // A daemon of the same version knows everything that this client sends.

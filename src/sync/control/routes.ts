@@ -4,6 +4,7 @@ import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
 import { KbsyncError } from "../../lib/failure.ts";
 import { schemaProblems } from "../../lib/schema-issue.ts";
 import { DAEMON_API, DAEMON_PREFIX, type DaemonOperation, restarts } from "../../wire/daemon.ts";
+import { LINES_TYPE } from "./address.ts";
 import { failureOf } from "./failure.ts";
 import type { OperationContext, DaemonOperations } from "./operations.ts";
 
@@ -81,7 +82,8 @@ function openLines(reply: FastifyReply, signal: AbortSignal): Omit<OperationCont
   const begin = (): void => {
     if (raw.headersSent || raw.destroyed) return;
     reply.hijack();
-    raw.writeHead(200, { "content-type": "application/x-ndjson" });
+    raw.setHeader("content-type", LINES_TYPE);
+    raw.writeHead(200);
     raw.flushHeaders();
   };
   return {

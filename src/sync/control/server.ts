@@ -2,7 +2,15 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { KbsyncError, messageOf } from "../../lib/failure.ts";
-import { controlPaths, fitsSocket, socketInState, socketOutside, type FreshSocket } from "./address.ts";
+import {
+  controlPaths,
+  fitsSocket,
+  LIFE_MS,
+  LINES_TYPE,
+  socketInState,
+  socketOutside,
+  type FreshSocket,
+} from "./address.ts";
 import { failureOf } from "./failure.ts";
 import type { DaemonOperations } from "./operations.ts";
 
@@ -56,8 +64,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     socket.once("close", () => (clients -= 1));
   });
   server.on("request", (request, response) => {
-    // Shows that the daemon is alive, however long the answer takes.
-    response.writeProcessing();
+    showLife(response);
     response.setHeader("server", `kbsync/${version}`);
     response.setHeader("cache-control", "no-store");
     if (surplus.has(request.socket)) {
@@ -89,6 +96,17 @@ export async function openControl(options: ControlOptions): Promise<Control> {
       await closing;
     },
   };
+}
+
+/** Shows a client again and again that the daemon is alive, however long its answer takes. */
+function showLife(response: ServerResponse): void {
+  response.writeProcessing();
+  const timer = setInterval(() => {
+    if (!response.headersSent) response.writeProcessing();
+    else if (response.getHeader("content-type") === LINES_TYPE && !response.writableNeedDrain)
+      response.write("\n");
+  }, LIFE_MS);
+  response.once("close", () => clearInterval(timer));
 }
 
 /** Answers a request without the framework, and closes its connection. */

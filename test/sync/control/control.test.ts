@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   existsSync,
@@ -355,39 +356,104 @@ describe("a request", () => {
     dying.close();
   });
 
-  it("gives up a request to a stopped process after some seconds", async () => {
+  /** Lets time pass in which the clients and the daemon of this process run. */
+  const pass = async (ms: number): Promise<void> => {
+    for (let passedMs = 0; passedMs < ms; passedMs += 500) {
+      vi.advanceTimersByTime(500);
+      for (let turns = 0; turns < 20; turns += 1) await new Promise(setImmediate);
+    }
+  };
+  const useFakeTimers = (): unknown =>
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
+
+  /** A process that says `text` to each client, and then nothing. */
+  const silentAfter = async (text: string, run: () => Promise<void>): Promise<void> => {
     const clients: Socket[] = [];
-    const stopped = createServer((socket) => clients.push(socket)).listen(join(base, "control.sock"));
-    await once(stopped, "listening");
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const asked = ask().catch((error: unknown) => error);
-    while (clients.length === 0) await new Promise(setImmediate);
-    vi.advanceTimersByTime(1500);
-    vi.useRealTimers();
-    expect(await asked).toMatchObject({ code: "control_silent", retryable: true });
-    for (const socket of clients) socket.destroy();
-    stopped.close();
+    const silent = createServer((socket) => void clients.push(socket.on("data", () => socket.write(text))));
+    await once(silent.listen(join(base, "control.sock")), "listening");
+    useFakeTimers();
+    try {
+      await run();
+    } finally {
+      vi.useRealTimers();
+      for (const socket of clients) socket.destroy();
+      silent.close();
+    }
+  };
+  /** Returns how a request ended within a time; undefined: it has not. */
+  const endWithin = async (ms: number): Promise<unknown> => {
+    let end: unknown;
+    askDaemon(base, "wait", {}, { signal: AbortSignal.any([leaving.signal]) }).catch(
+      (error: unknown) => (end = error),
+    );
+    await pass(ms);
+    return end;
+  };
+  let leaving = new AbortController();
+  beforeEach(() => {
+    leaving = new AbortController();
+  });
+  afterEach(() => leaving.abort(new Error("enough")));
+
+  it("gives up a request that a process does not accept within two seconds", async () => {
+    await silentAfter("", async () => {
+      expect(await endWithin(2000)).toMatchObject({ code: "control_silent", retryable: true });
+    });
   });
 
-  it("waits longer for a request that the daemon has accepted", async () => {
-    const { promise: release, resolve } = Promise.withResolvers<void>();
-    let started = false;
-    await openAt({
-      pause: async () => {
+  const PROCESSING = "HTTP/1.1 102 Processing\r\n\r\n";
+  const LINE = `HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\nd\r\n{"waiting":3}\r\n`;
+
+  it.each([
+    ["accepting a request", PROCESSING],
+    ["a line of an answer", LINE],
+  ])(
+    "gives up a process that hangs for some seconds after %s, and one that is stopped sooner",
+    async (_, text) => {
+      await silentAfter(text, async () => {
+        expect(await endWithin(5000)).toBeUndefined();
+        expect(await endWithin(11_000)).toMatchObject({ code: "control_silent" });
+      });
+      const stopped = spawn("sleep", ["60"]);
+      try {
+        stopped.kill("SIGSTOP");
+        writeFileSync(join(base, "daemon.pid"), `${stopped.pid}\n`);
+        await silentAfter(text, async () => {
+          expect(await endWithin(5000)).toMatchObject({
+            code: "control_silent",
+            message: `the daemon (process ${stopped.pid}) does not answer`,
+          });
+        });
+      } finally {
+        stopped.kill("SIGKILL");
+      }
+    },
+  );
+
+  it.each(["pause", "wait"] as const)(
+    "waits for a daemon that lives, however long it takes: %s",
+    async (name) => {
+      const { promise: release, resolve } = Promise.withResolvers<void>();
+      let started = false;
+      const answer = async (begin?: () => void): Promise<never> => {
+        begin?.();
         started = true;
         await release;
-        return { sources: ["/late"] };
-      },
-    });
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const asked = ask();
-    const isPatient = (): boolean => started && vi.getTimerCount() === 0;
-    while (!isPatient()) await new Promise(setImmediate);
-    vi.advanceTimersByTime(60_000);
-    vi.useRealTimers();
-    resolve();
-    expect(await asked).toEqual({ sources: ["/late"] });
-  });
+        throw new KbsyncError("late", { code: "late" });
+      };
+      await openAt({ pause: async () => answer(), wait: async (_request, { begin }) => answer(begin) });
+      useFakeTimers();
+      try {
+        const asked = askDaemon(base, name, {}, { signal: never }).catch((error: unknown) => error);
+        while (!started) await new Promise(setImmediate);
+        await pass(60_000);
+        resolve();
+        expect(await asked).toMatchObject({ code: "late" });
+      } finally {
+        vi.useRealTimers();
+      }
+    },
+  );
 });
 
 describe("a daemon of another version", () => {
