@@ -6,7 +6,7 @@ import { openOperations, type Operations } from "./daemon/operations.ts";
 import type { DaemonOptions } from "./daemon/options.ts";
 import type { AdoptReport } from "./adopt/adopt-source.ts";
 import type { AuditOptions } from "./audit/audit.ts";
-import { openDaemonAudits, type DaemonAudits } from "./daemon/audits.ts";
+import { openDaemonAudits, type DaemonAudits, whileServiceAnswers } from "./daemon/audits.ts";
 import type { AuditSchedule } from "./audit/schedule.ts";
 import { type Notices, startNotices } from "./daemon/notices.ts";
 import { openParts, type Parts } from "./daemon/parts.ts";
@@ -58,7 +58,7 @@ export interface Daemon extends Operations {
   /**
    * Compares the ledger with the service's list. Repairs are done when it returns. In a daemon that is not running and
    * makes no pass, repairing ends with a pass, which also brings over whatever else has changed. Throws `list_refused`,
-   * and what `syncOnce` throws.
+   * what `syncOnce` throws, and `service_unreachable` or `key_refused` soon after the service went away.
    */
   audit(options?: AuditOptions): Promise<AuditReport>;
   /**
@@ -118,11 +118,13 @@ export function openDaemon(options: DaemonOptions): Daemon {
         parts.setPatience(options.patienceMs ?? PATIENCE_MS);
         sources.open(true);
       }
-      const report = await audits.audit(asked);
-      if (asked.repair !== true) return report;
-      if (isAlone) await passOnce(asked.signal);
-      else await whenIdle(asked.signal);
-      return audits.settled(report);
+      return whileServiceAnswers(parts, asked.signal ?? context.signal, async (signal) => {
+        const report = await audits.audit({ ...asked, signal });
+        if (asked.repair !== true) return report;
+        if (isAlone) await passOnce(signal);
+        else await whenIdle(signal);
+        return audits.settled(report);
+      });
     },
     adopt: async ({ signal = context.signal } = {}) => {
       parts.setPatience(options.patienceMs ?? PATIENCE_MS);

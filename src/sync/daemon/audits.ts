@@ -5,6 +5,8 @@ import type { SourceSync } from "../source/source.ts";
 import { openAudits, type Audits } from "../audit/audit.ts";
 import { LIST_LAG_MS } from "../reconcile-service/compare.ts";
 import { openRechecks, type Rechecks } from "../audit/recheck.ts";
+import { paceTrouble } from "../remote/pacer.ts";
+import { paceOf } from "./status.ts";
 import { auditWords, scheduleAudits, type AuditSchedule } from "../audit/schedule.ts";
 
 /** The audits of a daemon and their schedule. */
@@ -52,6 +54,44 @@ export function openDaemonAudits(parts: Parts, sources: () => readonly SourceSyn
         onFailure,
       }),
   };
+}
+
+/** How long a verify waits for a service that does not answer, and the interval at which that is looked at. */
+const AWAY_MS_MAX = 10_000;
+const AWAY_CHECK_MS = 1000;
+
+/** Runs an audit for a person. Throws `service_unreachable` or `key_refused` after the service has been away for a while. */
+export async function whileServiceAnswers<T>(
+  parts: Pick<Parts, "pacer" | "limit">,
+  signal: AbortSignal,
+  run: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  const ended = Promise.withResolvers<never>();
+  const stop = new AbortController();
+  const end = (reason: unknown): void => {
+    stop.abort(reason);
+    ended.reject(reason);
+  };
+  let awayMs = 0;
+  const timer = setInterval(() => {
+    const service = paceOf(parts);
+    const trouble = paceTrouble(service);
+    awayMs = trouble === undefined ? 0 : awayMs + AWAY_CHECK_MS;
+    if (trouble === undefined || awayMs < AWAY_MS_MAX) return;
+    const code = service.kind === "key_refused" ? service.kind : "service_unreachable";
+    const hint = "Nothing was decided. `kbsync status` shows when the daemon tries again.";
+    end(new KbsyncError(trouble, { code, retryable: true, hint }));
+  }, AWAY_CHECK_MS);
+  const leave = (): void => end(signal.reason);
+  signal.addEventListener("abort", leave, { once: true });
+  try {
+    // An audit that waits for the end of another one notices no signal.
+    return await Promise.race([run(stop.signal), ended.promise]);
+  } finally {
+    clearInterval(timer);
+    signal.removeEventListener("abort", leave);
+  }
 }
 
 /** Number of findings marked as repaired that are not: the service refused the file, or has not answered yet. */

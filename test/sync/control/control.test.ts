@@ -17,6 +17,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { DaemonActivity } from "../../../src/wire/daemon-files.ts";
 import { KbsyncError } from "../../../src/lib/failure.ts";
+import { isStopped } from "../../../src/lib/process-alive.ts";
 import { askDaemon } from "../../../src/sync/control/client.ts";
 import { type DaemonOperations, operationsOf } from "../../../src/sync/control/operations.ts";
 import type { Daemon } from "../../../src/sync/daemon.ts";
@@ -369,25 +370,33 @@ describe("a request", () => {
   /** A process that says `text` to each client, and then nothing. */
   const silentAfter = async (text: string, run: () => Promise<void>): Promise<void> => {
     const clients: Socket[] = [];
-    const silent = createServer((socket) => void clients.push(socket.on("data", () => socket.write(text))));
+    const silent = createServer((socket) => {
+      clients.push(socket);
+      socket.on("data", () => socket.write(text, () => (said += 1)));
+    });
     await once(silent.listen(join(base, "control.sock")), "listening");
-    useFakeTimers();
     try {
       await run();
     } finally {
-      vi.useRealTimers();
       for (const socket of clients) socket.destroy();
       silent.close();
     }
   };
-  /** Returns how a request ended within a time; undefined: it has not. */
+  let said = 0;
+  /** Returns how a request ended within a time after the process fell silent; undefined: it has not. */
   const endWithin = async (ms: number): Promise<unknown> => {
     let end: unknown;
-    askDaemon(base, "wait", {}, { signal: AbortSignal.any([leaving.signal]) }).catch(
-      (error: unknown) => (end = error),
-    );
-    await pass(ms);
-    return end;
+    const saidBefore = said;
+    useFakeTimers();
+    try {
+      askDaemon(base, "wait", {}, { signal: leaving.signal }).catch((error: unknown) => (end = error));
+      const isSilent = (): boolean => said > saidBefore;
+      while (!isSilent()) await new Promise(setImmediate);
+      await pass(ms);
+      return end;
+    } finally {
+      vi.useRealTimers();
+    }
   };
   let leaving = new AbortController();
   beforeEach(() => {
@@ -412,11 +421,12 @@ describe("a request", () => {
     async (_, text) => {
       await silentAfter(text, async () => {
         expect(await endWithin(5000)).toBeUndefined();
-        expect(await endWithin(11_000)).toMatchObject({ code: "control_silent" });
+        expect(await endWithin(30_000)).toMatchObject({ code: "control_silent" });
       });
       const stopped = spawn("sleep", ["60"]);
       try {
         stopped.kill("SIGSTOP");
+        await until(() => isStopped(stopped.pid ?? 0));
         writeFileSync(join(base, "daemon.pid"), `${stopped.pid}\n`);
         await silentAfter(text, async () => {
           expect(await endWithin(5000)).toMatchObject({
@@ -434,10 +444,10 @@ describe("a request", () => {
     "waits for a daemon that lives, however long it takes: %s",
     async (name) => {
       const { promise: release, resolve } = Promise.withResolvers<void>();
-      let started = false;
+      const started = Promise.withResolvers<void>();
       const answer = async (begin?: () => void): Promise<never> => {
         begin?.();
-        started = true;
+        started.resolve();
         await release;
         throw new KbsyncError("late", { code: "late" });
       };
@@ -445,7 +455,7 @@ describe("a request", () => {
       useFakeTimers();
       try {
         const asked = askDaemon(base, name, {}, { signal: never }).catch((error: unknown) => error);
-        while (!started) await new Promise(setImmediate);
+        await started.promise;
         await pass(60_000);
         resolve();
         expect(await asked).toMatchObject({ code: "late" });
