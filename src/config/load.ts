@@ -27,6 +27,8 @@ export interface Config {
   readonly service: ServiceConfig;
   readonly stateDir: string;
   readonly sources: readonly ResolvedSource[];
+  /** Folders of the file that those on the command line replace. */
+  readonly replacedFolders: readonly string[];
   readonly sync: SyncConfig;
   /** Settings of the embedded service. */
   readonly kb: KbConfig;
@@ -84,6 +86,9 @@ export function loadConfig(request: ConfigRequest): Config {
     sources: sources.map((source) =>
       Object.assign(source, { innerFolders: innerFolders(source.absolutePath, folders) }),
     ),
+    replacedFolders: configured
+      .map(({ absolutePath }) => absolutePath)
+      .filter((path) => !sources.some(({ absolutePath }) => absolutePath === path)),
     sync: {
       ...SYNC_CONSTANTS,
       ...parsed.sync,

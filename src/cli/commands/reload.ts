@@ -1,4 +1,6 @@
+import { join } from "node:path";
 import type { Logger } from "pino";
+import { CONFIG_FILE_NAME } from "../../config/config-file.ts";
 import type { Config } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { credentialFile } from "../../system/credentials.ts";
@@ -32,7 +34,7 @@ export interface Reloads {
 }
 
 export interface ReloadOptions {
-  readonly context: Pick<Context, "onHangup" | "env">;
+  readonly context: Pick<Context, "onHangup" | "cwd" | "env">;
   readonly log: Logger;
   readonly supervisor: Pick<Supervisor, "reloading" | "reloaded">;
   readonly ground: Ground;
@@ -59,7 +61,7 @@ export function openReloads(options: ReloadOptions): Reloads {
   let isReading = false;
   let isAskedAgain = false;
   const files = openFileChanges(() => void answer(), everyMs);
-  files.watch(filesOf(ground.config));
+  files.watch(filesOf(ground.config, context.cwd));
   const fixedKeys = new Map(fixedKeyFiles(ground.config, context.env).map((file) => [file, contentOf(file)]));
 
   const end = (words: readonly string[]): void => {
@@ -77,7 +79,7 @@ export function openReloads(options: ReloadOptions): Reloads {
       end([refuse(log, error)]);
       throw error;
     }
-    files.watch(filesOf(fresh.config));
+    files.watch(filesOf(fresh.config, context.cwd));
     const { applied: changes, pending: settings } = compareConfigs(current.config, fresh.config, live);
     const hasNewKey = fresh.service.pauthkey !== current.service.pauthkey;
     const applied = hasNewKey ? [...changes, "the service's key"] : changes;
@@ -85,8 +87,13 @@ export function openReloads(options: ReloadOptions): Reloads {
       .filter(([file, content]) => contentOf(file) !== content)
       .map(([file]) => file);
     const pending = [...settings, ...keys];
-    const words = pending.map((each) => `${each} needs a restart`);
-    if (words.length > 0) log.warn({ pending }, `not applied: ${words.join(", ")}`);
+    const words = [
+      ...pending.map((each) => `${each} needs a restart`),
+      ...fresh.config.replacedFolders
+        .filter((path) => !ground.config.replacedFolders.includes(path))
+        .map((path) => `source ${path} needs a start without folders on the command line`),
+    ];
+    if (words.length > 0) log.warn(`not applied: ${words.join(", ")}`);
     if (applied.length === 0) {
       log.info("reloaded the configuration: nothing changed");
       end(words);
@@ -135,12 +142,9 @@ export function statusWords(notApplied: readonly string[], words: string): strin
   return notApplied.length === 0 ? words : `not applied: ${notApplied.join(", ")}; ${words}`;
 }
 
-/** The files that the configuration is read from. */
-function filesOf(config: Config): readonly string[] {
-  return [
-    ...(config.file === undefined ? [] : [config.file]),
-    ...credentialsOf(config).map(({ path }) => path),
-  ];
+/** The files that the configuration is read from; without one, the file that would be. */
+function filesOf(config: Config, cwd: string): readonly string[] {
+  return [config.file ?? join(cwd, CONFIG_FILE_NAME), ...credentialsOf(config).map(({ path }) => path)];
 }
 
 /** The key files that only a start reads: that of the database, and those that the service manager has passed to this process. */

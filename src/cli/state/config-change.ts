@@ -12,8 +12,8 @@ export interface ConfigChange {
 const LIVE_IN_DAEMON: ReadonlySet<string> = new Set(["sources", "sync"]);
 /** The settings that a running service takes over. */
 export const LIVE_IN_SERVICE: ReadonlySet<string> = new Set();
-/** The path of the file is not a setting; sources are compared by their folders. */
-const NO_SETTING = new Set<string>(["file", "sources"]);
+/** The path of the file is not a setting; sources are compared by their folders, and replaced ones are not in force. */
+const NO_SETTING = new Set<string>(["file", "sources", "replacedFolders"]);
 
 /** Compares the configuration in force with one that was read again; `live` are the keys that can take effect now. Pure. */
 export function compareConfigs(
@@ -38,7 +38,7 @@ export function compareConfigs(
  * old one. Pure.
  */
 export function liveConfig(before: Config, after: Config): Config {
-  return { ...before, sources: after.sources, sync: after.sync };
+  return { ...before, file: after.file, sources: after.sources, sync: after.sync };
 }
 
 function sourceChanges(before: Config, after: Config): string[] {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Ground, openReloads, type Reloads, statusWords } from "../../../src/cli/commands/reload.ts";
-import { loadConfig } from "../../../src/config/load.ts";
+import { type ConfigRequest, loadConfig } from "../../../src/config/load.ts";
 import { KbsyncError } from "../../../src/lib/failure.ts";
 
 const PLAIN = loadConfig({ stateDir: "/nonexistent/state", cwd: "/nonexistent", env: {} });
@@ -26,6 +26,7 @@ function open(read?: () => Promise<Ground>): Reloads {
   const sink = { write: (line: string) => void lines.push(JSON.parse(line)) };
   return openReloads({
     context: {
+      cwd: "/nonexistent",
       env: {},
       onHangup: (listener) => {
         hangup = listener;
@@ -176,14 +177,14 @@ describe("when a file has changed", () => {
   const messages = (): string[] => lines.map(({ msg }) => msg);
 
   /** Opens the reloads of a daemon on the configuration in `file`. */
-  const start = (): void => {
+  const start = (request: Partial<ConfigRequest> = { file }): void => {
     const read = (): Ground => ({
-      config: loadConfig({ file, cwd: base, env: {} }),
+      config: loadConfig({ cwd: base, env: { XDG_STATE_HOME: base }, ...request }),
       service: { ...SERVICE, pauthkey: readFileSync(key, "utf8") },
     });
     const sink = { write: (line: string) => void lines.push(JSON.parse(line)) };
     reloads = openReloads({
-      context: { env },
+      context: { cwd: base, env },
       log: pino({ base: null }, sink),
       supervisor: { reloading: () => undefined, reloaded: () => undefined },
       ground: read(),
@@ -261,6 +262,24 @@ describe("when a file has changed", () => {
     start();
     writeFileSync(passed, "third");
     await expect.poll(() => reloads.notApplied()).toEqual([`${passed} needs a restart`]);
+  });
+
+  it("applies a configuration that is created after a start without one, and reports folders that it only names", async () => {
+    reloads.stop();
+    rmSync(file);
+    start({ folders: [{ path: "docs" }] });
+    write({ sync: { trashDays: 5 }, sources: [{ path: "docs" }, { path: "other" }] });
+    const { config } = await taken();
+    expect(config.sync.trashDays).toBe(5);
+    expect(config.file).toBe(file);
+    expect(reloads.notApplied()).toEqual([
+      `source ${join(base, "other")} needs a start without folders on the command line`,
+    ]);
+    rmSync(file);
+    expect((await taken()).config.sync.trashDays).toBe(PLAIN.sync.trashDays);
+    expect(reloads.notApplied()).toEqual([]);
+    writeFileSync(file, "{");
+    await expect.poll(() => reloads.notApplied()).toEqual([expect.stringContaining("is not JSON")]);
   });
 
   it("reads nothing for a change that the program made and reported itself", async () => {
