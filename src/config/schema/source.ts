@@ -141,7 +141,7 @@ export const SourceEntry = z.strictObject({
     .boolean()
     .optional()
     .describe(
-      "Whether `.gitignore` files count. Default: if the folder is in a Git work tree that does not ignore it.",
+      "Whether `.gitignore` files, the `info/exclude` of the repository and `core.excludesFile` count. Default: if the folder is in a Git work tree that does not ignore it.",
     ),
   allowSecrets: z
     .array(GlobText)

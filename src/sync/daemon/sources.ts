@@ -5,7 +5,7 @@ import { openRemovals, type Removals } from "../source/removal.ts";
 import { ledgerFailure } from "../ledger/database/open.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import { findHandOvers, type HandOver } from "../plan/hand-overs.ts";
-import { keySeenFrom } from "../rules/ignore-files.ts";
+import { keySeenFrom } from "../rules/ignore-places.ts";
 import { openRules, type WatchedSource } from "../rules/rules.ts";
 import { openSource, type SourceSync } from "../source/source.ts";
 import type { Check } from "../reconcile-service/loss.ts";

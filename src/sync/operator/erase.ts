@@ -9,7 +9,7 @@ import type { ErasedSubtree } from "../ledger/erasures.ts";
 import { trashFolder } from "../ledger/trash.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { Purge } from "../remote/purge.ts";
-import { IGNORE_FILE } from "../rules/ignore-files.ts";
+import { IGNORE_FILE } from "../rules/ignore-places.ts";
 import { openRules, type Rules, type WatchedSource } from "../rules/rules.ts";
 import { NOTE } from "../trash/note.ts";
 import { inspectPath } from "../why/disk.ts";

@@ -2,7 +2,6 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import ignore from "ignore";
 import { codeOf } from "../../lib/failure.ts";
-import { pathBelow } from "../../lib/path-below.ts";
 import type { RelativePath, Unreadable, FolderPath } from "../plan/model.ts";
 import type { IgnoreSettling } from "./ignore-settling.ts";
 import {
@@ -14,10 +13,8 @@ import {
   UNSETTLED,
   UNSETTLED_LONG,
 } from "./ignore-reader.ts";
-import { excludeFileOf, GIT_IGNORE, isWorkTree, type WorkTree, workTreeAround } from "./work-tree.ts";
-
-/** Name of the ignore files: gitignore syntax, at the root and in any folder below it. */
-export const IGNORE_FILE = ".kbsyncignore";
+import { gitPlaces, IGNORE_FILE, ownPlace, stampOf } from "./ignore-places.ts";
+import { GIT_IGNORE, type WorkTree, workTreeAround } from "./work-tree.ts";
 
 /** The `ignore` package caches every tested path. It is recreated after this many, so that memory stays bounded. */
 const TESTS_MAX = 4096;
@@ -55,6 +52,8 @@ export interface IgnoreFiles {
   scopeOf(folder: FolderPath): IgnoreScope;
   /** Checks each file again when it is next needed. Unchanged files are not compiled again. */
   refresh(): void;
+  /** Whether a file has changed since it was read, or the work tree is another one, that no watcher of the source's folder sees. */
+  haveChangedUnseen(): boolean;
   /** Ignore files that could not be read since the last `refresh`, by folder. */
   unreadable(): readonly UnreadableIgnore[];
   /** Doubtful patterns of the files that apply as far as they were needed since the last `refresh`. */
@@ -100,6 +99,10 @@ export function openIgnoreFiles(root: string, { gitignore, settling }: IgnoreFil
   let tree: WorkTree | undefined;
   /** The rules above the source. Undefined: to be read. */
   let outside: Known | undefined;
+  /** The work tree around the source, as it was found then. */
+  let foundTop: string | undefined;
+  /** The files that no watcher sees, as they were just before they were read. */
+  const unwatched = new Map<string, string>();
 
   const lookUp = (folder: string): Known => {
     const cached = known.get(folder);
@@ -116,7 +119,8 @@ export function openIgnoreFiles(root: string, { gitignore, settling }: IgnoreFil
 
   /** Finds the work tree, and reads its rules above the source. */
   const readOutside = (): Known => {
-    const found = gitignore === false ? undefined : workTreeAround(root);
+    const found = treeNow();
+    foundTop = found?.top;
     // A repository that is gone for a moment does not let through what it ignores.
     use(found ?? tree);
     const above = compileAbove();
@@ -127,6 +131,7 @@ export function openIgnoreFiles(root: string, { gitignore, settling }: IgnoreFil
     use(counts ? { top: root, prefix: "" } : undefined);
     return OUTSIDE;
   };
+  const treeNow = (): WorkTree | undefined => (gitignore === false ? undefined : workTreeAround(root));
   const use = (next: WorkTree | undefined): void => {
     if (next?.top !== tree?.top || next?.prefix !== tree?.prefix) earlier = new Map();
     tree = next;
@@ -151,6 +156,8 @@ export function openIgnoreFiles(root: string, { gitignore, settling }: IgnoreFil
     from: Known,
     above: Known,
   ): Known => {
+    for (const file of places.flatMap((place) => place.unwatched))
+      if (!unwatched.has(file)) unwatched.set(file, stampOf(file));
     const before = earlier.get(name);
     const found =
       above.scope.unreadable === undefined
@@ -171,7 +178,11 @@ export function openIgnoreFiles(root: string, { gitignore, settling }: IgnoreFil
       earlier = known;
       known = new Map();
       outside = undefined;
+      unwatched.clear();
     },
+    haveChangedUnseen: () =>
+      (outside !== undefined && treeNow()?.top !== foundTop) ||
+      [...unwatched].some(([file, stamp]) => stampOf(file) !== stamp),
   };
 }
 
@@ -218,49 +229,6 @@ function compilePlaces(
   if (hash.trim() === "" && from === above) return above;
   if (before?.hash === hash && before.above === above) return before;
   return { hash, above, scope: scopeOver([...patterns.git, ...patterns.own], prefix), ...patterns, doubtful };
-}
-
-function ownPlace(root: string, folder: FolderPath, shown: string, boundTo: FolderPath): Place {
-  const file = `${shown}${IGNORE_FILE}`;
-  return {
-    kind: "own",
-    folder: `${root}/${folder}`,
-    absolute: `${root}/${file}`,
-    shown: file,
-    boundTo,
-    key: folder,
-  };
-}
-
-/** The ignore files of Git in a folder: the first is that of its repository, if it is the top of a work tree. */
-function gitPlaces(
-  folder: string,
-  above: string,
-  boundTo: FolderPath,
-  settling: IgnoreSettling | undefined,
-): Place[] {
-  const placeOf = (absolute: string, name: string): Place => {
-    const shown = `${above}${name}`;
-    return { kind: "git", folder, absolute, shown, boundTo, key: shown };
-  };
-  const own = placeOf(join(folder, GIT_IGNORE), GIT_IGNORE);
-  const exclude = placeOf(excludeFileOf(folder), ".git/info/exclude");
-  return isWorkTree(folder) || settling?.hasRules(exclude.key) === true ? [exclude, own] : [own];
-}
-
-/** The folder of the ignore file that a key of the ledger stands for. */
-export function folderOfKey(key: string): FolderPath {
-  return key.replace(/(?:^|\/)(?:\.gitignore|\.git\/info\/exclude)$/, "");
-}
-
-/** The key by which a source at `root` knows the ignore file of a key of the source at `from`; undefined: it does not count there. */
-export function keySeenFrom(root: string, from: string, key: string): string | undefined {
-  const folder = join(from, folderOfKey(key));
-  const name = key.slice(folderOfKey(key).length).replace(/^\//, "");
-  const below = pathBelow(root, folder);
-  if (below !== undefined) return [below, name].filter((part) => part !== "").join("/");
-  const above = pathBelow(folder, root);
-  return above === undefined || name === "" ? undefined : `${"../".repeat(above.split("/").length)}${name}`;
 }
 
 export function isFolderAt(absolute: string): boolean {

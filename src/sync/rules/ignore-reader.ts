@@ -78,6 +78,8 @@ export interface Place {
   readonly boundTo: FolderPath;
   /** Identifies it in the ledger. */
   readonly key: string;
+  /** The files that decide about it and that no watcher of the source's folder sees. */
+  readonly unwatched: readonly string[];
 }
 
 /** Resolution of file times on some file systems (FAT). */
@@ -107,7 +109,7 @@ export function openIgnoreReader(): IgnoreReader {
     }
   };
   const readFile = (place: Place): Read | { readonly code: string } => {
-    const { kind, absolute, shown: file } = place;
+    const { kind, absolute, shown: file, key } = place;
     const stats = statSync(absolute, { throwIfNoEntry: false });
     if (stats === undefined) {
       const isThere = lstatSync(absolute, { throwIfNoEntry: false }) !== undefined;
@@ -115,7 +117,7 @@ export function openIgnoreReader(): IgnoreReader {
     }
     if (!stats.isFile()) return { code: stats.isDirectory() ? IS_FOLDER : NOT_A_FILE };
     const stamp = `${stats.ino} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
-    const before = files.get(file);
+    const before = files.get(`${kind} ${key}`);
     if (before?.version.stamp === stamp && !before.version.isFresh) return before;
     if (stats.size > IGNORE_BYTES_MAX) return { code: TOO_LARGE };
     const ageMs = Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs);
@@ -129,7 +131,7 @@ export function openIgnoreReader(): IgnoreReader {
     const name = names.length === 0 ? undefined : hash("sha256", names.join("\n"));
     const version = { hash: name, patterns: names, stamp, isFresh: ageMs < COARSE_MS, isOld: ageMs > OLD_MS };
     const read = { version, patterns, doubtful };
-    files.set(file, read);
+    files.set(`${kind} ${key}`, read);
     return read;
   };
 

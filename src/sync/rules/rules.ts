@@ -6,14 +6,8 @@ import { openRealRoot, type RealRoot } from "../disk/file-location.ts";
 import { openFollowedLinks, type FollowedLinks } from "./followed-links.ts";
 import { DESCRIPTION_FILE, openFolderDescriptions } from "./folder-descriptions.ts";
 import { compileGlob, type Glob } from "./globs.ts";
-import {
-  IGNORE_FILE,
-  folderOfKey,
-  isFolderAt,
-  NOTHING_IGNORED,
-  openIgnoreFiles,
-  type UnreadableIgnore,
-} from "./ignore-files.ts";
+import { isFolderAt, NOTHING_IGNORED, openIgnoreFiles, type UnreadableIgnore } from "./ignore-files.ts";
+import { folderOfKey, IGNORE_FILE } from "./ignore-places.ts";
 import { type DoubtfulPattern, ignoreFileWords } from "./ignore-reader.ts";
 import {
   type IgnoreRest,
@@ -93,6 +87,8 @@ export interface Rules {
   isRulesFile(path: RelativePath): boolean;
   /** Checks ignore files and descriptions for changes when they are next needed. Every scan starts with it. */
   reload(): void;
+  /** Whether rules have changed, since they were read, in a file that no watcher of the source's folder sees. */
+  haveChangedUnseen(): boolean;
   /** Ignore files that could not be read since the last `reload`, by folder. */
   unreadableIgnoreFiles(): readonly UnreadableIgnore[];
   /** Patterns of ignore files, met since the last `reload`, that may not mean what their writers expect. */
@@ -199,6 +195,7 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
       descriptions.refresh();
       settling?.begin();
     },
+    haveChangedUnseen: () => ignoreFiles.haveChangedUnseen(),
     unreadableIgnoreFiles: () => ignoreFiles.unreadable(),
     doubtfulPatterns: () => ignoreFiles.doubtful(),
     takeIgnoreRest: () => earlierRest(settling?.takeRest(), descriptions.takeRest()),

@@ -24,7 +24,7 @@ export interface SourceWatch {
  */
 const RETURN_CHECK_MS = 400;
 
-/** Interval at which the folder and the mounts at and below it are compared with the watched ones. */
+/** Interval at which the folder, the mounts at and below it, and the files of rules elsewhere are compared with the watched ones. */
 const TARGET_CHECK_MS = 2000;
 
 /** Minimum time between two renewals under steady floods. */
@@ -45,6 +45,11 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
   const isClosed = (): boolean => closed;
   const { mark } = openDirtyPaths(hints, isClosed);
 
+  const watchAgain = (): void => {
+    rules.reload();
+    mark("");
+    renewal.soon();
+  };
   const onRaw = (name: unknown, details: unknown): void => {
     flood.count();
     const watched = watchedPathOf(details);
@@ -55,13 +60,9 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     // If the root is missing, chokidar waits for it in a folder above.
     if (path === undefined && below(absolutePath, root) !== undefined) mark("");
     if (path === undefined) return;
-    if (path !== "" && rules.isRulesFile(path)) {
-      rules.reload();
-      mark("");
-      renewal.soon();
-    } else if (path === "" || rules.wants(path).wanted || rules.entersFolder(path).wanted) {
-      mark(path);
-    } else if (links.lead(path)) {
+    if (rules.isRulesFile(path)) watchAgain();
+    else if (path === "" || rules.wants(path).wanted || rules.entersFolder(path).wanted) mark(path);
+    else if (links.lead(path)) {
       linked.replaced(absolutePath);
       mark(path);
     }
@@ -113,10 +114,9 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
 
   const checks = setInterval(() => {
     const now = watchTargetOf(source.absolutePath);
-    if (now === target) return;
+    if (now === target && !rules.haveChangedUnseen()) return;
     target = now;
-    mark("");
-    renewal.soon();
+    watchAgain();
   }, TARGET_CHECK_MS).unref();
   const stopListening = flood.listen(renewal.soon);
   open();

@@ -1,9 +1,9 @@
-import { appendFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { openFloodGauge } from "../../../src/sync/watch/flood.ts";
 import { openSourceWatch, type SourceWatch } from "../../../src/sync/watch/source-watch.ts";
-import { makeTree, removeTree, sourceAt } from "../scan/tree.ts";
+import { addFiles, makeTree, removeTree, sourceAt } from "../scan/tree.ts";
 
 const PATIENT = { timeout: 15_000, interval: 5 };
 
@@ -78,4 +78,34 @@ it("watches excluded folders for a link while one leads there", async () => {
     expect(hints).toContain("a.md");
   }, PATIENT);
   expect(hints.filter((path) => path.startsWith(".hidden"))).toEqual([]);
+});
+
+it("sees changes of rules that Git keeps outside of the source's folder", async () => {
+  const home = makeTree({ "mine/ignore": "*.bak\n" });
+  vi.stubEnv("HOME", home);
+  vi.stubEnv("XDG_CONFIG_HOME", undefined);
+  const top = root;
+  root = join(top, "d");
+  try {
+    // A folder that becomes part of a work tree.
+    const { hints } = await watchIt();
+    const seesRules = async (change: () => void): Promise<void> => {
+      hints.length = 0;
+      await vi.waitFor(() => {
+        // A change during a renewal is found by the scan after it.
+        change();
+        expect(hints).toContain("*");
+      }, PATIENT);
+    };
+    await seesRules(() => addFiles(top, { ".git/HEAD": "ref: refs/heads/main" }));
+    await seesRules(() => addFiles(top, { ".gitignore": "b.md\n" }));
+    await seesRules(() => addFiles(top, { ".git/info/exclude": "b.md\n" }));
+    await seesRules(() => addFiles(home, { ".config/git/ignore": "*.tex\n" }));
+    await seesRules(() => addFiles(home, { ".gitconfig": "[core]\nexcludesFile = ~/mine/ignore\n" }));
+    await seesRules(() => rmSync(join(home, "mine/ignore"), { force: true }));
+  } finally {
+    root = top;
+    vi.unstubAllEnvs();
+    removeTree(home);
+  }
 });
