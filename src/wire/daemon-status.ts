@@ -154,6 +154,8 @@ export const LiveStatus = record({
   pending: record({
     read: z.number(),
     embed: z.number(),
+    /** `embed` is a lower bound. */
+    more: z.literal(true).optional(),
     /** Searches use words alone now: the embedding model is missing or does not answer. */
     isOff: z.boolean(),
   }).nullable(),

@@ -5,7 +5,6 @@ import type { RemovedStatus, SourceStatus } from "../../wire/daemon-status.ts";
 import type { Daemon, DaemonStatus } from "../../sync/daemon.ts";
 import type { DaemonActivity, ListedFile } from "../../wire/daemon-files.ts";
 import { shellWord } from "../../lib/shell-word.ts";
-import type { Pending } from "../../wire/search.ts";
 import type { Context } from "../output/context.ts";
 import { visibleLine } from "../output/visible.ts";
 import { counted, duration, thousands } from "../output/progress.ts";
@@ -48,10 +47,9 @@ export async function followDaemon(
   context: Context,
   logged: Pick<LoggedFailures, "has">,
   signal: AbortSignal,
-  askPending?: () => Promise<Pending | undefined>,
 ): Promise<void> {
   const startMs = context.nowMs();
-  const progress = startProgress(context, startMs, askPending);
+  const progress = startProgress(context, startMs, () => daemon.pending(signal));
   try {
     for (;;) {
       const status = daemon.status();
@@ -62,8 +60,8 @@ export async function followDaemon(
     progress.finish();
     const status = daemon.status();
     context.stdout.write(passSummary(status, context.nowMs() - startMs));
-    // A service that does not answer shows no figure.
-    const pending = await askPending?.().catch(() => undefined);
+    // What ends the daemon meanwhile is reported where it runs.
+    const pending = await daemon.pending(signal).catch(() => undefined);
     const files = status.sources.reduce((sum, source) => sum + source.files, 0);
     context.stdout.write(embeddedLine(pending && embeddedOf(pending, status), files));
     const troubled = daemon.files({ limit: FILES_MAX }).filter((file) => !logged.has(file));

@@ -6,7 +6,6 @@ import type { Control } from "../../sync/control/server.ts";
 import type { Daemon } from "../../sync/daemon.ts";
 import type { ProgressSample } from "../../system/progress.ts";
 import { openConfiguredDaemon } from "../compose/configured-daemon.ts";
-import { openPending } from "../compose/pending-documents.ts";
 import type { ReachedService } from "../compose/embedded-service.ts";
 import type { DaemonBridge } from "../compose/daemon-bridge.ts";
 import type { Context } from "../output/context.ts";
@@ -71,8 +70,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
   const following = new AbortController();
   const follow = async (): Promise<void> => {
     const signal = AbortSignal.any([context.signal, following.signal]);
-    const pendingOf = openPending(ground.config, ground.service, signal);
-    await followDaemon(daemon, context, logged, signal, async () => pendingOf(daemon.status().sources));
+    await followDaemon(daemon, context, logged, signal);
     levelOfDone = "info";
     run.onAgreement?.();
   };

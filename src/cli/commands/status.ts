@@ -194,7 +194,7 @@ function searchText(sources: readonly SourceStatus[], daemon: Status["daemon"]):
   if (pending.isOff) return `${words} alone: the embedding model is missing or does not answer`;
   if (pending.embed === 0) return `${words} and meaning`;
   const documents = counted(pending.embed, "document is", "documents are");
-  return `${words} and meaning; ${documents} found by words alone so far`;
+  return `${words} and meaning; ${pending.more === true ? "at least " : ""}${documents} found by words alone so far`;
 }
 
 /** What is not among the files: skipped ones, and deletes. */

@@ -6,9 +6,7 @@ import { codeOf } from "../../lib/failure.ts";
 import { readStatus } from "../../sync/operator/status.ts";
 import { reachService } from "../compose/reached-service.ts";
 import { daemonOptions, openConfiguredDaemon } from "../compose/configured-daemon.ts";
-import { openPending } from "../compose/pending-documents.ts";
 import { openOnCopy } from "../compose/plan-pass.ts";
-import type { Pending } from "../../wire/search.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT, exitCodeOfPass } from "../output/exit-code.ts";
 import {
@@ -72,8 +70,7 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
     const endAnswer = answerStop(context, () => daemon.status());
     try {
       const startMs = context.nowMs();
-      const pendingOf = openPending(config, service, context.signal);
-      const result = await pass(context, daemon, options, async () => pendingOf(daemon.status().sources));
+      const result = await pass(context, daemon, options);
       const { sources, progress } = result.status;
       if (options.json === true) {
         const failures = daemon.files({ limit: Number.MAX_SAFE_INTEGER });
@@ -83,7 +80,8 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
         context.stdout.write(`${JSON.stringify(outcome, undefined, 2)}\n`);
       } else if (result.planned === undefined) {
         context.stdout.write(passSummary(result.status, context.nowMs() - startMs));
-        context.stdout.write(vectorLine(progress.sent === 0 ? 0 : ((await pendingOf(sources))?.embed ?? 0)));
+        const pending = progress.sent === 0 ? undefined : await daemon.pending(context.signal);
+        context.stdout.write(vectorLine(pending?.embed ?? 0));
         const troubled = daemon.files({ limit: FILES_MAX }).filter((file) => !logged.has(file));
         context.stdout.write(troubleLines(troubled, FILES_SHOWN));
       } else {
@@ -134,30 +132,20 @@ function hadSources({ file, stateDir }: Config): boolean {
   );
 }
 
-async function pass(
-  context: Context,
-  daemon: Daemon,
-  options: SyncOptions,
-  askPending: () => Promise<Pending | undefined>,
-): Promise<PassResult> {
+async function pass(context: Context, daemon: Daemon, options: SyncOptions): Promise<PassResult> {
   const stopTelling = reportOutages(context, () => daemon.status().service);
   try {
-    return await passWithProgress(context, daemon, options, askPending);
+    return await passWithProgress(context, daemon, options);
   } finally {
     stopTelling();
   }
 }
 
-async function passWithProgress(
-  context: Context,
-  daemon: Daemon,
-  options: SyncOptions,
-  askPending: () => Promise<Pending | undefined>,
-): Promise<PassResult> {
+async function passWithProgress(context: Context, daemon: Daemon, options: SyncOptions): Promise<PassResult> {
   const { dryRun = false, json = false } = options;
   // No progress: standard output contains only the plan or the JSON.
   if (dryRun || json) return daemon.syncOnce({ dryRun, signal: context.signal });
-  const progress = startProgress(context, context.nowMs(), askPending);
+  const progress = startProgress(context, context.nowMs(), () => daemon.pending(context.signal));
   const timer = setInterval(() => progress.update(daemon.status(), context.nowMs()), POLL_EVERY_MS);
   try {
     return await daemon.syncOnce({ signal: context.signal });

@@ -1,6 +1,7 @@
 import type { DaemonStatus } from "../../sync/daemon.ts";
 import type { Pending } from "../../wire/search.ts";
 import type { Context } from "../output/context.ts";
+import { countWords } from "../../wire/file-state.ts";
 import { counted, duration, thousands } from "../output/progress.ts";
 import { canRedraw } from "../output/terminal.ts";
 import { styleOf } from "./style.ts";
@@ -10,7 +11,7 @@ import { wrapped } from "./wrap.ts";
 export type PassStatus = Pick<DaemonStatus, "progress" | "service" | "secondsLeft"> & {
   readonly sources: readonly Pick<
     DaemonStatus["sources"][number],
-    "files" | "searchable" | "waiting" | "compared"
+    "files" | "searchable" | "reading" | "waiting" | "failed" | "compared"
   >[];
 };
 
@@ -74,7 +75,7 @@ export function startProgress(
 
 const BAR_CELLS = 24;
 
-/** `  ▰▰▰▱▱▱ searchable: 680 of 811 · embedded: 34 % · 9 files being read · about 4 min left`, cut to the width. */
+/** `  ▰▰▰▱▱▱ searchable: 680 of 811 · embedded: 34 % · 9 being read · about 4 min left`, cut to the width. */
 export function barLine(status: PassStatus, counts: string, columns: number, symbols: boolean): string {
   const [full, empty] = symbols ? ["▰", "▱"] : ["#", "-"];
   const words = `${counts}${timeWords(status, symbols)}`;
@@ -88,7 +89,7 @@ export function barLine(status: PassStatus, counts: string, columns: number, sym
   return `  ${bar}${line}`;
 }
 
-/** `searchable: 680 of 811 · embedded: 34 % · 9 files being read · 2 failed`. */
+/** `searchable: 680 of 811 · embedded: 34 % · 9 being read · 2 failed`. */
 export function progressWords(status: PassStatus, embedded: Embedded | undefined, symbols: boolean): string {
   const { progress, service } = status;
   const files = sum(status, "files");
@@ -98,12 +99,10 @@ export function progressWords(status: PassStatus, embedded: Embedded | undefined
   if (!isCompared) parts.push("comparing the folders", `searchable: ${thousands(searchable)} so far`);
   else if (files > 0) parts.push(`searchable: ${thousands(searchable)} of ${thousands(files)}`);
   if (isCompared && files > 0 && embedded !== undefined) parts.push(`embedded: ${shareOf(embedded, files)}`);
-  const documentsLeft = Math.max(0, progress.documents.total - progress.documents.done);
-  const deletesLeft = sum(status, "waiting") === 0 ? progress.total - progress.done : 0;
+  const deletesLeft = areSent(status) ? progress.total - progress.done : 0;
   if (deletesLeft > 0) parts.push(`${counted(deletesLeft, "delete")} left`);
   if (isAway(service)) parts.push("waiting for the service");
-  else if (documentsLeft > 0) parts.push(`${counted(documentsLeft, "file")} being read`);
-  if (progress.failed > 0) parts.push(`${thousands(progress.failed)} failed`);
+  parts.push(...countWords({ reading: sum(status, "reading"), failed: sum(status, "failed") }, thousands));
   return parts.join(separator(symbols));
 }
 
@@ -139,9 +138,16 @@ function isAway({ kind }: PassStatus["service"]): boolean {
 }
 
 function isDone(status: PassStatus): boolean {
-  return sum(status, "waiting") === 0 && status.progress.done >= status.progress.total;
+  return areSent(status) && status.progress.done >= status.progress.total;
 }
 
-function sum({ sources }: Pick<PassStatus, "sources">, key: "files" | "searchable" | "waiting"): number {
+function areSent(status: PassStatus): boolean {
+  return sum(status, "waiting") + sum(status, "reading") === 0;
+}
+
+function sum(
+  { sources }: Pick<PassStatus, "sources">,
+  key: "files" | "searchable" | "reading" | "waiting" | "failed",
+): number {
   return sources.reduce((total, source) => total + source[key], 0);
 }

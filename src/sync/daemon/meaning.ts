@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Pending } from "../../wire/search.ts";
+import { joinPending, type Pending, type SearchAnswer } from "../../wire/search.ts";
 import type { SearchQuery } from "../remote/remote.ts";
 import type { SourceSync } from "../source/source.ts";
 import type { Parts } from "./parts.ts";
@@ -29,14 +29,12 @@ async function countPending(
   const answers = await Promise.all(
     ranges.map((where) => context.remote.search({ query: "passages", topK: 1, where }, signal)),
   );
-  const sum = { read: 0, embed: 0, isOff: false };
+  const found: SearchAnswer[] = [];
   for (const answer of answers) {
     if (answer.kind !== "done" || answer.value.pending === undefined) return undefined;
-    sum.read += answer.value.pending.read;
-    sum.embed += answer.value.pending.embed;
-    sum.isOff ||= answer.value.fallback === "words";
+    found.push(answer.value);
   }
-  return sum;
+  return { ...joinPending(found), isOff: found.some(({ fallback }) => fallback === "words") };
 }
 
 /** The same within a second. */

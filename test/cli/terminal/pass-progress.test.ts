@@ -11,6 +11,8 @@ import {
 interface Figures {
   readonly files?: number;
   readonly waiting?: number;
+  readonly reading?: number;
+  readonly failed?: number;
   readonly compared?: boolean;
   readonly secondsLeft?: number | null;
   readonly service?: PassStatus["service"];
@@ -18,10 +20,17 @@ interface Figures {
 }
 
 /** A pass of so many files, of which some wait. */
-function status({ files = 1000, waiting = 500, compared = true, ...more }: Figures = {}): PassStatus {
+function status({
+  files = 1000,
+  waiting = 500,
+  reading = 0,
+  failed = 0,
+  compared = true,
+  ...more
+}: Figures = {}): PassStatus {
   const done = files - waiting;
   return {
-    sources: [{ files, waiting, searchable: done, compared }],
+    sources: [{ files, waiting, reading, failed, searchable: done - reading - failed, compared }],
     service: more.service ?? { kind: "open" },
     secondsLeft: more.secondsLeft ?? null,
     progress: { ...IDLE_STATUS.progress, done, total: files, sent: done, ...more.progress },
@@ -34,12 +43,8 @@ describe("the words of progress", () => {
   it.each([
     ["at the start", { files: 20_000, waiting: 20_000 }, "searchable: 0 of 20,000"],
     ["half way", {}, "searchable: 500 of 1,000"],
-    ["with failures", { progress: { failed: 2 } }, "searchable: 500 of 1,000, 2 failed"],
-    [
-      "with scans left",
-      { progress: { documents: { done: 3, total: 12 } } },
-      "searchable: 500 of 1,000, 9 files being read",
-    ],
+    ["with failures", { failed: 2 }, "searchable: 498 of 1,000, 2 failed"],
+    ["with scans left", { reading: 9 }, "searchable: 491 of 1,000, 9 being read"],
     ["before all is found", { compared: false }, "comparing the folders, searchable: 500 so far"],
     ["with deletes alone", { files: 0, waiting: 0, progress: { done: 0, total: 1 } }, "1 delete left"],
     ["without the service", { service: AWAY }, "searchable: 500 of 1,000, waiting for the service"],

@@ -3,7 +3,7 @@ import { until, openWorld, type World } from "./harness.ts";
 
 let world: World;
 /** What the service says that waits; undefined: it does not say. */
-let pending: { read: number; embed: number } | undefined;
+let pending: { read: number; embed: number; more?: true } | undefined;
 let fallback: string | undefined;
 beforeEach(async () => {
   world = await openWorld({ collections: true });
@@ -37,7 +37,11 @@ it("waits for vectors only when asked to, and until the service has them", async
   expect(isOver).toBe(false);
   pending = { read: 0, embed: 0 };
   expect(await wait).toMatchObject({ agreed: true });
-  expect(await daemon.pending(signal)).toMatchObject({ embed: 0, isOff: false });
+  expect(await daemon.pending(signal)).toEqual({ read: 0, embed: 0, isOff: false });
+  pending = { read: 0, embed: 9, more: true };
+  await expect
+    .poll(() => daemon.pending(signal), { timeout: 10_000 })
+    .toMatchObject({ embed: 9, more: true });
   pending = undefined;
   expect(await daemon.wait({ signal, embedded: true })).toMatchObject({
     agreed: false,
