@@ -10,4 +10,9 @@ export function jsonWithText(fields: object, name: string, text: SentText): stri
   return Buffer.concat([before, text, AFTER]);
 }
 
+/** Returns a text to send as a string. */
+export function sentTextOf(text: SentText): string {
+  return typeof text === "string" ? text : (JSON.parse(Buffer.from(text).toString("utf8")) as string);
+}
+
 const AFTER = Buffer.from("}");

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { SourceStatus } from "../wire/daemon-status.ts";
-import { countWords } from "../wire/file-state.ts";
+import { countWords, searchableWords } from "../wire/file-state.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
 import type { ToolOutput } from "./tool-result.ts";
@@ -43,8 +43,8 @@ export async function describeStatus(
     folders: (status?.sources ?? []).slice(0, FOLDERS_MAX).map(folderOf),
   } as const;
   const lines = data.folders.map(
-    ({ folder, files, problem, ...counts }) =>
-      `${folder}: ${[`${files} files`, ...countWords(counts, String)].join(", ")}${problem === undefined ? "" : `. ${problem}`}`,
+    ({ folder, problem, held, ...counts }) =>
+      `${folder}: ${[searchableWords(counts, String), ...countWords({ held }, String)].join(", ")}${problem === undefined ? "" : `. ${problem}`}`,
   );
   return { data, text: [DAEMON_TEXT[data.daemon], ...lines].join("\n") };
 }

@@ -8,8 +8,14 @@ const AuditedSource = record({
   resources: z.number(),
   missing: z.number(),
   altered: z.number(),
-  /** Files of which the service has no or an older version yet; they are not compared. */
+  /** Files by the state of their newest version, and deletes, as in the source's status. Only searchable ones are compared. */
+  files: z.number(),
+  searchable: z.number(),
+  reading: z.number(),
   waiting: z.number(),
+  failed: z.number(),
+  held: z.number(),
+  deletesRefused: z.number(),
   /** Resources too new to be judged by a list that may be stale. */
   unjudged: z.number(),
   /** Why nothing is sent again although much is missing or altered; null if repairs proceed. */
@@ -48,7 +54,7 @@ export const AuditReport = record({
   unnamed: z.number(),
   /** Resources of unknown origin. They are never touched. */
   foreign: z.number(),
-  /** Whether every file's resource exists as acknowledged, without duplicates, and no file waits. */
+  /** Whether every file is searchable, with its resource as acknowledged and without duplicates, and no delete is held or refused. */
   agrees: z.boolean(),
   /** Findings that are not repaired, foreign resources excluded. */
   left: z.number(),

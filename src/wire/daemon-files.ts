@@ -102,6 +102,8 @@ const FileFacts = record({
   fileUrl: z.string().nullable(),
   error: record({ code: z.string(), message: z.string() }).nullable(),
   tries: z.number(),
+  /** The service keeps the text in a form of its own. */
+  isOwnForm: z.boolean(),
   /** The part of the document that the service could not read; null if it read all of it. */
   warning: z.string().nullable(),
   /** When a parked file is tried again. */

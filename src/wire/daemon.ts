@@ -18,6 +18,8 @@ export const LOG_LINES_MAX = 10_000;
 export const LOG_LINES_DEFAULT = 50;
 /** Longest wait of a request: a day. */
 export const WAIT_SECONDS_MAX = 86_400;
+/** Largest number of reasons in the answer of a wait. */
+export const WAIT_REASONS_MAX = 100;
 /** Largest number of files in one list. */
 export const FILES_MAX = 10_000;
 /** Number of files listed by default. */

@@ -36,3 +36,14 @@ export function countWords(
   }
   return found;
 }
+
+/** Counts of wanted files by the state of their newest version; those of the states add up to `files`. */
+export type FileCounts = Readonly<Record<"files" | "searchable" | "reading" | "waiting" | "failed", number>>;
+
+/** `1,204 files searchable`, `680 of 811 files searchable, 9 being read, 122 waiting`. `thousands` writes a number. */
+export function searchableWords(counts: FileCounts, thousands: (count: number) => string): string {
+  const { files, searchable, reading, waiting, failed } = counts;
+  const all = `${thousands(files)} ${files === 1 ? "file" : "files"}`;
+  const found = searchable === files ? all : `${thousands(searchable)} of ${all}`;
+  return [`${found} searchable`, ...countWords({ reading, waiting, failed }, thousands)].join(", ");
+}

@@ -2,6 +2,7 @@ import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { awaitFresh } from "../../src/cli/state/fresh.ts";
 import { buildProgram } from "../../src/cli/command-line.ts";
 import { standingWords } from "../../src/cli/output/standing-words.ts";
 import { needsOf, sentenceOf } from "../../src/console/overview/needs.ts";
@@ -15,7 +16,7 @@ import type { Daemon, DaemonOptions } from "../../src/sync/daemon.ts";
 import { messageOf } from "../../src/lib/failure.ts";
 import type { LiveStatus, SourceStatus } from "../../src/wire/daemon-status.ts";
 import type { Version } from "../../src/wire/daemon-files.ts";
-import type { VersionState } from "../../src/wire/file-state.ts";
+import { searchableWords, type VersionState } from "../../src/wire/file-state.ts";
 import type { FakeRequest, Fault } from "../fakes/knowledge-service.ts";
 import { openWorld, SINGLE_DELETES, until, type World } from "../sync/daemon/harness.ts";
 import { FIXED_PROGRAM } from "../sync/control/program.ts";
@@ -30,10 +31,18 @@ let running: Promise<void> | undefined;
 /** Answers of a service that hangs wait for this. */
 let release: () => void;
 let released: Promise<void>;
+/** What the service makes of a text. */
+let normalise: (text: string) => string;
 
 beforeEach(async () => {
   ({ promise: released, resolve: release } = Promise.withResolvers<void>());
-  world = await openWorld({ searches: true, reads: true, collections: true });
+  normalise = (text) => text;
+  world = await openWorld({
+    searches: true,
+    reads: true,
+    collections: true,
+    normalise: (field, text) => (field === "content" ? normalise(text) : text),
+  });
   config = join(dirname(world.root), "kbsync.config.json");
   configure({ path: world.root, ownerId: "docs-owner", collection: "fastest" });
 });
@@ -127,7 +136,7 @@ interface Expected {
   readonly reason: RegExp;
   /** Files by state, which all surfaces count alike. */
   readonly counts: Partial<
-    Record<"searchable" | "reading" | "waiting" | "failed" | "skipped" | "held", number>
+    Record<"searchable" | "reading" | "waiting" | "failed" | "skipped" | "held" | "deletesRefused", number>
   >;
 }
 
@@ -244,6 +253,53 @@ const SITUATIONS: readonly Situation[] = [
     expected: { path: "a.md", state: "waiting", reason: /disk is full/, counts: { waiting: 1 } },
   },
   {
+    name: "a service that keeps a text in a form of its own",
+    make: async () => {
+      normalise = (text) => text.toUpperCase();
+      const opened = await synced();
+      world.write("a.md", "quagga");
+      await until(() => world.service.live()[0]?.content === "QUAGGA");
+      await opened.whenIdle();
+    },
+    expected: { path: "a.md", state: "searchable", reason: /form of its own/, counts: { searchable: 1 } },
+  },
+  {
+    name: "a service that answers an update and keeps the earlier text",
+    make: async () => {
+      const opened = await synced();
+      world.service.fault = ({ operation, docId }) => {
+        const data = world.service.resources.get(docId ?? "");
+        return operation === "update" ? answer(200, { message: "updated", data }) : undefined;
+      };
+      world.write("a.md", "quagga");
+      await until(() => opened.status().sources[0]?.waiting === 1 && opened.status().idle);
+    },
+    expected: {
+      path: "a.md",
+      state: "waiting",
+      reason: /still shows the earlier text/,
+      counts: { waiting: 1 },
+    },
+  },
+  {
+    name: "a service that refuses deletes alone",
+    make: async () => {
+      const opened = await synced("b.md", "c.md");
+      fault(({ operation }) => operation === "delete", answer(403, { message: "this key may not delete" }));
+      rmSync(at("a.md"));
+      await until(() => opened.status().sources[0]?.deletesRefused === 1);
+      world.write("b.md", "quagga");
+      await until(() => world.service.live().some(({ content }) => content === "quagga"));
+      await opened.whenIdle();
+    },
+    expected: {
+      path: "a.md",
+      state: "failed",
+      reason: /may not delete/,
+      counts: { searchable: 2, deletesRefused: 1 },
+    },
+  },
+  {
     name: "a new configuration that leaves a file out",
     make: async () => {
       await synced("b.md");
@@ -258,19 +314,34 @@ const SITUATIONS: readonly Situation[] = [
   },
 ];
 
+/** A service that does not answer cannot be compared. */
+const isAway = ({ name }: Situation): boolean => name === "a service that does not answer";
 const sum = ({ searchable, reading, waiting, failed }: SourceStatus): number =>
   searchable + reading + waiting + failed;
 const COUNTED = ["searchable", "reading", "waiting", "failed", "held"] as const;
 
-it.each(SITUATIONS)("every surface says the same of $name", async ({ make, expected }) => {
-  const { path, state, reason, counts } = expected;
-  await make();
-  const isDone = COUNTED.every((each) => each === "searchable" || (counts[each] ?? 0) === 0);
+interface Proof {
+  readonly sources: readonly {
+    readonly files: readonly {
+      readonly path: string;
+      readonly state: VersionState;
+      readonly reason: string;
+    }[];
+    readonly sums: Readonly<Record<"files" | (typeof COUNTED)[number], number>>;
+  }[];
+}
+
+it.each(SITUATIONS)("every surface says the same of $name", async (situation) => {
+  const { path, state, reason, counts } = situation.expected;
+  await situation.make();
+  const { searchable: _found = 0, skipped: _skipped = 0, ...bad } = counts;
+  const isDone = Object.keys(bad).length === 0;
 
   // The counts of status add up, and are those of metrics, of MCP and of the line for a service manager.
   const [source] = (await json<{ sources: SourceStatus[] }>("status")).sources;
   if (source === undefined) throw new Error("no source");
   for (const each of COUNTED) expect([each, source[each]]).toEqual([each, counts[each] ?? 0]);
+  expect(source.deletesRefused).toBe(counts.deletesRefused ?? 0);
   expect(source.files).toBe(sum(source));
   const registry = new Registry();
   const figures = daemon?.figures();
@@ -300,13 +371,9 @@ it.each(SITUATIONS)("every surface says the same of $name", async ({ make, expec
   expect(mcp.data.folders[0]).toMatchObject(
     Object.fromEntries(COUNTED.map((each) => [each, counts[each] ?? 0])),
   );
-  expect(standingWords(figures.status)).toContain(
-    isDone && source.files > 0
-      ? `${source.files} file`
-      : source.files === 0
-        ? "0 files"
-        : ` of ${source.files} file`,
-  );
+  const words = searchableWords(source, String);
+  expect(mcp.text).toContain(words);
+  expect(standingWords(figures.status)).toContain(words);
 
   // The state of the file is that of its explanation, and only the list of its state names it.
   const { version } = await json<{ version: Version }>("why", at(path));
@@ -328,28 +395,58 @@ it.each(SITUATIONS)("every surface says the same of $name", async ({ make, expec
       .slice(0, 5)
       .map((line) => line.split(" ")[0]),
   ).toEqual(["daemon", "service", "files", "search", "beside"]);
+  const [, found, whole = found, others = ""] =
+    /^files +(\d+)(?: of (\d+))? files? searchable(.*)$/m.exec(status.text) ?? [];
+  const numbers = [found, ...[...others.matchAll(/\d+/g)].map(([number]) => number)].map(Number);
+  expect([Number(whole), numbers.reduce((total, number) => total + number, 0)]).toEqual([
+    source.files,
+    source.files,
+  ]);
+  const [, beside = ""] = /^beside +(.*)$/m.exec(status.text) ?? [];
+  expect(/\d+ deletes? held/.test(beside)).toBe((counts.held ?? 0) > 0);
+  expect(/\d+ deletes? refused/.test(beside)).toBe((counts.deletesRefused ?? 0) > 0);
   const all = (await kbsync("status", world.root)).text;
   const isListed = !isDone || state === "skipped";
   expect(all.includes("every file is searchable as it is on disk")).toBe(!isListed);
-  const wait = await kbsync("wait", at(path), "--timeout", "1");
-  expect(wait.code === 0).toBe(state === "searchable");
+  const isFound = state === "searchable";
+  for (const args of [["wait"], ["wait", "--embedded"]]) {
+    const { code, text } = await kbsync(...args, at(path), "--timeout", "1");
+    expect([args, code === 0, reason.test(text)]).toEqual([args, isFound, !isFound]);
+  }
+  const signal = AbortSignal.timeout(10_000);
+  const late = await awaitFresh(world.stateDir, { path: at(path), seconds: 1, signal });
+  expect([late === undefined, reason.test(late ?? "")]).toEqual([isFound, !isFound]);
   const verify = await kbsync("verify");
   const areWaiting = source.reading + source.waiting > 0;
   expect(verify.code === 0).toBe(!areWaiting);
-  expect(areWaiting && /agree/.test(verify.text)).toBe(false);
+  const shortfall = /what was sent is there; .*(waiting|being read|failed|held|refused)/.test(verify.text);
+  expect(isAway(situation) || shortfall).toBe(!isDone);
+
+  // A proof has the states of all, and needs a service that answers.
+  const proof = await kbsync("verify", "--report");
+  expect(proof.code).toBe(isAway(situation) ? -1 : Number(areWaiting));
+  const proven = isAway(situation) ? undefined : (JSON.parse(proof.text) as Proof).sources[0];
+  const inProof = proven?.files.find((file) => file.path === path);
+  const isProven = proven !== undefined && state !== "skipped" && counts.deletesRefused === undefined;
+  expect([inProof?.state, reason.test(inProof?.reason ?? "")]).toEqual([
+    isProven ? state : undefined,
+    isProven,
+  ]);
+  for (const each of [...COUNTED, "files"] as const)
+    expect([each, (proven?.sums ?? source)[each]]).toEqual([each, source[each]]);
   // The daemon writes to the ledger twice a second what it is doing. A service that does not answer finds nothing.
   const isNoted = async (): Promise<boolean> => {
     const { code, text } = await kbsync("search", "zebra");
     return code !== 0 || / searchable yet: \d+ files? (is|are) /.test(text) === areWaiting;
   };
   await expect.poll(isNoted).toBe(true);
-  const whole = {
+  const view = {
     documents: 1,
     health: { status: "ready", embedder: READY, reranker: READY, languageModel: READY } as never,
     queues: undefined,
     daemon: live,
   };
-  expect(/^(All|Your)/.test(sentenceOf(whole, needsOf(whole)))).toBe(isDone && source.files > 0);
+  expect(/^(All|Your)/.test(sentenceOf(view, needsOf(view)))).toBe(isDone && source.files > 0);
 });
 
 const READY = { state: "ready", message: "works" };
@@ -376,7 +473,10 @@ it("says of a stopped daemon that newer changes are unknown, and finds them wher
   expect(await json("why", at("a.md"))).toMatchObject({ version: { state: "waiting" } });
   expect((await kbsync("wait")).text).toContain("no daemon runs");
   const verify = await kbsync("verify");
-  expect([verify.code, verify.text]).toEqual([1, expect.stringContaining("1 file waits") as string]);
+  expect([verify.code, verify.text]).toEqual([
+    1,
+    expect.stringContaining("0 of 1 file searchable, 1 waiting") as string,
+  ]);
   expect((await kbsync("search", "zebra", "--fresh")).text).toContain("no daemon runs");
 });
 

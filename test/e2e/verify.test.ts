@@ -45,7 +45,7 @@ describe("verify", () => {
       expect(proof.code).toBe(0);
       expect(JSON.parse(proof.stdout)).toMatchObject({
         verdict: "agrees",
-        sources: [{ path: folder, sums: { files: 2, agrees: 2 } }],
+        sources: [{ path: folder, sums: { files: 2, agree: 2 } }],
       });
       expect(await run("sync", "--recover")).toMatchObject({
         code: 75,
@@ -62,8 +62,8 @@ describe("verify", () => {
       sources: [
         {
           files: [
-            { path: "a.md", verdict: "agrees" },
-            { path: "b.txt", verdict: "waiting" },
+            { path: "a.md", state: "searchable", agrees: true },
+            { path: "b.txt", state: "waiting", agrees: null },
           ],
         },
       ],

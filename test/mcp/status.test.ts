@@ -56,7 +56,7 @@ it("status returns how far each folder is synced, and what needs a person", asyn
     ],
   });
   expect(text).toContain(
-    "/srv/sea: 9 files, 5 searchable, 3 waiting, 1 failed, 2 deletes held. most of its files are gone",
+    "/srv/sea: 5 of 9 files searchable, 3 waiting, 1 failed, 2 deletes held. most of its files are gone",
   );
 });
 

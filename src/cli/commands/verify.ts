@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { AuditReport, Finding } from "../../wire/daemon-audit.ts";
-import { absoluteFolder, openOperator, printJson, nothingSynced } from "../state/ask.ts";
+import { absoluteFolder, openOperator, printJson, nothingSynced, type Operator } from "../state/ask.ts";
 import { reachService } from "../compose/reached-service.ts";
 import { daemonOptions, openConfiguredDaemon } from "../compose/configured-daemon.ts";
 import type { Context } from "../output/context.ts";
@@ -9,6 +9,7 @@ import { EXIT } from "../output/exit-code.ts";
 import { openLog } from "../terminal/log.ts";
 import { liveFolders, syncedSources } from "./named-sources.ts";
 import { type CommonOptions, jsonOption } from "../output/options.ts";
+import { badNews, searchableWords } from "../output/standing-words.ts";
 import { counted, thousands } from "../output/progress.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 import { visibleLine } from "../output/visible.ts";
@@ -47,7 +48,7 @@ async function verify(context: Context, source: string | undefined, options: Ver
   const operator = openOperator(context, options);
   if (options.report === true) {
     const config = syncedSources(context, "verify --report", source, options, await liveFolders(operator));
-    const agrees = await printProof(context, source, config);
+    const agrees = await printProof(context, operator, source, config);
     context.exitCode = agrees ? EXIT.done : EXIT.filesFailed;
     return;
   }
@@ -57,7 +58,7 @@ async function verify(context: Context, source: string | undefined, options: Ver
     (await verifyHere(context, source, options));
   if (options.json === true) printJson(context, report);
   else context.stdout.write(auditText(report));
-  const isWaiting = report.sources.some(({ waiting }) => waiting > 0);
+  const isWaiting = report.sources.some(({ reading, waiting }) => reading + waiting > 0);
   context.exitCode = report.left === 0 && !isWaiting ? EXIT.done : EXIT.filesFailed;
 }
 
@@ -90,7 +91,8 @@ async function verifyHere(
 }
 
 /** One line per finding, then the sum. */
-export function auditText({ sources, findings, unnamed, foreign, left }: AuditReport): string {
+export function auditText(report: AuditReport): string {
+  const { sources, findings, unnamed, foreign, left } = report;
   const shown = findings.slice(0, SHOWN);
   const lines = shown.map(findingLine);
   const more = findings.length - shown.length + unnamed;
@@ -104,7 +106,7 @@ export function auditText({ sources, findings, unnamed, foreign, left }: AuditRe
   const found = findings.filter(({ kind }) => kind !== "foreign").length + unnamed;
   lines.push(
     found === 0
-      ? agreeWords(sources)
+      ? agreeWords(report)
       : `${counted(found, "differs", "differ")}, ${thousands(found - left)} of them repaired`,
   );
   return `${lines.join("\n")}\n`;
@@ -117,11 +119,10 @@ function unjudgedWords(count: number): string {
 }
 
 /** The words if no difference was found; they say how much was compared. */
-function agreeWords(sources: AuditReport["sources"]): string {
-  const waiting = sources.reduce((sum, source) => sum + source.waiting, 0);
-  if (waiting > 0) {
-    const files = counted(waiting, "file waits", "files wait");
-    return `what was sent is there, and ${files}: \`kbsync status --waiting\` lists them`;
+function agreeWords({ sources, agrees }: AuditReport): string {
+  if (!agrees) {
+    const deletes = badNews(sources.map((source) => ({ ...source, unreadable: 0, halted: false })));
+    return `what was sent is there; ${[searchableWords(sources), ...deletes].join(", ")}`;
   }
   if (sources.every(({ listed, unjudged }) => listed && unjudged === 0)) return "all agree";
   return sources.some(({ resources }) => resources > 0)
@@ -138,8 +139,13 @@ function findingLine({ kind, path, title, what, repaired }: Finding): string {
     : `${where}  (deleted: ${what})`;
 }
 
-/** Proves the sources, or that of a folder, and prints the proof as JSON, one line per file. Returns whether all files agree. */
-async function printProof(context: Context, folder: string | undefined, config: Config): Promise<boolean> {
+/** Proves the sources, or that of a folder, and prints the proof as JSON, one line per file. Returns whether no file waits or differs. */
+async function printProof(
+  context: Context,
+  operator: Operator,
+  folder: string | undefined,
+  config: Config,
+): Promise<boolean> {
   const path = folder === undefined ? undefined : resolve(context.cwd, folder);
   const sources = config.sources.filter(({ absolutePath }) => path === undefined || absolutePath === path);
   const state = makeStateFolder(config.stateDir);
@@ -153,7 +159,12 @@ async function printProof(context: Context, folder: string | undefined, config: 
     const opening = `${JSON.stringify(head).slice(0, -1)},"sources":[`;
     let hasSource = false;
     const agrees = await proveAgreement(
-      { ...daemonOptions(config, state, service, log, { levelOfDone: () => "debug" }), sources, signal },
+      {
+        ...daemonOptions(config, state, service, log, { levelOfDone: () => "debug" }),
+        sources,
+        askWhy: (file) => operator.ask("why", { path: file }),
+        signal,
+      },
       {
         begin: (source) => {
           stdout.write(hasSource ? ",\n" : `${opening}\n`);

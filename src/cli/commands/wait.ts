@@ -81,6 +81,9 @@ function foundWords(path: string | undefined, { unknown, reading }: WaitAnswer):
 
 /** How a wait ended that did not find everything searchable, for a person. */
 function waitWords({ end, reasons, troubled, embedding, service }: WaitAnswer): string {
+  const lines = reasons.map(
+    ({ source, path, message }) => `${visibleLine(path === "" ? source : path)}: ${visibleLine(message)}\n`,
+  );
   if (end === "timeout") {
     const files =
       troubled === 0
@@ -91,11 +94,8 @@ function waitWords({ end, reasons, troubled, embedding, service }: WaitAnswer): 
         ? files
         : `${counted(embedding, "document is", "documents are")} not found by meaning yet`;
     const why = service.kind === "open" ? "" : `; ${paceWords(service)}`;
-    return `timed out: ${left}${why}\n`;
+    return `timed out: ${left}${why}\n${lines.join("")}`;
   }
-  const lines = reasons.map(
-    ({ source, path, message }) => `${visibleLine(path === "" ? source : path)}: ${visibleLine(message)}\n`,
-  );
   const more = troubled - reasons.length;
   return `${lines.join("")}${more > 0 ? `and ${thousands(more)} more (\`kbsync status --failed --waiting\` lists them)\n` : ""}`;
 }

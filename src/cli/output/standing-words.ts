@@ -1,6 +1,6 @@
 import type { DaemonStatus } from "../../sync/daemon.ts";
 import type { SourceStatus } from "../../wire/daemon-status.ts";
-import { countWords } from "../../wire/file-state.ts";
+import { type FileCounts, searchableWords as wordsOf } from "../../wire/file-state.ts";
 import { paceTrouble } from "../../sync/remote/pacer.ts";
 import { counted, thousands } from "./progress.ts";
 
@@ -19,20 +19,11 @@ export function standingWords({ service, sources }: Pick<DaemonStatus, "service"
   return [...(bad.length === 0 ? [] : [bad.join(", ")]), ...troubles, searchableWords(sources)].join("; ");
 }
 
-type Counts = Pick<SourceStatus, "files" | "searchable" | "reading" | "waiting" | "failed">;
-
-/** `1,204 files searchable`, `680 of 811 files searchable, 9 being read, 122 waiting`: the files of some sources. */
-export function searchableWords(sources: readonly Counts[]): string {
-  const sum = (key: keyof Counts): number => sources.reduce((total, source) => total + source[key], 0);
-  const [files, searchable] = [sum("files"), sum("searchable")];
-  const all = counted(files, "file");
-  const rest = countWords(
-    { reading: sum("reading"), waiting: sum("waiting"), failed: sum("failed") },
-    thousands,
-  );
-  return [`${searchable === files ? all : `${thousands(searchable)} of ${all}`} searchable`, ...rest].join(
-    ", ",
-  );
+/** The files of some sources, in the words of all. */
+export function searchableWords(sources: readonly FileCounts[]): string {
+  const sum = (key: keyof FileCounts): number => sources.reduce((total, source) => total + source[key], 0);
+  const [files, searchable, reading] = [sum("files"), sum("searchable"), sum("reading")];
+  return wordsOf({ files, searchable, reading, waiting: sum("waiting"), failed: sum("failed") }, thousands);
 }
 
 /** Counts that need attention beside those of files: `1 unreadable`, `60 deletes held`. */

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import type { LiveStatus, SourceStatus } from "../../wire/daemon-status.ts";
-import { countWords } from "../../wire/file-state.ts";
+import { countWords, searchableWords } from "../../wire/file-state.ts";
 import { count, counted, duration, lastName } from "../view/format.ts";
 import { State } from "../parts/notice.tsx";
 import { addressOf } from "../view/address.ts";
@@ -49,11 +49,12 @@ export function FolderBar({ source }: { readonly source: SourceStatus }): JSX.El
 }
 
 /** `7 of 8 files searchable, 1 waiting, 2 skipped`. */
-export function countsOf({ files, searchable, readInPart, ...others }: SourceStatus): string {
+export function countsOf(source: SourceStatus): string {
+  const { skipped, held, readInPart } = source;
   const parts = [
-    `${count(searchable)} of ${counted(files, "file")} searchable`,
-    ...countWords({ ...others, searchable: 0 }, count),
-    ...(readInPart > 0 ? [`${count(readInPart)} read only in part`] : []),
+    searchableWords(source, count),
+    ...countWords({ skipped, held }, count),
+    ...(readInPart > 0 ? [`${count(readInPart)} read in part`] : []),
   ];
   return parts.join(", ");
 }

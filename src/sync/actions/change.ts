@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { UserMetadata } from "../../wire/metadata.ts";
+import { digestOf } from "../../formats/digest.ts";
+import { sentTextOf } from "../../formats/json-text.ts";
 import type { LedgerFile } from "../plan/model.ts";
 import type { ResourceChange, Taken } from "../remote/resource-requests.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
@@ -37,6 +39,8 @@ export async function sendChange(
   let metadataRefusal: string | undefined;
   // Whether the service certainly still has what the row says.
   let sure = row.state !== "unsure";
+  /** An answer has shown the earlier text. One may come from a replica that lags. */
+  let wasLost = false;
   /** The address of the file's bytes, once they are uploaded: only the rest is sent again. */
   let sentUrl: string | undefined;
 
@@ -69,6 +73,15 @@ export async function sendChange(
     }
     switch (reply.kind) {
       case "done":
+        if (!isFollowed && isLost(departure, row, reply.value.record)) {
+          if (wasLost) {
+            park(context, source, departure, LOST, sure);
+            return;
+          }
+          wasLost = true;
+          key = randomUUID();
+          continue;
+        }
         finishChange(context, departure, { row, docId }, { ...reply.value, isFollowed, fileUrl: sentUrl });
         if (metadataRefusal !== undefined) context.capabilities.metadataRefused(path, metadataRefusal);
         reportAction(context, source, candidate, action, departure.startedMs, docId);
@@ -121,6 +134,30 @@ export async function sendChange(
         }
     }
   }
+}
+
+const LOST = {
+  code: "earlier_text",
+  reason: "the service accepts its text, and still shows the earlier text",
+} as const;
+
+/**
+ * Reports whether the answer to an update shows the text that it was to replace. A service that stores texts in a form of its own
+ * may have one form for both; then they differ in case, blanks and punctuation alone.
+ */
+function isLost(
+  { action, document, observed }: Departure,
+  row: Pick<LedgerFile, "digest">,
+  { content }: Taken["record"],
+): boolean {
+  if (action !== "update" || document.kind !== "content" || typeof content !== "string") return false;
+  if (row.digest === observed.digest || digestOf(content) !== row.digest) return false;
+  const text = sentTextOf(document.content);
+  return wordsOf(text) !== wordsOf(content);
+}
+
+function wordsOf(text: string): string {
+  return text.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, "");
 }
 
 /** A file's row and its resource. */

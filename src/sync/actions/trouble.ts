@@ -28,7 +28,7 @@ export function park(
   context: ActionContext,
   source: ActionSource,
   departure: Departure,
-  { reason }: Later,
+  { reason, code = "no_answer" }: Pick<Later, "reason"> & { readonly code?: string },
   sure: boolean,
   alsoWrite?: () => void,
 ): void {
@@ -41,7 +41,7 @@ export function park(
       state: "parked",
       sure,
       retryAtMs,
-      code: "no_answer",
+      code,
       message: reason,
     });
   });

@@ -1,6 +1,7 @@
 import type { Outcome } from "../ledger/activity.ts";
-import type { Candidate, FileState, RelativePath, ScanEntry } from "../plan/model.ts";
+import type { Candidate, RelativePath, ScanEntry } from "../plan/model.ts";
 import { sameIdentity } from "../plan/moves.ts";
+import { type Counted, countedAs } from "../plan/version.ts";
 import { STEP_ITEMS, type Steps } from "../plan/steps.ts";
 
 /** The files of a source that are planned and not done. Each is in the queue, or is being read or sent. */
@@ -62,30 +63,6 @@ export interface BusyPaths {
     inScope: (path: RelativePath) => boolean,
   ): Steps<readonly RelativePath[]>;
   close(): void;
-}
-
-/**
- * How the ledger's row of a planned file counts, so that no file is counted twice: as one in agreement (an older
- * version of it), as a failed one, as one that waits or is unsure, or as nothing, if it has no row or was left out.
- */
-export type Counted = "agreed" | "failed" | "trouble" | "nothing";
-
-/** Returns how a row of this state counts; undefined: there is none. */
-export function countedAs(state: FileState | undefined): Counted {
-  switch (state) {
-    case "agreed":
-      return "agreed";
-    case "failed":
-      return "failed";
-    case "parked":
-    case "unsure":
-      return "trouble";
-    case "held":
-    case "doomed":
-    case "skipped":
-    case undefined:
-      return "nothing";
-  }
 }
 
 function sumOf({ agreed, failed, trouble, nothing }: Readonly<Record<Counted, number>>): number {

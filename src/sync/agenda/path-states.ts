@@ -1,7 +1,8 @@
 import { earliest } from "../../lib/earliest.ts";
 import type { Candidate, RelativePath, ScanEntry } from "../plan/model.ts";
 import { type Checks, openChecks } from "./checks.ts";
-import { type Counted, countedAs, type Jobs, openJobs } from "./jobs.ts";
+import { type Counted, countedAs } from "../plan/version.ts";
+import { type Jobs, openJobs } from "./jobs.ts";
 import { openRestDetector } from "./settle.ts";
 
 /**

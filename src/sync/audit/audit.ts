@@ -1,12 +1,14 @@
-import type { AuditReport } from "../../wire/daemon-audit.ts";
+import type { FileCounts } from "../../wire/file-state.ts";
+import type { AuditedSource, AuditReport } from "../../wire/daemon-audit.ts";
 import { openNumberSet } from "../../lib/number-set.ts";
 import { openTurns } from "../../lib/turns.ts";
 import type { ActionContext } from "../actions/context.ts";
 import type { Scope } from "../ledger/drift/drift.ts";
 import type { Recheck } from "../ledger/drift/adoptions.ts";
 import { NO_COUNTS, type Claimed } from "../plan/audit.ts";
-import type { RelativePath } from "../plan/model.ts";
-import { countVersions, withWork } from "../plan/version.ts";
+import type { Candidate, RelativePath } from "../plan/model.ts";
+import { type Counted, countedAs, countVersions, withWork } from "../plan/version.ts";
+import type { SourceActivity } from "../source/progress.ts";
 import type { SourceSync } from "../source/source.ts";
 import { unknownSource } from "../disk/source-path.ts";
 import { areGone, judgeLoss, type Check } from "../reconcile-service/loss.ts";
@@ -182,20 +184,32 @@ async function judgeSources(
     const path = pathOf(source);
     const unjudged = found?.unjudged.get(source.id)?.rows ?? 0;
     const listed = found !== undefined;
-    const waiting = await countWaiting(context, source);
-    report.source({ path, resources, missing, altered, waiting, unjudged, lost: lost ?? null, listed });
+    const files = await countFiles(context, source);
+    report.source({ path, resources, missing, altered, ...files, unjudged, lost: lost ?? null, listed });
   }
   return resending;
 }
 
-/** Number of files that the service does not have as they are on disk. A source that was not compared yet is compared. */
-async function countWaiting({ ledger }: ActionContext, source: SourceSync): Promise<number> {
+/** Counts the files of a source by state, and its deletes. A source that was not compared with the disk yet is compared. */
+async function countFiles(
+  { ledger }: ActionContext,
+  source: SourceSync,
+): Promise<FileCounts & Pick<AuditedSource, "held" | "deletesRefused">> {
   ledger.flush();
   const row = ledger.sources.get(source.id);
   const found = source.isPlanned() ? undefined : await source.preview(row);
   const isHalted = found?.braked.halted === true || row.lost !== null || row.halted !== null;
-  const counts = countVersions({ ...withWork(row, source.activity()), isHalted });
-  return isHalted || found === undefined ? counts.reading + counts.waiting : found.candidates.length;
+  const work = found === undefined ? source.activity() : workOf(found.candidates);
+  const { held, deletesRefused } = row;
+  return { ...countVersions({ ...withWork(row, work), isHalted }), held, deletesRefused };
+}
+
+/** The work of a source that does not run yet. */
+function workOf(candidates: readonly Candidate[]): SourceActivity {
+  const count = (as: Counted): number =>
+    candidates.filter(({ known }) => countedAs(known?.state) === as).length;
+  const [agreed, failed] = [count("agreed"), count("failed")];
+  return { backlog: agreed + count("nothing"), backlogAgreed: agreed, backlogFailed: failed, reading: 0 };
 }
 
 /**

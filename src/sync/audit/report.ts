@@ -37,7 +37,7 @@ export function openReport(): Reporting {
   };
   return {
     source: (source) => {
-      agrees &&= source.waiting === 0;
+      agrees &&= source.searchable === source.files && source.held + source.deletesRefused === 0;
       sources.push(source);
     },
     drifted: (source, { row, ...how }, repaired) => {

@@ -14,6 +14,7 @@ import {
   LOG_LINES_MAX,
   type Reloaded,
   type RequestOf,
+  WAIT_REASONS_MAX,
 } from "../../wire/daemon.ts";
 import type { Daemon } from "../daemon.ts";
 import { ledgerOperations } from "../operator/commands.ts";
@@ -150,23 +151,28 @@ async function wait(
   const timeout = new AbortController();
   const timer =
     timeoutSeconds === undefined ? undefined : setTimeout(() => timeout.abort(), timeoutSeconds * 1000);
-  let left: { waiting: number; embedding?: number } = { waiting: 0 };
-  const heartbeat = setInterval(() => emit({ ...left, service: daemon.status().service }), HEARTBEAT_MS);
+  let progress: { waiting: number; embedding?: number } = { waiting: 0 };
+  const heartbeat = setInterval(() => emit({ ...progress, service: daemon.status().service }), HEARTBEAT_MS);
   try {
     const { agreed, ...end } = await daemon.wait({
       path,
       embedded: embedded === "true",
       signal: AbortSignal.any([signal, timeout.signal]),
-      onWaiting: (waiting) => emit((left = { waiting })),
-      onEmbedding: (embedding) => (left = { waiting: 0, embedding }),
+      onWaiting: (waiting) => emit((progress = { waiting })),
+      onEmbedding: (embedding) => (progress = { waiting: 0, embedding }),
     });
     const { service } = daemon.status();
     return { end: agreed ? "searchable" : "troubled", ...end, embedding: 0, service };
   } catch (error) {
     if (!timeout.signal.aborted || signal.aborted) throw error;
-    const { waiting, embedding = 0 } = left;
+    const { waiting, embedding = 0 } = progress;
     const { service } = daemon.status();
-    return { end: "timeout", troubled: waiting, reasons: [], reading: 0, embedding, service };
+    // What a wait without a path leaves out is among those that wait.
+    const left = path === undefined ? [] : daemon.files({ path, limit: WAIT_REASONS_MAX });
+    const reasons = left
+      .filter(({ state }) => state === "waiting" || state === "reading")
+      .map(({ source, path: at, code, message }) => ({ source, path: at, code, message }));
+    return { end: "timeout", troubled: waiting, reasons, reading: 0, embedding, service };
   } finally {
     clearTimeout(timer);
     clearInterval(heartbeat);

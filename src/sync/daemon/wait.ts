@@ -1,7 +1,7 @@
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
-import type { WaitAnswer, WaitReason } from "../../wire/daemon.ts";
+import { WAIT_REASONS_MAX, type WaitAnswer, type WaitReason } from "../../wire/daemon.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { isBelow } from "../disk/source-path.ts";
@@ -34,9 +34,6 @@ export interface WaitOptions {
 
 /** Code of a file that was parked because the service did not answer for it. Waiting resolves it. */
 const NO_ANSWER = "no_answer";
-
-/** Maximum number of listed reasons. */
-const REASONS_MAX = 100;
 
 /**
  * Resolves when searches find the files by their words as they are on disk now, or in a later version, or when something
@@ -89,7 +86,7 @@ export async function waitFor(
     const unknown = agreed && !isKnown && path !== undefined && kindOnDisk(path) === undefined;
     return {
       agreed,
-      reasons: reasons.slice(0, REASONS_MAX),
+      reasons: reasons.slice(0, WAIT_REASONS_MAX),
       troubled: reasons.length,
       reading: open.reduce((sum, each) => sum + readLater(each).length, 0),
       ...(unknown && { unknown }),

@@ -1,4 +1,6 @@
 import { join } from "node:path";
+import type { Explanation } from "../../wire/daemon-files.ts";
+import type { VersionState } from "../../wire/file-state.ts";
 import { openNumberSet } from "../../lib/number-set.ts";
 import { observe } from "../actions/observe.ts";
 import { hashUpload } from "../reconcile-service/uploads.ts";
@@ -7,7 +9,7 @@ import type { AcknowledgedFile, Drift } from "../ledger/drift/drift.ts";
 import type { Observed } from "../ledger/files/observed.ts";
 import { rulesKeyOf } from "../pass/rules-key.ts";
 import { alterationsOf } from "../plan/audit.ts";
-import type { ListedResource, ScanEntry } from "../plan/model.ts";
+import type { ListedResource, RelativePath, ScanEntry } from "../plan/model.ts";
 import type { Rules, WatchedSource } from "../rules/rules.ts";
 import { compareWithService, type CompareContext, type Listed } from "../reconcile-service/compare.ts";
 
@@ -26,13 +28,16 @@ export interface ProvenFile {
   readonly service: string | null;
   /** The expected content, in the same form. */
   readonly expected: string | null;
+  /** State of the newest version, and why, as everywhere. */
+  readonly state: VersionState;
+  readonly reason: string;
+  /** Of a searchable file, whether the service has what is on disk; null: another state, or `unproven` says why not. */
+  readonly agrees: boolean | null;
   /**
-   * `waiting`: not sent yet. `leftOut`: not a file for a knowledge base, or refused. `notFetched`: the service does not
-   * return the uploaded file; everything else agrees.
+   * `not_fetched`: the service does not return the uploaded file. `own_form`: it keeps the text in a form of its own. `too_new`: it
+   * differs, but its list may be older than the file's last change.
    */
-  readonly verdict: "agrees" | "differs" | "waiting" | "leftOut" | "notFetched";
-  /** Why it does not agree, for a person. */
-  readonly reason?: string;
+  readonly unproven?: "not_fetched" | "own_form" | "too_new";
 }
 
 /** Dependencies of a proof: the service and the ledger. */
@@ -44,6 +49,8 @@ export interface Proving {
   readonly source: WatchedSource;
   /** Maximum lag of the service's list behind its answers. */
   readonly lagMs: number;
+  /** Explains a file, by the running daemon or by the ledger. */
+  readonly why: (path: RelativePath) => Promise<Explanation>;
   /** Whether mails are uploaded, according to the ledger. */
   readonly uploadsMails: boolean;
   readonly signal: AbortSignal;
@@ -51,13 +58,18 @@ export interface Proving {
 
 /** The service's list, by rows. */
 interface ServiceContent {
-  /** The listed resource: as the row has it, different, or missing. */
-  resource(row: AcknowledgedFile): "as acknowledged" | ListedResource | undefined;
+  /** The listed resource: as acknowledged, in a form of the service's own, different, or missing. */
+  resource(row: AcknowledgedFile): "as acknowledged" | ListedAs | undefined;
   /** Digest of the text, or the address; null if there is none. */
   of(row: AcknowledgedFile): string | null;
   /** Current address of an uploaded file at the service. */
   addressOf(row: AcknowledgedFile): string | undefined;
   readonly unowned: number;
+}
+
+/** A resource that is not listed as it was sent. */
+interface ListedAs extends Pick<ListedResource, "digest" | "url"> {
+  readonly isOwnForm: boolean;
 }
 
 /** Lists a scope at the service. Throws what `compareWithService` throws. */
@@ -66,7 +78,7 @@ export async function listContent(
   scope: Parameters<typeof compareWithService>[1],
 ): Promise<ServiceContent> {
   let sound = openNumberSet();
-  let altered = new Map<number, ListedResource>();
+  let others = new Map<number, ListedAs>();
   let addresses = new Map<number, string>();
   let unowned = 0;
   const visit = ({ resource, owner: row }: Listed): void => {
@@ -74,19 +86,20 @@ export async function listContent(
       unowned += 1;
       return;
     }
-    if (alterationsOf({ ...row, state: "agreed", storedDigest: null }, resource).length === 0)
-      sound.add(row.id);
-    else altered.set(row.id, resource);
+    const { digest, url } = resource;
+    const isAltered = (stored: string | null): boolean =>
+      alterationsOf({ ...row, state: "agreed", storedDigest: stored }, resource).length > 0;
+    if (!isAltered(null)) sound.add(row.id);
+    else others.set(row.id, { digest, url, isOwnForm: !isAltered(row.storedDigest) });
     // A service on this machine lists them with its current port.
-    if (row.kind === "file" && resource.url !== undefined && resource.url !== row.fileUrl)
-      addresses.set(row.id, resource.url);
+    if (row.kind === "file" && url !== undefined && url !== row.fileUrl) addresses.set(row.id, url);
   };
   await compareWithService(context, scope, () => {
-    [sound, altered, addresses, unowned] = [openNumberSet(), new Map(), new Map(), 0];
+    [sound, others, addresses, unowned] = [openNumberSet(), new Map(), new Map(), 0];
     return visit;
   });
   const resource: ServiceContent["resource"] = (row) =>
-    sound.has(row.id) ? "as acknowledged" : altered.get(row.id);
+    sound.has(row.id) ? "as acknowledged" : others.get(row.id);
   return {
     resource,
     of: (row) => {
@@ -103,93 +116,86 @@ export async function listContent(
   };
 }
 
-/** Proves one file: reads and hashes it, and fetches its upload if everything else agrees. */
+/**
+ * Proves one file: reads and hashes it, and fetches its upload if everything else agrees. `entry` is undefined for a file that is
+ * gone. Undefined: it is no file by now, or its document stays without it.
+ */
 export async function proveFile(
-  { remote, ledger }: ProofContext,
+  { remote }: ProofContext,
+  content: ServiceContent,
+  { rules, why, uploadsMails, signal }: Proving & { readonly rules: Rules },
   {
-    id,
-    rules,
+    path,
     entry,
-    content,
-    uploadsMails,
-    signal,
-  }: { rules: Rules; entry: ScanEntry; content: ServiceContent } & Pick<
-    Proving,
-    "id" | "uploadsMails" | "signal"
-  >,
-): Promise<ProvenFile> {
-  const { path } = entry;
-  const row = ledger.drift.byPath(id, path);
-  const read = await readDocument(join(rules.source.absolutePath, path), entry, rules, {
-    signal,
-    uploadsMails,
-    uploadedHash: row?.state === "agreed" && row.kind === "file" ? row.hash : undefined,
-  });
-  const facts = { path, docId: row?.docId ?? null, ledger: row?.hash ?? null };
-  const service = row === undefined ? null : content.of(row);
-  if (read.kind !== "document") {
-    const reason =
-      "reason" in read ? read.reason : read.kind === "unreadable" ? read.code : `it is ${read.kind}`;
-    const isLeftOut = (read.kind === "skipped" || read.kind === "refused") && row === undefined;
-    return {
-      ...facts,
-      disk: null,
-      service,
-      expected: null,
-      verdict: isLeftOut ? "leftOut" : "waiting",
-      reason,
-    };
-  }
-  const observed = observe(read.document, rulesKeyOf(rules), Date.now());
-  const disk = observed.hash;
-  const expected =
-    observed.shape.kind === "content"
-      ? observed.digest
-      : observed.shape.kind === "link"
-        ? (observed.fileUrl ?? null)
-        : disk;
-  const compared = { ...facts, disk, service, expected };
+    row,
+  }: {
+    readonly path: RelativePath;
+    readonly entry: ScanEntry | undefined;
+    readonly row: AcknowledgedFile | undefined;
+  },
+): Promise<ProvenFile | undefined> {
+  const read =
+    entry &&
+    (await readDocument(join(rules.source.absolutePath, path), entry, rules, {
+      signal,
+      uploadsMails,
+      uploadedHash: row?.state === "agreed" && row.kind === "file" ? row.hash : undefined,
+    }));
+  const observed =
+    read?.kind === "document" ? observe(read.document, rulesKeyOf(rules), Date.now()) : undefined;
+  const disk = observed?.hash ?? null;
+  const facts = {
+    path,
+    docId: row?.docId ?? null,
+    disk,
+    ledger: row?.hash ?? null,
+    service: row === undefined ? null : content.of(row),
+    expected: observed === undefined ? null : expectedOf(observed),
+  };
+  const { version } = await why(path);
+  if (version === null) return undefined;
+  const { state, reason } = version;
+  if (state !== "searchable" || row === undefined || observed === undefined)
+    return { ...facts, state, reason, agrees: null };
   const judgement = judgeListed(row, observed, content);
-  if (judgement !== undefined) return { ...compared, ...judgement };
-  const address = row === undefined ? undefined : content.addressOf(row);
+  if (judgement !== undefined) return { ...facts, state, reason, ...judgement };
+  const address = content.addressOf(row);
   const fetched =
-    address !== undefined && remote.hostsFile(address)
+    address !== undefined && entry !== undefined && remote.hostsFile(address)
       ? await hashUpload(remote, address, entry.sizeBytes, signal)
       : undefined;
-  return { ...compared, service: fetched ?? null, ...judgeUpload(fetched, disk) };
+  return { ...facts, service: fetched ?? null, state, reason, ...judgeUpload(fetched, disk) };
 }
 
-type Judgement = Pick<ProvenFile, "verdict" | "reason">;
+/** What the service should have of a file, in the form in which its list shows it. */
+function expectedOf({ shape, digest, fileUrl, hash }: Observed): string | null {
+  if (shape.kind === "content") return digest;
+  return shape.kind === "link" ? (fileUrl ?? null) : hash;
+}
 
-/** Judges a file by its row and the listed resource. Undefined for an upload that agrees so far: its bytes decide. */
+type Judgement = Pick<ProvenFile, "agrees" | "unproven"> & { readonly reason?: string };
+
+/** Judges a searchable file by its row and the listed resource. Undefined for an upload that agrees so far: its bytes decide. */
 function judgeListed(
-  row: AcknowledgedFile | undefined,
+  row: AcknowledgedFile,
   observed: Observed,
   content: ServiceContent,
 ): Judgement | undefined {
-  if (row === undefined)
-    return observed.entry.sizeBytes === 0
-      ? { verdict: "leftOut", reason: "it is empty" }
-      : { verdict: "waiting", reason: "it has no resource" };
-  if (row.state !== "agreed") return { verdict: "waiting", reason: `the ledger says ${row.state}` };
-  if (row.hash !== observed.hash) return { verdict: "waiting", reason: "the file changed since it was sent" };
   const listed = content.resource(row);
-  if (listed === undefined) return { verdict: "differs", reason: "the service does not have it" };
-  if (listed !== "as acknowledged" || row.label !== observed.label)
-    return {
-      verdict: "differs",
-      reason: "the service has another text, title, description, address or metadata",
-    };
-  if (row.kind === "file") return undefined;
-  return content.of(row) === null || row.digest !== observed.digest
-    ? { verdict: "differs", reason: "the service has another text" }
-    : { verdict: "agrees" };
+  if (listed === undefined) return { agrees: false, reason: "the service does not have it" };
+  if (row.hash !== observed.hash || row.label !== observed.label || row.digest !== observed.digest)
+    return { agrees: false, reason: "what was sent is not what is on disk" };
+  if (listed === "as acknowledged") return row.kind === "file" ? undefined : { agrees: true };
+  return listed.isOwnForm
+    ? { agrees: null, unproven: "own_form" }
+    : {
+        agrees: false,
+        reason: "the service has another text, title, description, address or metadata",
+      };
 }
 
 /** Judges an upload by the hash of its fetched bytes; undefined if the service did not return them. */
-function judgeUpload(fetched: string | undefined, disk: string): Judgement {
-  if (fetched === undefined) return { verdict: "notFetched", reason: "the service does not return the file" };
-  return fetched === disk
-    ? { verdict: "agrees" }
-    : { verdict: "differs", reason: "the uploaded bytes differ" };
+function judgeUpload(fetched: string | undefined, disk: string | null): Judgement {
+  if (fetched === undefined) return { agrees: null, unproven: "not_fetched" };
+  return fetched === disk ? { agrees: true } : { agrees: false, reason: "the uploaded bytes differ" };
 }

@@ -1,12 +1,13 @@
-import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SyncConfig } from "../../config/schema/sync.ts";
+import type { Explanation } from "../../wire/daemon-files.ts";
+import type { VersionState } from "../../wire/file-state.ts";
 import { openCollections } from "../actions/collections.ts";
-import { openDrift } from "../ledger/drift/drift.ts";
+import { type AcknowledgedFile, openDrift } from "../ledger/drift/drift.ts";
 import { ledgerFile } from "../ledger/ledger.ts";
 import { openSqlite } from "../ledger/database/open.ts";
-import { openSources } from "../ledger/sources/sources.ts";
-import type { ScanEntry } from "../plan/model.ts";
+import type { RelativePath, ScanEntry } from "../plan/model.ts";
 import { openPacer } from "../remote/pacer.ts";
 import { openRemote } from "../remote/remote.ts";
 import type { ServiceAddress } from "../remote/transport.ts";
@@ -14,18 +15,15 @@ import { openRules, type WatchedSource } from "../rules/rules.ts";
 import { scanSource } from "../scan/scan.ts";
 import { TIMING } from "../plan/timing.ts";
 import { LIST_LAG_MS } from "../reconcile-service/compare.ts";
+import { explain } from "../why/explain.ts";
 import { type ProvenFile, type ProofContext, type Proving, listContent, proveFile } from "./file-proof.ts";
+import { openForReading } from "./offline.ts";
 
-/** Totals for the files of a source. */
-export interface ProofSums {
+/** Totals for the files of a source: by state, as in its status, and of the searchable ones by what was proven. */
+export interface ProofSums extends Readonly<Record<VersionState | "agree" | "differ", number>> {
+  /** Wanted files: searchable, being read, waiting or failed. */
   readonly files: number;
-  readonly agrees: number;
-  readonly differs: number;
-  readonly waiting: number;
-  readonly leftOut: number;
-  readonly notFetched: number;
-  /** Waiting files that were sent so recently that a lagging list may not show them. */
-  readonly unjudged: number;
+  readonly unproven: Readonly<Record<NonNullable<ProvenFile["unproven"]>, number>>;
   /** Bytes read from disk for this proof. */
   readonly bytes: number;
   /** Resources in the scope that no row owns. */
@@ -44,6 +42,8 @@ export interface ProofOptions {
   readonly service: ServiceAddress & { readonly listLagMs?: number };
   readonly sources: readonly WatchedSource[];
   readonly sync: SyncConfig;
+  /** Asks the running daemon about a file; undefined: none runs. */
+  readonly askWhy: (path: string) => Promise<Explanation | undefined>;
   readonly signal: AbortSignal;
 }
 
@@ -56,15 +56,16 @@ const PAGE_ROWS = 1000;
 
 /**
  * Proves file by file that disk, ledger and service agree: reads and hashes every file now, lists every resource, and
- * fetches every upload. Changes nothing, so a daemon may be running; what it is sending is `waiting`. Returns whether
- * all files agree; undefined if there is no ledger. Throws `service_unreachable`, `key_refused`, `list_refused`.
+ * fetches every upload. Changes nothing, so a daemon may be running, which is asked for the states of files. Returns whether no
+ * file waits or differs; undefined if there is no ledger. Throws `service_unreachable`, `key_refused`, `list_refused`.
  */
 export async function proveAgreement(
   options: ProofOptions,
   reader: ProofReader,
 ): Promise<boolean | undefined> {
   const { stateDir, service, sources: watched, sync, signal } = options;
-  if (!existsSync(ledgerFile(stateDir))) return undefined;
+  const reading = openForReading(stateDir);
+  if (reading === undefined) return undefined;
   const pacer = openPacer({
     widthMax: sync.concurrency,
     patienceMs: () => PATIENCE_MS,
@@ -76,7 +77,7 @@ export async function proveAgreement(
   const remote = openRemote({ address: service, pacer, connections: 2, timeoutMs, now: Date.now });
   const db = openSqlite(ledgerFile(stateDir), { readonly: true });
   try {
-    const rows = openSources(db);
+    const rows = reading.ledger.sources;
     const drift = openDrift(db);
     const store = { note: () => undefined, write: async () => await Promise.resolve(), sources: rows };
     const collections = openCollections(store, remote);
@@ -86,16 +87,19 @@ export async function proveAgreement(
       const row = rows.peek(source.absolutePath, source.ownerId, source.collection);
       reader.begin(source.absolutePath);
       const lagMs = service.listLagMs ?? LIST_LAG_MS;
-      const proving = { id: row?.id ?? -1, source, lagMs, uploadsMails: rows.readsMails(), signal };
-      const sums = await proveSource(context, proving, (file) => {
-        agrees &&= file.verdict === "agrees" || file.verdict === "leftOut" || file.verdict === "notFetched";
-        reader.file(file);
-      });
+      const why = async (path: RelativePath): Promise<Explanation> => {
+        const at = join(source.absolutePath, path);
+        return (await options.askWhy(at)) ?? (await explain(reading.ledger, watched, at, signal));
+      };
+      const proving = { id: row?.id ?? -1, source, lagMs, why, uploadsMails: rows.readsMails(), signal };
+      const sums = await proveSource(context, proving, (file) => reader.file(file));
+      agrees &&= sums.differ + sums.unproven.too_new + sums.reading + sums.waiting === 0;
       reader.end(sums);
     }
     return agrees;
   } finally {
     db.close();
+    reading.close();
     pacer.close(new Error("the proof is done"));
     await remote.close();
   }
@@ -103,56 +107,54 @@ export async function proveAgreement(
 
 async function proveSource(
   context: ProofContext,
-  { id, source, lagMs, uploadsMails, signal }: Proving,
+  proving: Proving,
   onFile: (file: ProvenFile) => void,
 ): Promise<ProofSums> {
   const { drift } = context.ledger;
+  const { id, source, lagMs, signal } = proving;
   const scope = { tier: source.collection, ownerId: source.ownerId };
-  const counts = { agrees: 0, differs: 0, waiting: 0, leftOut: 0, notFetched: 0 };
-  let bytes = 0;
-  let unjudged = 0;
+  const states = { searchable: 0, reading: 0, waiting: 0, failed: 0, held: 0, skipped: 0 };
+  const unproven = { not_fetched: 0, own_form: 0, too_new: 0 };
+  let [agree, differ, bytes] = [0, 0, 0];
   const nowMs = Date.now();
   const recent = new Set(drift.doneSince(drift.lastActivity(), nowMs - lagMs, nowMs).docIds);
-  /** Reports a recent difference as `waiting`, because the list may be older than the change. */
-  const judged = (file: ProvenFile): ProvenFile => {
-    if (file.verdict !== "differs" || file.docId === null || !recent.has(file.docId)) return file;
-    unjudged += 1;
-    return { ...file, verdict: "waiting", reason: TOO_NEW };
-  };
-  const report = (found: ProvenFile): void => {
-    const file = judged(found);
-    counts[file.verdict] += 1;
-    onFile(file);
-  };
   const content = await listContent(context, scope);
   const rules = openRules(source);
+  const prove = async (
+    path: RelativePath,
+    entry: ScanEntry | undefined,
+    row: AcknowledgedFile | undefined,
+  ): Promise<void> => {
+    signal.throwIfAborted();
+    const found = await proveFile(context, content, { ...proving, rules }, { path, entry, row });
+    if (found === undefined) return;
+    const isTooNew = found.agrees === false && found.docId !== null && recent.has(found.docId);
+    const file = isTooNew ? { ...found, agrees: null, unproven: "too_new" as const } : found;
+    states[file.state] += 1;
+    agree += Number(file.agrees === true);
+    differ += Number(file.agrees === false);
+    if (file.unproven !== undefined) unproven[file.unproven] += 1;
+    onFile(file);
+  };
   const scan = await scanSource(source.absolutePath, rules, { signal });
   const paths = new Set(scan.entries.map(({ path }) => path));
   for (const [index, entry] of scan.entries.toSorted(byPath).entries()) {
-    signal.throwIfAborted();
-    report(await proveFile(context, { id, rules, entry, content, uploadsMails, signal }));
+    await prove(entry.path, entry, drift.byPath(id, entry.path));
     bytes += entry.sizeBytes;
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
   }
   for (let afterId = 0; ;) {
     const page = drift.page(scope, afterId, PAGE_ROWS);
-    for (const row of page) {
-      if (row.source !== id || paths.has(row.path)) continue;
-      const reason = row.state === "held" ? "the file is gone, and its delete is held" : "the file is gone";
-      const { path, docId, hash: ledger } = row;
-      const has = content.of(row);
-      report({ path, docId, disk: null, ledger, service: has, expected: null, verdict: "waiting", reason });
-    }
+    for (const row of page)
+      if (row.source === id && !paths.has(row.path)) await prove(row.path, undefined, row);
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE_ROWS) break;
     afterId = last.id;
     await nextTurn();
   }
-  const files = Object.values(counts).reduce((sum, count) => sum + count, 0);
-  return { files, ...counts, unjudged, bytes, unowned: content.unowned };
+  const files = states.searchable + states.reading + states.waiting + states.failed;
+  return { files, ...states, agree, differ, unproven, bytes, unowned: content.unowned };
 }
-
-const TOO_NEW = "it was just sent, and the service's list may lag: not checked yet";
 
 function byPath(a: ScanEntry, b: ScanEntry): number {
   return a.path < b.path ? -1 : 1;

@@ -1,5 +1,5 @@
 import type { Version } from "../../wire/daemon-files.ts";
-import type { ListedState } from "../../wire/file-state.ts";
+import type { FileCounts, ListedState } from "../../wire/file-state.ts";
 import type { FileState, RelativePath } from "./model.ts";
 
 /** What a running daemon does with a file. `unknown`: no daemon says. */
@@ -45,6 +45,8 @@ export interface VersionFacts {
   readonly outage: string | undefined;
   /** Whether a search by meaning finds it; undefined: the service does not say, or nobody asked it. */
   readonly hasMeaning: boolean | undefined;
+  /** The service keeps the text in a form of its own. Default: no. */
+  readonly isOwnForm?: boolean | undefined;
 }
 
 /** The states of rows that each listed state covers. */
@@ -80,10 +82,16 @@ export function versionOf(facts: VersionFacts): Version {
     return version("waiting", doing === undefined ? "changed" : work, reason);
   }
   switch (row) {
-    case "agreed":
+    case "agreed": {
+      const form = facts.isOwnForm === true ? OWN_FORM : "";
       return facts.hasMeaning === true
-        ? version("searchable", "by_meaning", "found by words and by meaning")
-        : version("searchable", "by_words", facts.hasMeaning === false ? NO_VECTORS : "found by words");
+        ? version("searchable", "by_meaning", `found by words and by meaning${form}`)
+        : version(
+            "searchable",
+            "by_words",
+            `${facts.hasMeaning === false ? NO_VECTORS : "found by words"}${form}`,
+          );
+    }
     case "failed":
       return version("failed", trouble?.code ?? "failed", trouble?.message ?? "");
     case "skipped":
@@ -99,11 +107,37 @@ export function versionOf(facts: VersionFacts): Version {
 
 const NO_VECTORS = "found by words; its vectors are being computed";
 
+const OWN_FORM = "; the service keeps its text in a form of its own";
+
 const WORK_WORDS = {
   noticed: "a change was noticed and is checked",
   queued: "it waits for its turn",
   sending: "it is being sent",
 } as const;
+
+/**
+ * How the ledger's row of a planned file counts, so that no file is counted twice: as one in agreement (an older
+ * version of it), as a failed one, as one that waits or is unsure, or as nothing, if it has no row or was left out.
+ */
+export type Counted = "agreed" | "failed" | "trouble" | "nothing";
+
+/** Returns how a row of this state counts; undefined: there is none. */
+export function countedAs(state: FileState | undefined): Counted {
+  switch (state) {
+    case "agreed":
+      return "agreed";
+    case "failed":
+      return "failed";
+    case "parked":
+    case "unsure":
+      return "trouble";
+    case "held":
+    case "doomed":
+    case "skipped":
+    case undefined:
+      return "nothing";
+  }
+}
 
 /** Counts of a source: rows by state, and files that are planned and not done. */
 export interface CountedFiles {
@@ -135,9 +169,7 @@ export function withWork<R extends Pick<CountedFiles, "agreed" | "failed" | "par
 }
 
 /** Counts files by the state of their newest version, as `versionOf` decides it of each. They add up to `files`. Pure. */
-export function countVersions(
-  counted: CountedFiles,
-): Readonly<Record<"files" | "searchable" | "reading" | "waiting" | "failed", number>> {
+export function countVersions(counted: CountedFiles): FileCounts {
   const { reading, isHalted } = counted;
   const current = Math.max(0, counted.agreed - counted.backlogAgreed);
   const failed = Math.max(0, counted.failed - counted.backlogFailed);

@@ -1,5 +1,5 @@
 import { earliest } from "../../lib/earliest.ts";
-import { countedAs } from "../agenda/jobs.ts";
+import { countedAs } from "../plan/version.ts";
 import type { FileState, RelativePath } from "../plan/model.ts";
 import type { SourceParts } from "./parts.ts";
 

@@ -119,17 +119,28 @@ async function versionAt(
   const isNew = row === undefined;
   if (isNew && (next.action === "nothing" || next.action === "hold") && verdict.wanted) return null;
   const docId = row?.state === "agreed" && facts.source.collection !== "fastest" ? row.docId : null;
-  const isRefused = isNew && next.action === "refuse";
+  const refusal = isNew ? refusalOf(next, known) : undefined;
   return versionOf({
-    row: isRefused ? "failed" : row?.state,
-    trouble: isRefused ? { code: "refused", message: next.why } : (row?.error ?? undefined),
+    row: refusal === undefined ? row?.state : "failed",
+    trouble: refusal ?? row?.error ?? undefined,
     ...(known?.row === undefined ? NO_WORK : (live?.source(known.row.id)?.workAt(path) ?? NO_WORK)),
-    change: isChange(next, row?.state) ? next.why : undefined,
+    change: refusal === undefined && isChange(next, row?.state) ? next.why : undefined,
     leftOutBy: !verdict.wanted ? verdict.reason : isNew && next.action === "skip" ? next.why : undefined,
     blocker,
     outage: live?.outage,
     hasMeaning: docId === null ? undefined : await live?.hasMeaning(docId, facts.signal),
+    isOwnForm: row?.isOwnForm,
   });
+}
+
+/** Why a path without a row is refused: its file, or the delete of its document. */
+function refusalOf(
+  next: NextStep,
+  known: Known | undefined,
+): { readonly code: string; readonly message: string } | undefined {
+  if (next.action === "refuse") return { code: "refused", message: next.why };
+  const message = known?.intents.find(({ kind }) => kind === "delete")?.message ?? undefined;
+  return message === undefined ? undefined : { code: "delete_refused", message };
 }
 
 /** Whether a step shows that the service does not have what is on disk. */

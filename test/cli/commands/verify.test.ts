@@ -8,7 +8,13 @@ const source = {
   resources: 1200,
   missing: 0,
   altered: 0,
+  files: 1200,
+  searchable: 1200,
+  reading: 0,
   waiting: 0,
+  failed: 0,
+  held: 0,
+  deletesRefused: 0,
   unjudged: 0,
   lost: null,
   listed: true,
@@ -46,10 +52,11 @@ describe("the words of verify", () => {
     );
   });
 
-  it("never says that all agree while a file waits", () => {
-    expect(auditText(report({ agrees: false, sources: [{ ...source, waiting: 18 }] }))).toBe(
+  it("never says that all agree while a file waits, or a delete is refused", () => {
+    const waiting = { ...source, files: 1218, waiting: 18, deletesRefused: 2 };
+    expect(auditText(report({ agrees: false, sources: [waiting] }))).toBe(
       "/docs: 1,200 documents compared\n" +
-        "what was sent is there, and 18 files wait: `kbsync status --waiting` lists them\n",
+        "what was sent is there; 1,200 of 1,218 files searchable, 18 waiting, 2 deletes refused\n",
     );
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type Counted, openJobs } from "../../../src/sync/agenda/jobs.ts";
+import { openJobs } from "../../../src/sync/agenda/jobs.ts";
+import type { Counted } from "../../../src/sync/plan/version.ts";
 import type { Candidate, FileState, KnownFile, Scan, ScanEntry } from "../../../src/sync/plan/model.ts";
 import { reconcileInSteps } from "../../../src/sync/plan/reconcile.ts";
 import { takeAll } from "../../../src/sync/plan/steps.ts";

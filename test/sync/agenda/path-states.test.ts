@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Counted } from "../../../src/sync/agenda/jobs.ts";
+import type { Counted } from "../../../src/sync/plan/version.ts";
 import { openPathStates, type PathState, type PathStates } from "../../../src/sync/agenda/path-states.ts";
 import type { Candidate, FileState, ScanEntry } from "../../../src/sync/plan/model.ts";
 import { randomRuns } from "../../random-runs.ts";

@@ -92,6 +92,16 @@ describe.each([
     expect(ids()).toHaveLength(FILES + 1);
   });
 
+  it("a normalising service that has one form of two texts lost no update", async () => {
+    world.write(nameOf(1), "SHOUTED");
+    await world.sync();
+    world.write(nameOf(1), "shouted!  \n");
+    const daemon = world.daemon();
+    const { status } = await daemon.syncOnce();
+    expect(status.sources).toMatchObject([{ files: FILES + 1, searchable: FILES + 1 }]);
+    await daemon.close();
+  });
+
   it("a normalising service keeps one resource of a file whose create got no answer", async () => {
     loseFirst("create");
     await world.sync();

@@ -31,13 +31,20 @@ async function prove(listLagMs = 0): Promise<Proof> {
       service: { apiUrl: url, dbUrl: url, pauthkey: key, listLagMs },
       sources: [world.source()],
       sync: syncSettings(),
+      askWhy: async () => undefined,
       signal: new AbortController().signal,
     },
     { begin: () => undefined, file: (file) => files.push(file), end: (all) => (sums = all) },
   );
   return { agrees, files, sums };
 }
-const verdicts = ({ files }: Proof): unknown[] => files.map(({ path, verdict }) => [path, verdict]);
+const verdicts = ({ files }: Proof): unknown[] =>
+  files.map(({ path, state, agrees, unproven }) => [
+    path,
+    state,
+    ...(agrees === null ? [] : [agrees]),
+    ...(unproven ? [unproven] : []),
+  ]);
 const mix = async (): Promise<void> => {
   world.write("a.txt", "text a");
   world.write("b.pdf", PDF);
@@ -53,17 +60,24 @@ describe("the proof", () => {
     const proof = await prove();
     expect(proof.agrees).toBe(true);
     expect(verdicts(proof)).toEqual([
-      ["a.txt", "agrees"],
-      ["b.pdf", "agrees"],
-      ["c.url", "agrees"],
-      ["empty.txt", "leftOut"],
+      ["a.txt", "searchable", true],
+      ["b.pdf", "searchable", true],
+      ["c.url", "searchable", true],
+      ["empty.txt", "skipped"],
     ]);
     for (const file of proof.files.slice(0, 3)) {
       expect(file.disk).toBe(file.ledger);
       expect(file.service).toBe(file.expected);
       expect(file.disk).toMatch(/^[0-9a-f]{64}$/);
     }
-    expect(proof.sums).toMatchObject({ files: 4, agrees: 3, leftOut: 1, differs: 0, unowned: 0 });
+    expect(proof.sums).toMatchObject({
+      files: 3,
+      searchable: 3,
+      agree: 3,
+      skipped: 1,
+      differ: 0,
+      unowned: 0,
+    });
     const asked = world.service.requests.slice(before).map(({ operation }) => operation);
     expect(asked).toEqual(["list", "download"]);
   });
@@ -79,8 +93,8 @@ describe("the proof", () => {
     const proof = await prove();
     expect(proof.agrees).toBe(false);
     expect(verdicts(proof).slice(0, 2)).toEqual([
-      ["a.txt", "differs"],
-      ["b.pdf", "differs"],
+      ["a.txt", "searchable", false],
+      ["b.pdf", "searchable", false],
     ]);
   });
 
@@ -93,9 +107,9 @@ describe("the proof", () => {
     const proof = await prove();
     expect(proof.agrees).toBe(false);
     expect(verdicts(proof)).toEqual([
-      ["a.txt", "differs"],
+      ["a.txt", "searchable", false],
       ["b.pdf", "waiting"],
-      ["empty.txt", "leftOut"],
+      ["empty.txt", "skipped"],
       ["new.txt", "waiting"],
       ["c.url", "waiting"],
     ]);
@@ -109,10 +123,11 @@ describe("the proof", () => {
     expect(proof.agrees).toBe(false);
     expect(proof.files[0]).toMatchObject({
       path: "a.txt",
-      verdict: "waiting",
-      reason: "it was just sent, and the service's list may lag: not checked yet",
+      state: "searchable",
+      agrees: null,
+      unproven: "too_new",
     });
-    expect(proof.sums).toMatchObject({ agrees: 2, waiting: 1, differs: 0, unjudged: 1 });
+    expect(proof.sums).toMatchObject({ agree: 2, waiting: 0, differ: 0, unproven: { too_new: 1 } });
   });
 
   it("reports an upload that the service does not return as not fetched", async () => {
@@ -120,7 +135,7 @@ describe("the proof", () => {
     world.service.uploads.clear();
     const proof = await prove();
     expect(proof.agrees).toBe(true);
-    expect(verdicts(proof)[1]).toEqual(["b.pdf", "notFetched"]);
+    expect(verdicts(proof)[1]).toEqual(["b.pdf", "searchable", "not_fetched"]);
   });
 
   it("runs while a daemon runs, and changes nothing", async () => {

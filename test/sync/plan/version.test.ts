@@ -1,7 +1,7 @@
 import { array, assert, boolean, constantFrom, property, record } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { countedAs } from "../../../src/sync/agenda/jobs.ts";
 import {
+  countedAs,
   countVersions,
   type FileWork,
   type VersionFacts,

@@ -10,7 +10,11 @@ export interface FileFactsReader {
   intents(source: number, path: RelativePath): OpenIntent[];
 }
 
-type FactsRow = Omit<FileFacts, "error"> & { readonly code: string | null; readonly message: string | null };
+type FactsRow = Omit<FileFacts, "error" | "isOwnForm"> & {
+  readonly code: string | null;
+  readonly message: string | null;
+  readonly isOwnForm: 0 | 1;
+};
 
 /** Opens the reader. */
 export function openFileFacts(db: Sqlite): FileFactsReader {
@@ -20,6 +24,7 @@ export function openFileFacts(db: Sqlite): FileFactsReader {
         .prepare<[number, string], FactsRow>(
           `SELECT id, doc_id AS docId, state, size_bytes AS sizeBytes, mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, hash,
              title, file_url AS fileUrl, error_code AS code, error_message AS message, tries, warning,
+             found_digest IS NOT NULL AND found_digest <> digest AS isOwnForm,
              retry_at_ms AS retryAtMs
            FROM files WHERE source = ? AND path = ? ORDER BY state IN ('held', 'doomed'), id`,
         )
@@ -35,6 +40,10 @@ export function openFileFacts(db: Sqlite): FileFactsReader {
   };
 }
 
-function factsOf({ code, message, ...row }: FactsRow): FileFacts {
-  return { ...row, error: code === null ? null : { code, message: message ?? "" } };
+function factsOf({ code, message, isOwnForm, ...row }: FactsRow): FileFacts {
+  return {
+    ...row,
+    isOwnForm: isOwnForm === 1,
+    error: code === null ? null : { code, message: message ?? "" },
+  };
 }
