@@ -80,15 +80,10 @@ export async function sendDelete(
       reportAction(context, source, candidate, action, startedMs, intent.docId, "done", saved.message);
       return isDenied ? "denied" : "done";
     }
-    // A key that may do other things may not delete: nothing else needs to wait for that.
-    const mayNot =
-      reply.kind === "later" &&
-      reply.blame === "key" &&
-      (await remote.collections(context.signal)).kind === "done";
-    if (reply.kind === "refused" || mayNot || word !== undefined || (await tries.isOver(reply))) {
+    if (reply.kind === "refused" || word !== undefined || (await tries.isOver(reply))) {
       const message = reply.kind === "refused" ? reply.message : reply.reason;
       ledger.note(() => ledger.intents.refuse(intent.id, message));
-      const outcome = reply.kind === "refused" || mayNot ? "refused" : "parked";
+      const outcome = reply.kind === "refused" ? "refused" : "parked";
       reportAction(context, source, candidate, "delete", startedMs, intent.docId, outcome, message);
       return "refused";
     }

@@ -101,7 +101,6 @@ describe("a delete that the service will not do", () => {
 
   it.each([
     ["refuses", answer(400, "not that one")],
-    ["lets the key not do", answer(403, "not that one")],
     ["fails on", answer(500, "not that one")],
   ])("counts and names as failed a delete when the service %s it", async (_, fault) => {
     await daemonAfterDelete(fault);
