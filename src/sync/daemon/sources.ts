@@ -1,4 +1,5 @@
 import { KbsyncError } from "../../lib/failure.ts";
+import { pathBelow } from "../../lib/path-below.ts";
 import { type Ledger, ledgerFile } from "../ledger/ledger.ts";
 import { movedSources } from "../source/moved-sources.ts";
 import { openRemovals, type Removals } from "../source/removal.ts";
@@ -59,6 +60,13 @@ export function openDaemonSources(
           now: context.now,
           inForce: ledger.tree.ignoreFiles(row.id),
         },
+        innerRoots: () =>
+          (source.innerFolders ?? []).length === 0
+            ? []
+            : ledger.sources.active().flatMap(({ path, root }) => {
+                const below = pathBelow(source.absolutePath, path);
+                return root === undefined || below === undefined || below === "" ? [] : [root];
+              }),
         mounts: {
           known: ledger.tree.mounts(row.id),
           hasFiles: (path) => ledger.tree.hasFiles(row.id, path),

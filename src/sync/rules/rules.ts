@@ -1,8 +1,11 @@
+import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { SourceConfig } from "../../config/schema.ts";
-import type { RelativePath, FolderPath } from "../plan/model.ts";
+import { isSameRoot } from "../plan/brakes.ts";
+import type { FolderPath, RelativePath, RootIdentity } from "../plan/model.ts";
 import { withinTest } from "../plan/unsearched.ts";
 import { openRealRoot, type RealRoot } from "../disk/file-location.ts";
+import { rootIdentityOf } from "../disk/root-identity.ts";
 import { openFollowedLinks, type FollowedLinks } from "./followed-links.ts";
 import { DESCRIPTION_FILE, openFolderDescriptions } from "./folder-descriptions.ts";
 import { compileGlob, type Glob } from "./globs.ts";
@@ -111,6 +114,8 @@ const RULES_FILES: ReadonlySet<string> = new Set([IGNORE_FILE, GIT_IGNORE, DESCR
 /** State of a source that outlives the process, for callers that send what its rules let through. */
 export interface RulesMemory {
   readonly ignoreFiles: IgnoreSettlingOptions;
+  /** Identities of the folders of other sources inside this one, wherever they are now. */
+  readonly innerRoots?: () => readonly RootIdentity[];
   readonly mounts: SubMountOptions;
 }
 
@@ -136,6 +141,17 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
   /** Whether a glob of `include` names a folder that would be left out by default. */
   const isNamed = (name: string): boolean => include.some(({ text }) => text.split("/").includes(name));
   const isInner = withinTest(source.innerFolders ?? []);
+  let innerRoots = memory?.innerRoots?.() ?? [];
+  /** Whether a folder is that of a source inside this one, renamed. Its owner did not mean to give its files away. */
+  const isInnerRenamed = (path: FolderPath): boolean => {
+    if (innerRoots.length === 0) return false;
+    try {
+      const identity = rootIdentityOf(lstatSync(`${source.absolutePath}/${path}`));
+      return identity.born === true && innerRoots.some((root) => isSameRoot(root, identity));
+    } catch {
+      return false; // What cannot be looked at is not read.
+    }
+  };
   const inFolder = (folder: FolderPath): FolderRules => {
     const closed = mounts?.closedAt(folder);
     // Does not read its ignore file, which may be on the missing disk.
@@ -143,6 +159,7 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
       closed === undefined ? ignoreFiles.scopeOf(folder) : { ...NOTHING_IGNORED, unreadable: closed };
     const byName = (path: RelativePath, name: string, isFolder: boolean): string | undefined => {
       if (isFolder && isInner(path)) return "belongs to a source of its own";
+      if (isFolder && isInnerRenamed(path)) return "the renamed folder of a source of its own";
       if (name.startsWith(".")) return isFolder ? "a hidden folder" : "a hidden file";
       const temporary = temporaryReason(name);
       if (temporary !== undefined) return temporary;
@@ -192,6 +209,7 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
     isRulesFile: (path) => RULES_FILES.has(path.slice(path.lastIndexOf("/") + 1)),
     reload: () => {
       ignoreFiles.refresh();
+      innerRoots = memory?.innerRoots?.() ?? [];
       descriptions.refresh();
       settling?.begin();
     },

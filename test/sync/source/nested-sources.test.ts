@@ -93,6 +93,19 @@ describe("when sources are nested otherwise", () => {
     expect(live()).toEqual(before);
   });
 
+  it("the outer source sends nothing of an inner source's folder that was renamed, until that leaves", async () => {
+    const sources = nested(OUTER, INNER);
+    await world.sync({ sources });
+    renameSync(join(world.root, "team"), join(world.root, "crew"));
+    world.write("crew/new.md", "written since");
+    await world.sync({ sources });
+    expect(owners()).toEqual({ inner: FILES, outer: 3 });
+    await world.sync({ sources: nested(OUTER, ["crew", "inner"]) });
+    expect(owners()).toEqual({ inner: FILES + 1, outer: 3 });
+    await world.sync({ sources: nested(OUTER) });
+    expect(owners()).toEqual({ outer: FILES + 4 });
+  });
+
   it("a configured inner source keeps its documents while only the outer one runs", async () => {
     const sources = nested(OUTER, INNER);
     await world.sync({ sources });
