@@ -94,6 +94,21 @@ describe("folders of the configuration", () => {
     });
   });
 
+  it("a folder inside another one is removed without a question, and its documents go to that one's owner", async () => {
+    const inner = join(folder("two"), "inner");
+    mkdirSync(inner);
+    writeFileSync(join(inner, "inner.md"), "of the inner one");
+    expect(await run("add", inner, "--owner", "team")).toMatchObject({ code: 0 });
+    expect(await run("sync")).toMatchObject({ code: 0 });
+    expect((await run("remove", inner)).stdout).toMatch(
+      /belong to .*two now, and its 1 document to owner two/,
+    );
+    expect(await run("sync")).toMatchObject({ code: 0 });
+    expect(await folders()).toMatchObject({ sources: [agreed("one"), { files: 2 }], removed: [] });
+    rmSync(inner, { recursive: true });
+    expect(await run("sync")).toMatchObject({ code: 0 });
+  });
+
   it("folders of the configuration are previewed, added and removed over the service's API, down to none, which a new start accepts", async () => {
     const state = join(temporary.path, "state");
     await run("remove", folder("two"), "--yes");

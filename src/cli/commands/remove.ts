@@ -1,7 +1,9 @@
 import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
+import type { ResolvedSource } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
+import { innermost } from "../../lib/path-below.ts";
 import { changeLedger, type OperatorLedger } from "../../sync/operator/offline.ts";
 import { readStatus } from "../../sync/operator/status.ts";
 import { shellWord } from "../../lib/shell-word.ts";
@@ -46,7 +48,9 @@ async function remove(context: Context, dir: string, options: RemoveOptions): Pr
     throw unknownSource(folder, [...new Set([...configured, ...synced])]);
   }
   const documents = left?.resources ?? active?.searchable ?? 0;
-  const deletes = options.keepDocuments !== true;
+  const others = sources.filter(({ absolutePath }) => absolutePath !== folder);
+  const around = innermost(others, ({ absolutePath }) => absolutePath, folder)?.item;
+  const deletes = options.keepDocuments !== true && around === undefined;
   if (deletes && documents > 0 && options.yes !== true && !(await agrees(context, folder, documents))) return;
   if (index >= 0 && file !== undefined && removeFolder(file, folder, context)) {
     context.stdout.write(`removed from ${file}: ${folder}\n`);
@@ -55,7 +59,7 @@ async function remove(context: Context, dir: string, options: RemoveOptions): Pr
   const outcome = isLive
     ? await removeLive(operator, folder, deletes)
     : await removeOffline(operator, folder, deletes);
-  context.stdout.write(outcome);
+  context.stdout.write(around === undefined ? outcome : handedWords(around, documents));
 }
 
 /** Asks a person. Throws `usage` without a terminal. */
@@ -100,6 +104,11 @@ async function removeOffline(operator: Operator, folder: string, deletes: boolea
   if (documents === undefined) return "it has no documents\n";
   if (!deletes) return keptWords(folder, documents);
   return `the next \`kbsync sync\` or \`kbsync up\` deletes ${counted(documents, "document")}\n`;
+}
+
+/** A folder inside another source is synced all the same. */
+function handedWords({ absolutePath, ownerId }: ResolvedSource, documents: number): string {
+  return `its files belong to ${absolutePath} now, and its ${counted(documents, "document")} to owner ${ownerId}\n`;
 }
 
 function keptWords(path: string, resources: number): string {

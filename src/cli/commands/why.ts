@@ -64,11 +64,13 @@ export function whyText(found: Explanation, live: Live): string {
   if (ledger?.docId !== undefined && ledger.docId !== null) lines.push(["document", ledger.docId]);
   if (ledger?.error !== undefined && ledger.error !== null) lines.push(["error", troubleWords(ledger)]);
   if (ledger?.warning !== undefined && ledger.warning !== null) lines.push(["in part", ledger.warning]);
-  for (const row of found.held)
+  for (const { docId, state } of found.held) {
+    const waits = next.action === "nothing" ? "is not sent" : "waits for approval";
     lines.push([
       "held",
-      `the delete of document ${row.docId ?? "(none)"} ${row.state === "doomed" ? "was approved" : "waits for approval"}`,
+      `the delete of document ${docId ?? "(none)"} ${state === "doomed" ? "was approved" : waits}`,
     ]);
+  }
   for (const intent of found.intents) {
     const since = intent.atMs === null ? "" : ` since ${localTime(intent.atMs)}`;
     const message = intent.message === null ? "" : `: ${intent.message}`;

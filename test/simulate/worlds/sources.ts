@@ -52,6 +52,9 @@ export const SOURCE_WORLDS: readonly UnkindWorld[] = [
     share: 0.02,
     passes: true,
     change: (random, history) => {
+      // A source that comes late waits for what came before.
+      if (history.happenings.some((each) => each.kind === "configure" && each.inner !== undefined))
+        return history;
       const slow = { eachMs: 60_000, atOnce: 1, quickMs: 150_000 };
       const conditions = { second: "other-owner", slow, keys: true, concurrency: 4 } as const;
       const calm = {
