@@ -83,6 +83,8 @@ export interface FakeOptions {
   readonly skewMs?: number;
   /** Notified of each resource that was made, changed or deleted, as it then is. */
   readonly onWrite?: (resource: Readonly<FakeResource>) => void;
+  /** A create with the title of a resource that is not deleted changes that one, and answers with its `_id`. */
+  readonly upserts?: boolean;
   /** What an answer or a list shows of a resource in place of its record. Default: this. */
   readonly shown?: (record: Record<string, unknown>) => unknown;
   /** What a list shows in place of all resources. Default: these. */
@@ -234,8 +236,12 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
         if (typeof address === "string" && address.startsWith(`${url}/files/`) && !uploads.has(address)) {
           return refuse(400, "never uploaded");
         }
+        const upserted =
+          options.upserts === true
+            ? [...resources.values()].find((each) => !each.isDeleted && each.title === title)
+            : undefined;
         const resource: FakeResource = {
-          _id: randomBytes(12).toString("hex"),
+          _id: upserted?._id ?? randomBytes(12).toString("hex"),
           title,
           description,
           settings,

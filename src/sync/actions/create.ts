@@ -290,7 +290,8 @@ function finishCreate(
     const left = acknowledgeCreate(ledger, intent, docId, isCurrent, storedOf(record, intent.observed));
     if (left === "taken") {
       ledger.intents.remove(intent.id);
-      const message = `the service answered with the resource ${docId}, which belongs to another file`;
+      const owner = sendOwnerAgain(context, source, docId);
+      const message = `the service made no document of its own for it: it answered with ${docId}, the document of ${owner}, which is sent again`;
       noteTrouble(context, source, departure, { state: "failed", sure: true, code: "not_its_own", message });
       return;
     }
@@ -301,6 +302,18 @@ function finishCreate(
   if (intent.attempts > 1) source.doubt();
   if (exact && !isCurrent) source.checkAgain(intent.path);
   reportAction(context, source, departure.candidate, departure.action, departure.startedMs, docId);
+}
+
+/**
+ * Has the file of a resource sent again: some services change the resource of the same title instead of creating one, and
+ * this one may hold the other file's text now. Returns its path. Run inside a group commit.
+ */
+function sendOwnerAgain({ ledger }: ActionContext, source: ActionSource, docId: string): string {
+  const owner = ledger.files.byDoc(docId);
+  if (owner === undefined) return "another file";
+  if (owner.state === "agreed") ledger.files.setState(owner.id, "unsure");
+  if (owner.source === source.id) source.checkAgain(owner.path);
+  return owner.path;
 }
 
 function newResource(

@@ -120,6 +120,11 @@ async function saveBefore(
     if (source.isPaused?.() === true) return { kind: "paused" };
     const saved = await trash.save(intent, source, unsaved, context.signal);
     if (saved.kind === "done" || saved.kind === "gone") return { kind: "go" };
+    if (saved.kind === "none")
+      return {
+        kind: "go",
+        message: "deleted without saving its text: the service's answer has no text of it",
+      };
     if (saved.kind === "disk")
       return { kind: "wait", message: `its text cannot be saved before it is deleted: ${saved.message}` };
     if (saved.kind === "later" && !(await tries.isOver(saved))) continue;
@@ -134,7 +139,7 @@ async function saveBefore(
   }
 }
 
-function wordsOf(saved: Exclude<Awaited<ReturnType<Trash["save"]>>, { kind: "disk" }>): string {
+function wordsOf(saved: Exclude<Awaited<ReturnType<Trash["save"]>>, { kind: "disk" | "none" }>): string {
   const reply: Reply<unknown> = saved;
   if (reply.kind === "refused") return reply.message;
   return reply.kind === "later" ? reply.reason : "not found";

@@ -36,6 +36,8 @@ const FOLLOW_MS_MAX = 25 * 24 * 3_600_000;
 const SAME_KEY_MS = 10_000;
 /** Longest wait between two attempts that the service does not ask for. */
 const SAME_KEY_REST_MS_MAX = 30_000;
+/** Longest wait between two attempts that the service may ask for: no status shows this wait, and no `retry` ends it. */
+const SAME_KEY_ASKED_MS_MAX = 600_000;
 /** Longest wait for such a request: each ends within the service's own limits on its work. */
 const SAME_KEY_MS_MAX = 6 * 3_600_000;
 /** A followed resource counts as gone after nothing but 404 for this long. */
@@ -104,7 +106,7 @@ export function openPatience({
  */
 export function sameKeyRestMs(sinceMs: number, retryAfterMs: number): number {
   const growingMs = Math.min(SAME_KEY_REST_MS_MAX, sinceMs / 8);
-  return Math.min(SAME_KEY_MS_MAX, Math.max(ASK_MS_MIN, retryAfterMs, growingMs));
+  return Math.max(ASK_MS_MIN, Math.min(retryAfterMs, SAME_KEY_ASKED_MS_MAX), growingMs);
 }
 
 async function askUntilEnd(

@@ -92,7 +92,7 @@ export interface ResourceRequests {
 const APPLIED_HEADER = "preference-applied";
 const ACCEPTED_STATUS = 202;
 
-const Done = z.object({});
+const Undeleted = z.object({ isDeleted: z.literal(false) });
 
 /** Opens these requests over a transport. */
 export function resourceRequests(
@@ -164,7 +164,11 @@ export function resourceRequests(
         async () => {
           const path = pathOf(docId);
           const answer = await send("db", { method: "DELETE", path, headers: auth }, signal);
-          return readAnswer(answer, Done, "resource", now());
+          const reply = readAnswer(answer, RecordAnswer, "resource", now());
+          if (reply.kind !== "done" || !Undeleted.safeParse(reply.value.data).success) return reply;
+          const message =
+            "the service answers with success and a document that is not deleted (isDeleted: false)";
+          return { kind: "refused", code: "not_deleted", message };
         },
         { mayLeave },
       ),

@@ -21,7 +21,8 @@ export interface Trash {
   /**
    * Saves the content of a resource before the resource is deleted; durable when it returns `done`. `gone`: nothing to save,
    * because the file still exists (the rules exclude it) or the service has no such resource. `refused`: the service does
-   * not return the content now. `disk`: the content cannot be written.
+   * not return the content now. `none`: it returns the resource without one, for good. `disk`: the content cannot be
+   * written.
    */
   save(
     deletion: Deletion,
@@ -36,7 +37,9 @@ export interface Trash {
 }
 
 /** The result of saving a text. */
-export type Saved = Reply<undefined> | { readonly kind: "disk"; readonly message: string };
+export type Saved = Fetched | { readonly kind: "disk"; readonly message: string };
+
+type Fetched = Reply<undefined> | { readonly kind: "none" };
 
 export interface TrashOptions {
   readonly stateDir: string;
@@ -169,12 +172,13 @@ async function fetchInto(
   { title, kind, hash, entry, url }: UnsavedText,
   sink: (piece: Buffer) => Promise<void>,
   signal: AbortSignal,
-): Promise<Reply<undefined>> {
+): Promise<Fetched> {
   if (kind === "content") {
     const reply = await remote.take(docId, title, signal);
     if (reply.kind !== "done") return reply;
-    const { content } = reply.value;
-    if (typeof content !== "string") return notGiven("the service's answer has no text of it");
+    const { content, metadata } = reply.value;
+    if (typeof content !== "string")
+      return metadata?.status === "queued" ? notGiven("the service still works on it") : { kind: "none" };
     await sink(Buffer.from(content));
     return { kind: "done", value: undefined };
   }

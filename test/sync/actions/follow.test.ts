@@ -197,6 +197,7 @@ describe("earlier requests with the same key", () => {
     [80_000, 1000, 10_000],
     [3_600_000, 1000, 30_000],
     [3_600_000, 60_000, 60_000],
+    [0, 86_400_000, 600_000],
   ])("waits longer for longer work: after %d ms, asked for %d ms, for %d ms", (sinceMs, askedMs, restMs) => {
     expect(sameKeyRestMs(sinceMs, askedMs)).toBe(restMs);
   });
