@@ -58,7 +58,9 @@ export async function compareWithService(
     const reply = await remote.list(
       { collectionId, ownerId, isUnlimited },
       (record) => {
-        if (!record.isDeleted) visit(listedOf(record, drift));
+        if (record.isDeleted) return;
+        const listed = listedOf(record, drift);
+        if (!isForeign(record, { collectionId, ownerId }) || listed.owner !== undefined) visit(listed);
       },
       signal,
     );
@@ -85,6 +87,15 @@ export type CompareContext = Pick<
   ActionContext,
   "collections" | "remote" | "random" | "signal" | "timing"
 > & { readonly ledger: { readonly drift: Pick<Drift, "ownerOf"> } };
+
+/** Whether a record names another scope than was listed: some services ignore a part of the query. */
+function isForeign(
+  record: ResourceRecord,
+  { collectionId, ownerId }: { readonly collectionId: string; readonly ownerId: string },
+): boolean {
+  const { collectionId: collection = collectionId, ownerId: owner = ownerId } = record;
+  return collection !== collectionId || owner !== ownerId;
+}
 
 function listedOf(record: ResourceRecord, drift: Pick<Drift, "ownerOf">): Listed {
   return {

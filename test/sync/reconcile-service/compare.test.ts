@@ -33,6 +33,8 @@ interface Service {
   readonly isNamed?: boolean;
   /** For each list, how many pages of any list the service has answered by its end. */
   readonly pages?: readonly number[];
+  /** The resource that the ledger knows. Default: none. */
+  readonly known?: string;
 }
 
 /**
@@ -43,7 +45,7 @@ async function list(
   service: Service,
 ): Promise<{ end: Compared | undefined; seen: string[]; asked: string[] }> {
   const { ids = [{ id: "c1" }], lists, records = [record()], renewed = "c1" } = service;
-  const { isNamed = false, pages = [] } = service;
+  const { isNamed = false, pages = [], known } = service;
   const asked: string[] = [];
   let questions = 0;
   const context = {
@@ -59,7 +61,7 @@ async function list(
       },
       listedPages: () => pages[asked.length - 1] ?? pages.at(-1) ?? 0,
     },
-    ledger: { drift: { ownerOf: () => undefined } },
+    ledger: { drift: { ownerOf: (id: string) => (id === known ? "deleted" : undefined) } },
     random: () => 0,
     timing: { missingAgainMs: [1, 1, 1, 1] },
     signal: new AbortController().signal,
@@ -80,6 +82,16 @@ describe("a scope of the service", () => {
       seen: ["a", "c"],
       asked: ["c1"],
     });
+  });
+
+  it("a resource of another owner or collection is passed over, unless the ledger knows it", async () => {
+    const records = [
+      record({ ownerId: "o", collectionId: "c1" }),
+      record({ _id: "b", ownerId: "other" }),
+      record({ _id: "c", collectionId: "c2" }),
+      record({ _id: "d", ownerId: "O" }),
+    ];
+    expect(await list({ lists: [DONE], records, known: "d" })).toMatchObject({ seen: ["a", "d"] });
   });
 
   it("a list that broke off starts again, and what was seen of it does not count", async () => {
