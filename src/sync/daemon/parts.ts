@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
+import { KbsyncError } from "../../lib/failure.ts";
 import { lockFolder, stateUnusable } from "../../lib/folder-lock.ts";
 import { openTurns } from "../../lib/turns.ts";
 import { steadyClock } from "../../lib/steady-clock.ts";
@@ -259,6 +260,13 @@ function openService(
         ledger.drift.noteOffset(offsetMs);
         ledger.intents.setClockOffset(offsetMs);
       }),
+    onForbidden: (reason) =>
+      options.onWarning?.(
+        new KbsyncError(reason, {
+          code: "request_forbidden",
+          hint: "Give the key this right. What needs it waits; everything else is sent.",
+        }),
+      ),
     onOddField: onceEach(options.onNotice),
     onCapabilities: (declared) => capabilities.learn(declared),
     isHeld,

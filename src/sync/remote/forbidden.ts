@@ -14,12 +14,17 @@ const VALID_MS = 10_000;
 /** After so many 403 in a row a kind of request is forbidden: a single one may come from a proxy that is starting. */
 const FORBIDDEN_ANSWERS = 2;
 
-/** Opens the check. `ask` sends one request; `elapsed` is a monotonic clock. */
+/**
+ * Opens the check. `ask` sends one request; `onForbidden` is called once for each kind of request that is forbidden; `elapsed`
+ * is a monotonic clock.
+ */
 export function openForbiddenCheck(
   ask: (path: string, signal: AbortSignal) => Promise<Pick<RawAnswer, "status">>,
+  onForbidden: (reason: string) => void = () => undefined,
   elapsed: () => number = () => performance.now(),
 ): ForbiddenCheck {
   const inARow = new Map<string, number>();
+  const reported = new Set<string>();
   let validMs = -Infinity;
   let asking: Promise<boolean> | undefined;
 
@@ -42,7 +47,9 @@ export function openForbiddenCheck(
       asking ??= isValid(name, signal).finally(() => (asking = undefined));
       if (!(await asking)) return later;
       const isForbidden = answers >= FORBIDDEN_ANSWERS;
-      const reason = `the service forbids every ${name} request (403): ${later.reason}`;
+      const reason = `the service forbids ${name} requests (403): ${later.reason}`;
+      if (isForbidden && !reported.has(name)) onForbidden(reason);
+      if (isForbidden) reported.add(name);
       return { ...later, blame: "request", ...(isForbidden ? { reason } : { isForbidden }) };
     },
     answered: (name) => inARow.delete(name),

@@ -50,6 +50,8 @@ export interface TransportOptions {
   readonly onMoved?: () => void;
   /** Called with the service's clock minus ours: for the first answer with a date, and when one of the clocks was set. */
   readonly onClock?: (offsetMs: number) => void;
+  /** Called once for each kind of request that the service forbids, with the reason. */
+  readonly onForbidden?: ((reason: string) => void) | undefined;
   /** Notified of each unusable field of an answer, however often it comes. */
   readonly onOddField?: OnOddField | undefined;
   /** Default: `connectPool`. */
@@ -180,8 +182,9 @@ export function openTransport(options: TransportOptions, hosts: Hosts): Transpor
     noteClock(clockOffsetOf(answer, now()));
     return answer;
   };
-  const forbidden = openForbiddenCheck((path, signal) =>
-    send("db", { method: "GET", path, headers: auth }, signal),
+  const forbidden = openForbiddenCheck(
+    (path, signal) => send("db", { method: "GET", path, headers: auth }, signal),
+    options.onForbidden,
   );
   return {
     db: hosts.db,

@@ -37,7 +37,7 @@ describe("a service that forbids one kind of request", () => {
     await until(() => daemon.status().idle);
     expect(daemon.status()).toMatchObject({ service: { kind: "open" } });
     expect(daemon.files({ limit: 10 })).toMatchObject([
-      { path: "a.txt", message: "the service forbids every delete request (403): not for you" },
+      { path: "a.txt", message: "the service forbids delete requests (403): not for you" },
     ]);
     expect(world.service.count("delete")).toBeLessThanOrEqual(2);
     stop.abort();
@@ -47,15 +47,17 @@ describe("a service that forbids one kind of request", () => {
     expect(contents()).toEqual(["two again", "three"]);
   });
 
-  it("sends few requests for many deletes that are forbidden", async () => {
+  it("sends few requests for many deletes that are forbidden, and warns once", async () => {
     for (let n = 0; n < 30; n += 1) world.write(`${n}.txt`, `text ${n}`);
     await world.sync();
     forbid("delete");
     for (let n = 0; n < 10; n += 1) rmSync(join(world.root, `${n}.txt`));
     const before = world.service.requests.length;
-    const daemon = world.daemon();
+    const warnings: string[] = [];
+    const daemon = world.daemon({ onWarning: (error) => warnings.push(error.message) });
     const { status } = await daemon.syncOnce();
     expect(status.sources).toMatchObject([{ deletesRefused: 10 }]);
+    expect(warnings).toEqual(["the service forbids delete requests (403): not for you"]);
     expect(world.service.requests.length - before).toBeLessThan(40);
   });
 
