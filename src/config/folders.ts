@@ -73,7 +73,7 @@ function liesIn(path: string, folder: string): boolean {
 }
 
 /** Resolves symbolic links as far as the path exists, so that two spellings of one folder become equal. */
-function realPath(path: string): string {
+export function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch {

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
+import { realPath } from "../../config/folders.ts";
 import type { ResolvedSource } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { innermost } from "../../lib/path-below.ts";
@@ -49,7 +50,7 @@ async function remove(context: Context, dir: string, options: RemoveOptions): Pr
   }
   const documents = left?.resources ?? active?.searchable ?? 0;
   const others = sources.filter(({ absolutePath }) => absolutePath !== folder);
-  const around = innermost(others, ({ absolutePath }) => absolutePath, folder)?.item;
+  const around = innermost(others, (each) => realPath(each.absolutePath), realPath(folder))?.item;
   const deletes = options.keepDocuments !== true && around === undefined;
   if (deletes && documents > 0 && options.yes !== true && !(await agrees(context, folder, documents))) return;
   if (index >= 0 && file !== undefined && removeFolder(file, folder, context)) {

@@ -1,3 +1,4 @@
+import { realPath } from "../../config/folders.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { pathBelow } from "../../lib/path-below.ts";
 import { type Ledger, ledgerFile } from "../ledger/ledger.ts";
@@ -64,7 +65,7 @@ export function openDaemonSources(
           (source.innerFolders ?? []).length === 0
             ? []
             : ledger.sources.active().flatMap(({ path, root }) => {
-                const below = pathBelow(source.absolutePath, path);
+                const below = pathBelow(realPath(source.absolutePath), realPath(path));
                 return root === undefined || below === undefined || below === "" ? [] : [root];
               }),
         mounts: {
@@ -130,10 +131,11 @@ function openRows({
     const rows = sources.map((source) => {
       const { absolutePath: path, ownerId, collection, deletes, innerFolders } = source;
       const { id } = ledger.sources.open(path, ownerId, collection, deletes === "never");
-      return { id, path, innerFolders, source };
+      return { id, path: realPath(path), innerFolders, source };
     });
     ledger.sources.keepActive(rows.map(({ id }) => id));
-    for (const each of findHandOvers(ledger.sources.withFiles(), rows)) {
+    const known = ledger.sources.withFiles().map(({ id, path }) => ({ id, path: realPath(path) }));
+    for (const each of findHandOvers(known, rows)) {
       ledger.sources.handOver(each);
       handRulesOver(ledger, each);
       // What is left of it are open requests, whose files are another source's: nobody need agree to the end of their resources.
@@ -149,7 +151,7 @@ function openRows({
 function handRulesOver({ sources, tree }: Ledger, { from, source }: HandOver): void {
   const known = tree.ignoreFiles(source);
   for (const [key, hash] of tree.ignoreFiles(from)) {
-    const folder = keySeenFrom(sources.get(source).path, sources.get(from).path, key);
+    const folder = keySeenFrom(realPath(sources.get(source).path), realPath(sources.get(from).path), key);
     if (folder !== undefined && !known.has(folder)) tree.setIgnoreFile(source, { folder, hash });
   }
 }

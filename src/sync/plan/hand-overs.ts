@@ -5,7 +5,7 @@ import { withinTest } from "./unsearched.ts";
 /** A source as far as its folder decides which files are its own. */
 export interface SourceFolder {
   readonly id: number;
-  /** Absolute. */
+  /** Absolute, without symbolic links. */
   readonly path: string;
   /** Folders below it that are not its own, relative to it. */
   readonly innerFolders?: readonly FolderPath[] | undefined;

@@ -69,7 +69,9 @@ describe("when sources are nested otherwise", () => {
     ["another owner", INNER],
     ["another tier", ["team", "outer", { collection: "moderate" }]],
     ["the same owner and tier", ["team", "outer"]],
+    ["a path through a link", ["../link/team", "inner"]],
   ])("an inner source with %s takes its files over, and gives them back, once each", async (_, inner) => {
+    symlinkSync(world.root, join(world.root, "../link"));
     await world.sync({ sources: nested(OUTER) });
     expect(owners()).toEqual({ outer: FILES + 3 });
     for (const sources of [nested(OUTER, inner), nested(OUTER), nested(inner, OUTER)]) {
