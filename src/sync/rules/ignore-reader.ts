@@ -8,12 +8,16 @@ import { decodeIgnoreFile, type IgnoreLine, parseGitIgnore, parseIgnoreFile } fr
 /** A larger file is not a hand-written list of patterns. */
 const IGNORE_BYTES_MAX = 1024 * 1024;
 
+/** No path is longer, and what compiles a pattern takes no longer one. */
+const LINE_CHARS_MAX = 4096;
+
 /** Used like a system error code: an ignore file changed and has not settled yet. */
 export const UNSETTLED = "UNSETTLED";
 /** The same after so long that it is reported to a person. */
 export const UNSETTLED_LONG = "EBUSY";
 /** The same for a file above the size limit. */
 const TOO_LARGE = "EFBIG";
+const LINE_TOO_LONG = "ENAMETOOLONG";
 /** The same for a file that is not text. */
 const NOT_TEXT = "EILSEQ";
 /** The same for what is not a file and has the name of an ignore file. */
@@ -30,6 +34,8 @@ export function ignoreFileWords(code: string): string {
       return "has not stopped changing for a minute";
     case TOO_LARGE:
       return "is larger than 1 MB and is not read";
+    case LINE_TOO_LONG:
+      return `has a line of more than ${LINE_CHARS_MAX} characters`;
     case NOT_TEXT:
       return "is not text in UTF-8 or UTF-16";
     case IS_FOLDER:
@@ -123,6 +129,9 @@ export function openIgnoreReader(): IgnoreReader {
     const ageMs = Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs);
     const text = decodeIgnoreFile(readFileSync(absolute));
     if (text === undefined) return { code: NOT_TEXT };
+    // To find out what a long one means would take too long.
+    if (parseGitIgnore(text).some((line) => line.text.length > LINE_CHARS_MAX))
+      return { code: LINE_TOO_LONG };
     const lines = kind === "own" ? parseIgnoreFile(text, place.folder) : parseGitIgnore(text);
     const patterns = lines.flatMap((line) => patternsOf(line, place));
     const doubtful = lines.flatMap(({ isDoubtful, ...line }) => (isDoubtful ? [{ file, ...line }] : []));

@@ -96,7 +96,9 @@ function patternLines(text: string): { text: string; line: number; isNegative: b
 
 /** Git's form of what certainly means the same: without blanks at the end, `./`, `//`, and the path of the file's folder. */
 function plainForm(body: string, root: string): string {
-  const trimmed = body.replace(/(?<!\\)\s+$/, "").replaceAll(/\/{2,}/g, "/");
+  const end = body.trimEnd();
+  const kept = end.endsWith("\\") ? body.slice(0, end.length + 1) : end;
+  const trimmed = kept.replaceAll(/\/{2,}/g, "/");
   const below = `${trimmed}/`.startsWith(`${root}/`) ? trimmed.slice(root.length) : trimmed;
   return below
     .replace(/^(?:\.\/)+/, "/")
@@ -127,7 +129,7 @@ function meantBy(pattern: string): readonly string[] {
 
 /** The patterns of a line that has several: names with an end such as `.md`, or folders. */
 function listed(pattern: string): readonly string[] {
-  const parts = pattern.split(/\s*[,;]\s*|(?<!\\)\s+/);
+  const parts = pattern.split(/[,;\s]+/);
   return parts.every((part) => /^\S*(?:\/|\.[a-z]\w{0,9})$/i.test(part)) ? parts : [pattern];
 }
 

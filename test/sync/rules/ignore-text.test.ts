@@ -82,6 +82,18 @@ describe("the encoding of an ignore file", () => {
   });
 });
 
+it.each([
+  [".kbsyncignore", `x${" ".repeat(100_000)}y`],
+  [".kbsyncignore", `${"[".repeat(100_000)}]`],
+  [".gitignore", "x".repeat(100_000)],
+])("wants nothing where a line of %s is longer than any path", (file, line) => {
+  writeFileSync(join(root, file), line);
+  expect(openRules(sourceAt(root, { gitignore: true })).wants("a.md")).toEqual({
+    wanted: false,
+    reason: `${file} has a line of more than 4096 characters`,
+  });
+});
+
 describe("what is not a plain file under the name of an ignore file", () => {
   const path = (): string => join(root, ".kbsyncignore");
 
