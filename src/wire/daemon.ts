@@ -56,9 +56,12 @@ const WaitAnswer = record({
   /** The first of them. */
   reasons: list(WaitReason),
   /**
-   * PDFs and images of a first sync that are not searchable yet and were not waited for; 0 if a file or folder was named.
+   * Files of which only pictures remain to be read, and which were not waited for; 0 if a file, or a folder in a source, was
+   * named.
    */
   reading: z.number(),
+  /** Absolute paths of the first of them. */
+  readingPaths: list(z.string()),
   /** Documents that are not found by meaning yet, where that was waited for. */
   embedding: z.number(),
   /** The path does not exist, and the ledger does not know it. */

@@ -174,7 +174,11 @@ const SITUATIONS: readonly Situation[] = [
     make: async () => {
       world.write("a.md", "zebra");
       world.write("scan.pdf", "%PDF-1.4\nscan");
-      const data = { _id: "scan", title: "scan.pdf", metadata: { status: "queued" } };
+      const data = {
+        _id: "scan",
+        title: "scan.pdf",
+        metadata: { status: "queued", warning: "Pages 1–2 are still being read." },
+      };
       world.service.fault = ({ operation, body, docId }) => {
         if (operation === "create" && body?.["url"] !== undefined) return answer(202, { data });
         return operation === "read" && docId === "scan" ? answer(200, { data }) : undefined;

@@ -25,7 +25,7 @@ export function addWait(program: Command, context: Context): void {
     )
     .argument(
       "[path]",
-      "a file, or a folder with all below it (default: everything but PDFs and images of a first sync)",
+      "a file, or a folder with all below it (default: everything but images and scans whose text is still being recognised)",
     )
     .option("--embedded", "wait until it is found by meaning too")
     .option("-t, --timeout <seconds>", "give up after this time, with exit code 124", seconds)
@@ -71,13 +71,20 @@ function stillWords(waiting: number, embedding: number, service: PaceState): str
 }
 
 /** `kbsync: everything is searchable as it is on disk`; empty for a path that was reported as unknown. */
-function foundWords(path: string | undefined, { unknown, reading }: WaitAnswer): string {
+function foundWords(path: string | undefined, { unknown, reading, readingPaths }: WaitAnswer): string {
   if (unknown === true) return "";
   const what = path === undefined ? "everything" : visibleLine(path);
+  const shown = readingPaths.slice(0, READING_SHOWN).map(visibleLine).join(", ");
+  const more = reading > READING_SHOWN ? ` and ${thousands(reading - READING_SHOWN)} more` : "";
   const but =
-    reading === 0 ? "" : ` but ${counted(reading, "file that is", "files that are")} still to be read`;
-  return `kbsync: ${what}${but} is searchable as it is on disk\n`;
+    reading === 0
+      ? ""
+      : `, but for pictures of ${counted(reading, "file")} still being read: ${shown}${more}`;
+  return `kbsync: ${what} is searchable as it is on disk${but}\n`;
 }
+
+/** Files being read that are named. */
+const READING_SHOWN = 5;
 
 /** How a wait ended that did not find everything searchable, for a person. */
 function waitWords({ end, reasons, troubled, embedding, service }: WaitAnswer): string {

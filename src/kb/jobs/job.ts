@@ -43,7 +43,9 @@ export async function runLeased(
     await attempt(slot === undefined ? leased : withUncountedWaits(leased, job, slot.whileWaiting), job);
   else await handBack(kb, job);
   kb.leases.drop(job.number);
-  kb.notices?.announce("ended", jobKey({ accountId: job.accountId, id: job.name }));
+  const key = jobKey({ accountId: job.accountId, id: job.name });
+  kb.pagesRead.delete(key);
+  kb.notices?.announce("ended", key);
 }
 
 /** Puts a job back that has done nothing. */

@@ -1,3 +1,4 @@
+import { jobKey } from "../queue/waits.ts";
 import type { ChunksAnswer } from "../../wire/answers.ts";
 import type { OwnerEntry, OwnersQuery } from "../../wire/owners.ts";
 import type { Tier } from "../../wire/primitives.ts";
@@ -15,12 +16,13 @@ export async function readResource(kb: KnowledgeBase, accountId: string, id: str
   return resource;
 }
 
-/** Reads a resource, live or deleted. */
+/** Reads a resource, live or deleted. The warning of a queued one names the pages that this process is reading. */
 export async function readAnyResource(kb: KnowledgeBase, accountId: string, id: string): Promise<Resource> {
   const at = { accountId, id };
   const resource = (await kb.records.resource(at)) ?? (await kb.records.deletedResource(at));
   if (resource === undefined) throw noResource(id);
-  return resource;
+  const warning = resource.status === "queued" ? kb.pagesRead.get(jobKey(at)) : undefined;
+  return warning === undefined ? resource : { ...resource, warning };
 }
 
 /** Throws `version_gone` if a resource has another version than a reader wants: only the current text is stored. */

@@ -1,3 +1,5 @@
+import { jobKey } from "../queue/waits.ts";
+import { readingWords } from "../ingest/extract/unread-words.ts";
 import { codeOf } from "../../lib/failure.ts";
 import type { Settings } from "../../wire/primitives.ts";
 import type { SettingsChange, UpdateBody } from "../../wire/resource.ts";
@@ -96,6 +98,8 @@ async function tryUpdate(
     return after;
   };
   const onPart = async (read: PartlyRead): Promise<void> => {
+    kb.pagesRead.set(jobKey({ accountId, id }), readingWords(read.reading, false));
+    if (read.texts.every((text) => text === "")) return;
     const part = await partText(kb, before, read, context.completesCreate === true);
     if (part === undefined) return;
     // An earlier attempt wrote it. Since a newer change the document is `queued`.

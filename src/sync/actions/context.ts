@@ -65,6 +65,8 @@ export interface ActionContext {
    * Runs a wait without occupying the slot, so that other files are sent meanwhile. Outside of the queue it just waits.
    */
   readonly yieldSlot: YieldSlot;
+  /** Called when the service reads the pictures of a followed file, and has read all else of it. Default: nobody is told. */
+  readonly onPictures?: () => void;
   /** Kind of the requests that carry a document. */
   readonly contentKind: ContentKind;
   /** Called for every step of a check of the folder, however small. Distinguishes work from a hang. */

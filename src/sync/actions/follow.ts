@@ -51,7 +51,7 @@ const FAILURES_MAX = 3;
  * the processing ends. Throws the signal's reason, and what the gate throws.
  */
 export async function follow(
-  context: Pick<ActionContext, "remote" | "signal" | "yieldSlot">,
+  context: Pick<ActionContext, "remote" | "signal" | "yieldSlot" | "onPictures">,
   docId: string,
   isOutdated: () => boolean,
 ): Promise<Followed> {
@@ -63,7 +63,7 @@ export async function follow(
  * then its file is sent again. Otherwise `done` shows what it holds now, which may be another text.
  */
 export async function followFound(
-  context: Pick<ActionContext, "remote" | "signal" | "yieldSlot">,
+  context: Pick<ActionContext, "remote" | "signal" | "yieldSlot" | "onPictures">,
   docId: string,
   isOutdated: () => boolean,
 ): Promise<Extract<Followed, { readonly kind: "done" | "outdated" }> | undefined> {
@@ -110,7 +110,7 @@ export function sameKeyRestMs(sinceMs: number, retryAfterMs: number): number {
 }
 
 async function askUntilEnd(
-  { remote, signal }: Pick<ActionContext, "remote" | "signal">,
+  { remote, signal, onPictures }: Pick<ActionContext, "remote" | "signal" | "onPictures">,
   docId: string,
   isOutdated: () => boolean,
   waitsPerSlot: () => number,
@@ -146,6 +146,7 @@ async function askUntilEnd(
     failures = 0;
     const end = stateOf(reply.value);
     if (end !== undefined) return end;
+    if (warningOf(reply.value)?.endsWith(STILL_READ) === true) onPictures?.();
   }
 }
 

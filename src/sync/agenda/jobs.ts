@@ -6,11 +6,8 @@ import { STEP_ITEMS, type Steps } from "../plan/steps.ts";
 
 /** The files of a source that are planned and not done. Each is in the queue, or is being read or sent. */
 export interface Jobs {
-  /**
-   * Begins jobs. A parked file that is tried again has waited since it was first planned. `isBacklog`: nobody has just
-   * changed it.
-   */
-  queue(candidates: readonly Candidate[], nowMs: number, isBacklog?: (candidate: Candidate) => boolean): void;
+  /** Begins jobs. A parked file that is tried again has waited since it was first planned. */
+  queue(candidates: readonly Candidate[], nowMs: number): void;
   /** Records that a job's file is being read or sent. Its row may be counted before the job has ended. */
   send(path: RelativePath): void;
   /** Records that something happened at the path. If it has a job, that is dropped before it is sent, and starts over. */
@@ -28,7 +25,6 @@ export interface Jobs {
   /** Reports whether the path has a job for this very entry. */
   isCurrent(entry: ScanEntry): boolean;
   isSending(path: RelativePath): boolean;
-  isBacklog(path: RelativePath): boolean;
   /** Since when a file with a job, or a parked one, waits. */
   sinceMs(path: RelativePath): number | undefined;
   /** Reports whether the last job of a file without one parked it. It may be gone meanwhile. */
@@ -73,7 +69,6 @@ function sumOf({ agreed, failed, trouble, nothing }: Readonly<Record<Counted, nu
 interface Job {
   readonly entry: ScanEntry;
   readonly sinceMs: number;
-  readonly isBacklog: boolean;
   counted: Counted;
   isOutdated: boolean;
   rereadMs: number | undefined;
@@ -127,15 +122,14 @@ export function openJobs(): Jobs & {
   };
 
   return {
-    queue: (candidates, nowMs, isBacklog = () => false) => {
-      for (const candidate of candidates) {
-        const { entry, known } = candidate;
+    queue: (candidates, nowMs) => {
+      for (const { entry, known } of candidates) {
         const { path } = entry;
         const isOutdated = remove(path)?.isOutdated === true;
         const sinceMs = jobs.get(path)?.sinceMs ?? nowMs;
         const counted = countedAs(known?.state);
         const rest = { rereadMs: undefined, isParked: false, isSent: false, hasEnded: false };
-        jobs.set(path, { entry, sinceMs, isBacklog: isBacklog(candidate), counted, isOutdated, ...rest });
+        jobs.set(path, { entry, sinceMs, counted, isOutdated, ...rest });
         sizes[counted] += 1;
         busyFiles.add(entry);
       }
@@ -166,7 +160,6 @@ export function openJobs(): Jobs & {
     isCurrent: (entry) => jobOf(entry.path)?.entry === entry,
     queued: (path) => (sending.has(path) ? undefined : jobOf(path)?.entry),
     isSending: (path) => sending.has(path),
-    isBacklog: (path) => jobOf(path)?.isBacklog === true,
     sinceMs: (path) => jobs.get(path)?.sinceMs,
     isParked: (path) => jobs.get(path)?.hasEnded === true,
     *jobPaths() {

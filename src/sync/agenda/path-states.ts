@@ -36,6 +36,9 @@ export type PathState =
   | "queued"
   | "sending";
 
+/** What the service reads of a file: any of it, or only pictures, of which it may recognise text for hours. */
+export type Reading = "all" | "pictures";
+
 /** The states of a source's paths, and their transitions. Reads no clock: times are arguments. */
 export interface PathStates extends Jobs, Pick<Checks, "checkAll" | "take" | "nextDueMs" | "due" | "isDue"> {
   stateOf(path: RelativePath): PathState;
@@ -86,8 +89,8 @@ export interface PathStates extends Jobs, Pick<Checks, "checkAll" | "take" | "ne
    */
   counts(countedNow: (path: RelativePath) => Counted, isPaused: boolean): Record<Counted, number>;
   /** Records that the service has a file with a job and reads it, or no longer does. */
-  setReading(path: RelativePath, isReading: boolean): void;
-  isReading(path: RelativePath): boolean;
+  setReading(path: RelativePath, what: Reading | undefined): void;
+  reading(path: RelativePath): Reading | undefined;
   readingCount(): number;
   /** Returns the files that `counts` counts. */
   toSend(isPaused: boolean): Iterable<RelativePath>;
@@ -129,7 +132,7 @@ export function openPathStates(
   /** Files that may be read although they have not rested, until their job has ended. */
   const unresting = new Set<RelativePath>();
 
-  const reading = new Set<RelativePath>();
+  const reading = new Map<RelativePath, Reading>();
   const isHeldBack = (path: RelativePath): boolean =>
     !jobs.hasJob(path) && (checks.isDue(path) || checking.has(path));
   const event = (path: RelativePath, nowMs: number): void => {
@@ -228,8 +231,8 @@ export function openPathStates(
       for (const path of heldBack) if (isHeldBack(path)) counts[countedNow(path)] += 1;
       return counts;
     },
-    setReading: (path, isReading) => void (isReading ? reading.add(path) : reading.delete(path)),
-    isReading: (path) => reading.has(path),
+    setReading: (path, what) => void (what === undefined ? reading.delete(path) : reading.set(path, what)),
+    reading: (path) => reading.get(path),
     readingCount: () => reading.size,
     *toSend(isPaused) {
       yield* jobs.jobPaths();

@@ -172,7 +172,7 @@ async function wait(
     const reasons = left
       .filter(({ state }) => state === "waiting" || state === "reading")
       .map(({ source, path: at, code, message }) => ({ source, path: at, code, message }));
-    return { end: "timeout", troubled: waiting, reasons, reading: 0, embedding, service };
+    return { end: "timeout", troubled: waiting, reasons, reading: 0, readingPaths: [], embedding, service };
   } finally {
     clearTimeout(timer);
     clearInterval(heartbeat);

@@ -22,7 +22,7 @@ export interface WaitEnd extends Omit<WaitAnswer, "end" | "service" | "embedding
 
 export interface WaitOptions {
   readonly signal: AbortSignal;
-  /** Absolute path of a file or folder. Default: all sources. */
+  /** Absolute path of a file or folder. Default: all sources, without files of which only pictures remain to be read. */
   readonly path?: string | undefined;
   /** Waits until everything is found by meaning too. Default: by its words. */
   readonly embedded?: boolean | undefined;
@@ -37,8 +37,8 @@ const NO_ANSWER = "no_answer";
 
 /**
  * Resolves when searches find the files by their words as they are on disk now, or in a later version, or when something
- * prevents it that waiting does not resolve. Without a path, PDFs and images of a first sync are not waited for: reading them
- * may take hours, and nobody has just changed them. No event needs to have arrived, because the disk is checked first.
+ * prevents it that waiting does not resolve. For a whole source, files of which only pictures remain to be read are listed and
+ * not waited for: recognising their text may take hours. No event needs to have arrived, because the disk is checked first.
  * Throws `outside_sources`, `daemon_stopping`, and the signal's reason.
  */
 export async function waitFor(
@@ -83,12 +83,14 @@ export async function waitFor(
       if (missing !== undefined) reasons.push({ source: "", path: "", code: "no_meaning", message: missing });
     }
     const agreed = reasons.length === 0;
+    const reading = open.flatMap(onlyPictures);
     const unknown = agreed && !isKnown && path !== undefined && kindOnDisk(path) === undefined;
     return {
       agreed,
       reasons: reasons.slice(0, WAIT_REASONS_MAX),
       troubled: reasons.length,
-      reading: open.reduce((sum, each) => sum + readLater(each).length, 0),
+      reading: reading.length,
+      readingPaths: reading.slice(0, WAIT_REASONS_MAX),
       ...(unknown && { unknown }),
     };
   } finally {
@@ -118,14 +120,13 @@ function settle(parts: Parts, waiting: Waiting, acknowledged: ReadonlySet<string
     if (waiting.halt === undefined) waiting.ask = source.ask(below);
     return;
   }
-  const left = (waiting.left ??= new Set(
-    source.pending(below).filter((file) => below !== undefined || !source.isReadLater(file)),
-  ));
+  const left = (waiting.left ??= new Set(source.pending(below)));
   for (const file of left) {
     const isDone =
       !source.isPending(file) ||
       acknowledged.has(`${rootOf(source)}\n${file}`) ||
       source.isPaused() ||
+      (below === undefined && source.hasOnlyPictures(file)) ||
       isUnreadable(parts, source, file);
     // The other files need no check before this one is done.
     if (!isDone) break;
@@ -133,9 +134,11 @@ function settle(parts: Parts, waiting: Waiting, acknowledged: ReadonlySet<string
   }
 }
 
-/** Files at a target that are not waited for. */
-function readLater({ source, below }: SourceTarget<SourceSync>): readonly RelativePath[] {
-  return below === undefined ? [...source.unsent(below)].filter((file) => source.isReadLater(file)) : [];
+/** Absolute paths of the files of a whole source that are not waited for. */
+function onlyPictures({ source, below }: SourceTarget<SourceSync>): readonly string[] {
+  if (below !== undefined) return [];
+  const files = [...source.unsent(below)].filter((file) => source.hasOnlyPictures(file));
+  return files.map((file) => join(rootOf(source), file));
 }
 
 /** The document of a target that is a file. */

@@ -79,8 +79,11 @@ export interface SourceSync extends SourceProgress, Pick<Passes, "preview"> {
   workAt(path: RelativePath): { readonly work: FileWork; readonly sinceMs: number | undefined };
   /** Returns the files at or below a path that `activity` counts: those that are planned and not done. */
   unsent(below: RelativePath | undefined): Iterable<RelativePath>;
-  /** Reports whether a file was found by a comparison, not by a change, and the service must read it, which may take long. */
-  isReadLater(path: RelativePath): boolean;
+  /**
+   * Reports whether all words of a file that are not searchable yet are in pictures, which may take hours to read: it is an image,
+   * or a PDF whose service says so.
+   */
+  hasOnlyPictures(path: RelativePath): boolean;
   /** Returns what cannot be read at a path, below it, or on the way to it. */
   unreadable(below: RelativePath | undefined): RelativePath[];
   /** Returns what the last checks found about mounts and ignore files. */
@@ -110,7 +113,7 @@ export function openSource(options: SourceOptions): SourceSync {
     { ...options, onChange },
     {
       files: (candidates, isRecent) => {
-        states.queue(candidates, now(), (candidate) => !isRecent(candidate));
+        states.queue(candidates, now());
         if (candidates.length > 0) {
           // Before any of them is acknowledged; otherwise the ledger would show other processes an agreement too early.
           ledger.noteLast(self.noteBacklog);
@@ -209,6 +212,7 @@ function pausingOf({
 
 /** Prepares and sends files. */
 function departures({
+  options,
   context,
   source,
   agenda: { states },
@@ -232,15 +236,20 @@ function departures({
           const { path } = departure.candidate.entry;
           // A job gives its slot away while the service works on what it has.
           const whileRead: YieldSlot = async (wait) => {
-            states.setReading(path, true);
+            states.setReading(path, "all");
             try {
               return await yieldSlot(wait);
             } finally {
-              states.setReading(path, false);
+              states.setReading(path, undefined);
             }
           };
           const contentKind = isRecent ? "recent" : "content";
-          return send({ ...context, yieldSlot: whileRead, contentKind }, source, departure);
+          const onPictures = (): void => {
+            if (states.reading(path) === "pictures") return;
+            states.setReading(path, "pictures");
+            options.onChange();
+          };
+          return send({ ...context, yieldSlot: whileRead, onPictures, contentKind }, source, departure);
         },
         drop: () => {
           // It never left, so the next start need not find out what became of it.
@@ -261,10 +270,10 @@ function pathQueries({
   state,
 }: SourceParts): Pick<
   SourceSync,
-  "pending" | "isInFlight" | "unreadable" | "isPending" | "workAt" | "unsent" | "isReadLater"
+  "pending" | "isInFlight" | "unreadable" | "isPending" | "workAt" | "unsent" | "hasOnlyPictures"
 > {
   const workAt = (path: RelativePath): FileWork => {
-    if (states.isReading(path)) return "reading";
+    if (states.reading(path) !== undefined) return "reading";
     if (adoption.waiting().has(path) || deletes.hasJob(path)) return "queued";
     switch (states.stateOf(path)) {
       case "at rest":
@@ -295,7 +304,9 @@ function pathQueries({
       if (state.paused) return;
       for (const path of adoption.waiting()) if (isBelow(path, below)) yield path;
     },
-    isReadLater: (path) => states.isBacklog(path) && kindOfName(basename(path)).kind === "file",
+    hasOnlyPictures: (path) =>
+      states.reading(path) === "pictures" ||
+      (states.hasJob(path) && kindOfName(basename(path)).kind === "file" && !/\.pdf$/i.test(path)),
     pending: (below) =>
       [...new Set([...states.paths(), ...adoption.waiting(), ...deletes.jobPaths()])].filter((path) =>
         isBelow(path, below),

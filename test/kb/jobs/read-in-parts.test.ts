@@ -11,12 +11,18 @@ const PATIENCE = { timeout: 120_000, interval: 50 };
 let running: Running;
 /** Writes of whole texts by the queue wait for this. */
 const held = Promise.withResolvers<void>();
+/** Failures of jobs wait for this. */
+const failing = Promise.withResolvers<void>();
 beforeAll(async () => {
   running = await openRunning({
     webhookAllow: ["127.0.0.1"],
     wrapStore: (store) =>
       withMethods(store, {
         records: {
+          failJob: async (...failure) => {
+            await failing.promise;
+            return store.records.failJob(...failure);
+          },
           updateResource: async (change, chunking, by) => {
             if (by?.job !== undefined && by.isPart !== true) await held.promise;
             return store.records.updateResource(change, chunking, by);
@@ -27,11 +33,12 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   held.resolve();
+  failing.resolve();
   await running.close();
 });
 
-const upload = async (): Promise<string> => {
-  const body = fileForm(buildPdf([["Typed heron."], [], []].map(textPage)), "a.pdf");
+const upload = async (pages: readonly string[][] = [["Typed heron."], [], []]): Promise<string> => {
+  const body = fileForm(buildPdf(pages.map(textPage)), "a.pdf");
   return (await running.send("POST", "/image/processing/upload", { body })).json.file_url;
 };
 const create = async (headers: Record<string, string> = {}) => {
@@ -80,3 +87,27 @@ it("a create without the queue writes the whole document once", SLOW, async () =
   expect(json.data.metadata).toBeUndefined();
   expect(await found(json.data._id)).toEqual(["1: Typed heron."]);
 });
+
+it(
+  "a queued PDF without any text layer says that its pages are being read, until it ends",
+  SLOW,
+  async () => {
+    const body = createBody({ content: undefined, url: await upload([[], []]) });
+    const { json } = await running.send("POST", "/api/rag/resource", {
+      body,
+      headers: { prefer: "respond-async" },
+    });
+    const metadata = async () => {
+      const { json: shown } = await running.send("GET", `/api/rag/resource/${json.data._id}`);
+      return shown.data.metadata;
+    };
+    const warning = "Pages 1–2 are still being read.";
+    await vi.waitFor(
+      async () => expect(await metadata()).toMatchObject({ status: "queued", warning }),
+      PATIENCE,
+    );
+    failing.resolve();
+    await vi.waitFor(async () => expect((await metadata()).status).toBe("error"), PATIENCE);
+    expect((await metadata()).warning).toBeUndefined();
+  },
+);

@@ -29,6 +29,14 @@ function contextOf(answers: readonly Reply<unknown>[], waitsPerSlot = 0): Action
 }
 const never = (): boolean => false;
 
+it("reports that only pictures of a followed resource remain to be read", async () => {
+  let reports = 0;
+  const reading = shown({ status: "queued", warning: "Pages 1–2 are still being read." });
+  const context = contextOf([QUEUED, reading, QUEUED, shown({ status: "chunked" })]);
+  await follow({ ...context, onPictures: () => (reports += 1) }, "a", never);
+  expect(reports).toBe(1);
+});
+
 describe("following a resource", () => {
   it.each<[what: string, answers: Reply<unknown>[], end: Record<string, unknown>, questions: number]>([
     [

@@ -188,6 +188,7 @@ describe("a request", () => {
       troubled: 0,
       reasons: [],
       reading: 0,
+      readingPaths: [],
       embedding: 0,
       service: { kind: "open" },
     } as const;

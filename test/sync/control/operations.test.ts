@@ -122,18 +122,34 @@ describe("the log", () => {
 });
 
 describe("a wait", () => {
-  const end = { agreed: true, troubled: 0, reasons: [], reading: 0, unknown: undefined };
+  const end = { agreed: true, troubled: 0, reasons: [], reading: 0, readingPaths: [], unknown: undefined };
 
   it.each([
     [
       "searchable",
       end,
-      { end: "searchable", troubled: 0, reasons: [], reading: 0, embedding: 0, service: SERVICE },
+      {
+        end: "searchable",
+        troubled: 0,
+        reasons: [],
+        reading: 0,
+        readingPaths: [],
+        embedding: 0,
+        service: SERVICE,
+      },
     ],
     [
       "troubled",
       { ...end, agreed: false, troubled: 2, reasons: ["too odd"] },
-      { end: "troubled", troubled: 2, reasons: ["too odd"], reading: 0, embedding: 0, service: SERVICE },
+      {
+        end: "troubled",
+        troubled: 2,
+        reasons: ["too odd"],
+        reading: 0,
+        readingPaths: [],
+        embedding: 0,
+        service: SERVICE,
+      },
     ],
     [
       "unknown",
@@ -143,6 +159,7 @@ describe("a wait", () => {
         troubled: 0,
         reasons: [],
         reading: 0,
+        readingPaths: [],
         embedding: 0,
         service: SERVICE,
         unknown: true,
@@ -178,6 +195,7 @@ describe("a wait", () => {
       troubled: 3,
       reasons: [],
       reading: 0,
+      readingPaths: [],
       embedding: 0,
       service: SERVICE,
     });

@@ -185,7 +185,13 @@ describe("wait", () => {
     const daemon = await run({ world: deafWorld() });
     for (let round = 0; round < 5; round += 1) {
       world.write("a.txt", `round ${round}`);
-      expect(await wait(daemon, "a.txt")).toEqual({ agreed: true, reasons: [], troubled: 0, reading: 0 });
+      expect(await wait(daemon, "a.txt")).toEqual({
+        agreed: true,
+        reasons: [],
+        troubled: 0,
+        reading: 0,
+        readingPaths: [],
+      });
       expect(world.service.live()).toMatchObject([{ content: `round ${round}` }]);
     }
     world.write("new/folder/b.txt", "b");
@@ -203,6 +209,39 @@ describe("wait", () => {
     const [whole, one] = await Promise.all([wait(daemon), wait(daemon, "29.txt")]);
     expect([whole, one]).toMatchObject([{ agreed: true }, { agreed: true }]);
     expect(titles()).toHaveLength(30);
+  });
+
+  it("waits for the words of new PDFs, and names scans and images while the service reads their pictures", async () => {
+    world.write("first.txt", "shows the service's id of the collection");
+    const daemon = await run();
+    const metadata = new Map<string, object>();
+    world.service.fault = ({ operation, body, docId }) => {
+      const title = body?.["title"];
+      const name = typeof title === "string" ? title : (docId ?? "");
+      if (operation === "create") metadata.set(name, { status: "queued" });
+      if (operation !== "create" && operation !== "read") return undefined;
+      const data = { _id: name, title: name, metadata: metadata.get(name) };
+      const status = operation === "create" ? 202 : 200;
+      return { kind: "answer", status, body: JSON.stringify({ success: true, data }) };
+    };
+    world.write("typed.pdf", "%PDF-1.4 typed");
+    world.write("scan.pdf", "%PDF-1.4 scanned");
+    world.write("photo.png", Buffer.from("89504e470d0a1a0a0000000d49484452", "hex"));
+    let isEnded = false;
+    const waited = wait(daemon).finally(() => (isEnded = true));
+    const named = wait(daemon, "scan.pdf");
+    await until(() => daemon.status().sources[0]?.reading === 3);
+    metadata.set("scan.pdf", { status: "queued", warning: "Pages 1–2 are still being read." });
+    const [source] = daemon.status().sources;
+    await until(() => world.service.count("read") > 6);
+    expect([isEnded, source?.searchable]).toEqual([false, 1]);
+    metadata.set("typed.pdf", { status: "chunked" });
+    const end = await waited;
+    expect(end).toMatchObject({ agreed: true, reading: 2 });
+    const paths = ["photo.png", "scan.pdf"].map((name) => join(world.root, name));
+    expect(end.readingPaths.toSorted()).toEqual(paths);
+    metadata.set("scan.pdf", { status: "chunked" });
+    expect(await named).toMatchObject({ agreed: true, reading: 0 });
   });
 
   it("waits for the settle time too", async () => {

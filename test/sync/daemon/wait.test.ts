@@ -20,6 +20,8 @@ let ledger: Ledger;
 let lifecycle: Lifecycle;
 let listeners: Set<(activity: DaemonActivity) => void>;
 let id: number;
+/** Files of which only pictures remain to be read. */
+let pictures: Set<string>;
 /** Files to check or send. */
 let pending: Set<string>;
 let asked: number;
@@ -37,6 +39,7 @@ beforeEach(() => {
   id = ledger.sources.open(root, "owner", "fastest").id;
   lifecycle = openLifecycle((error) => error as Error);
   listeners = new Set();
+  pictures = new Set();
   pending = new Set();
   [asked, answered, paused, halted, unreadable] = [0, Infinity, false, false, []];
   abort = new AbortController();
@@ -60,7 +63,7 @@ const wait = async (path?: string, more: Partial<WaitOptions> = {}): Promise<Wai
     isPaused: () => paused,
     isHalted: () => halted,
     isInFlight: () => false,
-    isReadLater: (each: string) => each.endsWith(".pdf"),
+    hasOnlyPictures: (each: string) => pictures.has(each),
     unsent: (below: string | undefined) => [...pending].filter(isIn(below)),
     unreadable: (below: string | undefined) => unreadable.filter(isIn(below)),
   } as unknown as SourceSync; // What a wait asks of a source.
@@ -90,7 +93,7 @@ const codes = ({ reasons }: WaitEnd): string[] => reasons.map(({ path, code }) =
 describe("a wait", () => {
   it("ends a wait in agreement when all is acknowledged, and removes its listener", async () => {
     await add("a.md", "agreed");
-    expect(await wait()).toEqual({ agreed: true, reasons: [], troubled: 0, reading: 0 });
+    expect(await wait()).toEqual({ agreed: true, reasons: [], troubled: 0, reading: 0, readingPaths: [] });
     expect(listeners.size).toBe(0);
   });
 
@@ -129,6 +132,38 @@ describe("a wait", () => {
     lifecycle.changed();
     expect(await waiting).toMatchObject({ agreed: true });
     expect(counts).toEqual([3, 2]);
+  });
+
+  it("waits for a source until only pictures remain to be read, and names their files", async () => {
+    for (const file of ["scan.pdf", "a.md"]) pending.add(file);
+    const waiting = wait();
+    await turn();
+    pending.delete("a.md");
+    lifecycle.changed();
+    let ended = false;
+    void waiting.then(() => (ended = true));
+    await turn();
+    expect(ended).toBe(false);
+    pictures.add("scan.pdf");
+    lifecycle.changed();
+    expect(await waiting).toMatchObject({
+      agreed: true,
+      reading: 1,
+      readingPaths: [join(root, "scan.pdf")],
+    });
+  });
+
+  it("waits for pictures in a file or folder that is named", async () => {
+    pictures.add("folder/scan.pdf");
+    pending.add("folder/scan.pdf");
+    let ended = 0;
+    const named = ["folder", "folder/scan.pdf"].map((path) => wait(path).finally(() => (ended += 1)));
+    await turn();
+    expect(ended).toBe(0);
+    await add("folder/scan.pdf", "agreed");
+    pending.clear();
+    lifecycle.changed();
+    for (const end of await Promise.all(named)) expect(end).toMatchObject({ reading: 0, readingPaths: [] });
   });
 
   it("waits neither for later files nor for one that was acknowledged and changed again", async () => {
@@ -303,6 +338,7 @@ describe("a wait for one path", () => {
       reasons: [],
       troubled: 0,
       reading: 0,
+      readingPaths: [],
       unknown: true,
     });
   });
@@ -328,6 +364,12 @@ describe("a wait for one path", () => {
     ],
   ])("does not report a missing path as unknown that %s", async (_what, prepare) => {
     await prepare();
-    expect(await wait("none")).toEqual({ agreed: true, reasons: [], troubled: 0, reading: 0 });
+    expect(await wait("none")).toEqual({
+      agreed: true,
+      reasons: [],
+      troubled: 0,
+      reading: 0,
+      readingPaths: [],
+    });
   });
 });

@@ -53,7 +53,7 @@ export interface Requester {
 /** A PDF of which some pages are still being read. */
 export interface PartlyRead {
   readonly fileMetadata: UserMetadata;
-  /** The text of each page; empty for those being read. */
+  /** The text of each page; empty for those being read, which may be all. */
   readonly texts: readonly string[];
   /** Numbers of the pages being read. */
   readonly reading: readonly number[];
@@ -224,8 +224,7 @@ async function extractPdf(
       known.flatMap((end) => ("read" in end ? [end.read] : [])),
     );
     const heldChars = texts.reduce((sum, { length }) => sum + length, 0);
-    if (reading.length > 0 && texts.some((text) => text !== ""))
-      await onPart?.({ texts: [...texts], reading, fileMetadata });
+    if (reading.length > 0) await onPart?.({ texts: [...texts], reading, fileMetadata });
     const read = await whileWaiting(
       () => ocr.readPages(path, pictures, { ...ask, memory }),
       heldChars,
