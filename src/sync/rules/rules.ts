@@ -14,6 +14,7 @@ import { folderOfKey, IGNORE_FILE } from "./ignore-places.ts";
 import { type DoubtfulPattern, ignoreFileWords } from "./ignore-reader.ts";
 import {
   type IgnoreRest,
+  type IgnoreSettling,
   type IgnoreSettlingOptions,
   openIgnoreSettling,
   type SettledIgnore,
@@ -218,14 +219,15 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
     doubtfulPatterns: () => ignoreFiles.doubtful(),
     takeIgnoreRest: () => earlierRest(settling?.takeRest(), descriptions.takeRest()),
     takeSettled: (whole) => {
-      if (settling === undefined) return [];
-      if (whole) {
-        for (const key of settling.unasked())
-          if (!isFolderAt(join(source.absolutePath, folderOfKey(key)))) settling.forget(key);
-      }
-      return settling.takeSettled();
+      if (whole && settling !== undefined) forgetGoneFolders(settling, source.absolutePath);
+      return settling?.takeSettled() ?? [];
     },
   };
+}
+
+/** Removes the rules of folders that no longer exist, after a scan of the whole source. */
+function forgetGoneFolders(settling: IgnoreSettling, root: string): void {
+  for (const key of settling.unasked()) if (!isFolderAt(join(root, folderOfKey(key)))) settling.forget(key);
 }
 
 /** Judges a path, after the folders above it. */
