@@ -20,15 +20,19 @@ export function saysFull(error: unknown): boolean {
 export function shortageAt(path: string, error: unknown): Shortage | undefined {
   const code = codeOf(error) ?? "";
   if (!NO_SPACE.has(code) && !POSSIBLY_NO_SPACE.test(code)) return undefined;
+  return shortageIn(dirname(path)) ?? (NO_SPACE.has(code) ? "space" : undefined);
+}
+
+/** Returns what the disk of a folder lacks now to take so much; undefined: nothing, or the folder is gone or unreadable. */
+export function shortageIn(folder: string, bytes = 1): Shortage | undefined {
   try {
     // Only a file system that counts its inodes can run out of them.
-    const { bavail, files, ffree } = statfsSync(dirname(path));
+    const { bavail, bsize, files, ffree } = statfsSync(folder);
     if (files > 0 && ffree === 0) return "inodes";
-    if (bavail === 0) return "space";
+    return bavail * bsize < bytes ? "space" : undefined;
   } catch {
-    // The folder is gone or unreadable: the error stands as it came.
+    return undefined;
   }
-  return NO_SPACE.has(code) ? "space" : undefined;
 }
 
 /** Describes a shortage, with a hint for people. */

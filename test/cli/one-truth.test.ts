@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { awaitFresh } from "../../src/cli/state/fresh.ts";
 import { buildProgram } from "../../src/cli/command-line.ts";
 import { standingWords } from "../../src/cli/output/standing-words.ts";
-import { needsOf, sentenceOf } from "../../src/console/overview/needs.ts";
+import { needsOf, sentenceOf, type Whole } from "../../src/console/overview/needs.ts";
 import { describeStatus } from "../../src/mcp/status-tool.ts";
 import { NO_FILES } from "../../src/mcp/known-files.ts";
 import type { KnowledgeService } from "../../src/mcp/service.ts";
@@ -13,12 +13,14 @@ import { measureDaemon } from "../../src/metrics/daemon.ts";
 import { operationsOf } from "../../src/sync/control/operations.ts";
 import { type Control, openControl } from "../../src/sync/control/server.ts";
 import type { Daemon, DaemonOptions } from "../../src/sync/daemon.ts";
-import { messageOf } from "../../src/lib/failure.ts";
+import { codeOf, messageOf } from "../../src/lib/failure.ts";
+import type { DaemonFigures } from "../../src/sync/daemon/status.ts";
 import type { LiveStatus, SourceStatus } from "../../src/wire/daemon-status.ts";
 import type { Version } from "../../src/wire/daemon-files.ts";
 import { searchableWords, type VersionState } from "../../src/wire/file-state.ts";
 import type { FakeRequest, Fault } from "../fakes/knowledge-service.ts";
 import { openWorld, SINGLE_DELETES, until, type World } from "../sync/daemon/harness.ts";
+import { canMount, mountDisk } from "../crash/mount.ts";
 import { FIXED_PROGRAM } from "../sync/control/program.ts";
 import { cliContext, outputTo } from "./context.ts";
 
@@ -126,6 +128,38 @@ async function synced(...more: string[]): Promise<Daemon> {
   const opened = await start();
   await opened.whenIdle();
   return opened;
+}
+
+function figures(): DaemonFigures {
+  if (daemon === undefined) throw new Error("no daemon");
+  return daemon.figures();
+}
+
+/** The metrics of the daemon, as they are exported. */
+async function measured(): Promise<string> {
+  const registry = new Registry();
+  measureDaemon(registry).set(figures());
+  return registry.metrics();
+}
+
+function live(): LiveStatus {
+  const facts = { pid: 1, version: "1", startedMs: 0, pending: null, notApplied: [] };
+  return { ...figures().status, ...facts } as LiveStatus;
+}
+
+/** What the tool `status` answers. */
+async function described(): ReturnType<typeof describeStatus> {
+  const service = { owners: async () => undefined } as unknown as KnowledgeService;
+  const reached = { service, ownsLedger: true, daemon: { status: async () => live() } };
+  return describeStatus(reached, NO_FILES, {}, AbortSignal.timeout(10_000));
+}
+
+const READY = { state: "ready", message: "works" };
+
+/** What the overview of the console shows. */
+function viewed(): Whole {
+  const health = { status: "ready", embedder: READY, reranker: READY, languageModel: READY } as never;
+  return { documents: 1, health, queues: undefined, daemon: live() };
 }
 
 /** What every surface says of a situation. */
@@ -320,6 +354,7 @@ const SITUATIONS: readonly Situation[] = [
 
 /** A service that does not answer cannot be compared. */
 const isAway = ({ name }: Situation): boolean => name === "a service that does not answer";
+const LISTS = ["held", "failed", "waiting", "skipped"].map((each) => ["status", `--${each}`] as const);
 const sum = ({ searchable, reading, waiting, failed }: SourceStatus): number =>
   searchable + reading + waiting + failed;
 const COUNTED = ["searchable", "reading", "waiting", "failed", "held"] as const;
@@ -347,48 +382,25 @@ it.each(SITUATIONS)("every surface says the same of $name", async (situation) =>
   for (const each of COUNTED) expect([each, source[each]]).toEqual([each, counts[each] ?? 0]);
   expect(source.deletesRefused).toBe(counts.deletesRefused ?? 0);
   expect(source.files).toBe(sum(source));
-  const registry = new Registry();
-  const figures = daemon?.figures();
-  if (figures === undefined) throw new Error("no daemon");
-  measureDaemon(registry).set(figures);
-  const metrics = await registry.metrics();
+  const metrics = await measured();
   for (const each of COUNTED)
     expect(metrics).toContain(`kbsync_sync_files{state="${each}"} ${counts[each] ?? 0}\n`);
-  const live = {
-    ...figures.status,
-    pid: 1,
-    version: "1",
-    startedMs: 0,
-    pending: null,
-    notApplied: [],
-  } as LiveStatus;
-  const mcp = await describeStatus(
-    {
-      service: { owners: async () => undefined } as unknown as KnowledgeService,
-      ownsLedger: true,
-      daemon: { status: async () => live },
-    },
-    NO_FILES,
-    {},
-    AbortSignal.timeout(10_000),
-  );
+  const mcp = await described();
   expect(mcp.data.folders[0]).toMatchObject(
     Object.fromEntries(COUNTED.map((each) => [each, counts[each] ?? 0])),
   );
   const words = searchableWords(source, String);
   expect(mcp.text).toContain(words);
-  expect(standingWords(figures.status)).toContain(words);
+  expect(standingWords(figures().status)).toContain(words);
 
   // The state of the file is that of its explanation, and only the list of its state names it.
   const { version } = await json<{ version: Version }>("why", at(path));
   expect(version).toMatchObject({ state, reason: expect.stringMatching(reason) as string });
-  const lists = await Promise.all(
-    ["held", "failed", "waiting", "skipped"].map(async (each) => (await kbsync("status", `--${each}`)).text),
-  );
+  const lists = await Promise.all(LISTS.map(async (args) => (await kbsync(...args)).text));
   const own = state === "reading" ? "waiting" : state;
-  for (const [index, each] of ["held", "failed", "waiting", "skipped"].entries()) {
+  for (const [index, [, option]] of LISTS.entries()) {
     const isNamed = lists[index]?.includes(source.halted ? world.root : path) === true;
-    expect([each, isNamed]).toEqual([each, each === own]);
+    expect([option, isNamed]).toEqual([option, option === `--${own}`]);
   }
 
   // Nothing says that all is well while something is not.
@@ -430,12 +442,15 @@ it.each(SITUATIONS)("every surface says the same of $name", async (situation) =>
   const proof = await kbsync("verify", "--report");
   expect(proof.code).toBe(isAway(situation) ? -1 : Number(areWaiting));
   const proven = isAway(situation) ? undefined : (JSON.parse(proof.text) as Proof).sources[0];
-  const inProof = proven?.files.find((file) => file.path === path);
+  // A service that refuses writes alone is tried again and again.
   const isProven = proven !== undefined && state !== "skipped" && counts.deletesRefused === undefined;
-  expect([inProof?.state, reason.test(inProof?.reason ?? "")]).toEqual([
-    isProven ? state : undefined,
-    isProven,
-  ]);
+  const inProof = async (): Promise<unknown> => {
+    const { text } = await kbsync("verify", "--report");
+    const files = isAway(situation) ? [] : (JSON.parse(text) as Proof).sources[0]?.files;
+    const file = files?.find((each) => each.path === path);
+    return [file?.state, reason.test(file?.reason ?? "")];
+  };
+  await expect.poll(inProof, { timeout: 5000 }).toEqual([isProven ? state : undefined, isProven]);
   for (const each of [...COUNTED, "files"] as const)
     expect([each, (proven?.sums ?? source)[each]]).toEqual([each, source[each]]);
   // The daemon writes to the ledger twice a second what it is doing. A service that does not answer finds nothing.
@@ -444,16 +459,9 @@ it.each(SITUATIONS)("every surface says the same of $name", async (situation) =>
     return code !== 0 || / searchable yet: \d+ files? (is|are) /.test(text) === areWaiting;
   };
   await expect.poll(isNoted).toBe(true);
-  const view = {
-    documents: 1,
-    health: { status: "ready", embedder: READY, reranker: READY, languageModel: READY } as never,
-    queues: undefined,
-    daemon: live,
-  };
+  const view = viewed();
   expect(/^(All|Your)/.test(sentenceOf(view, needsOf(view)))).toBe(isDone && source.files > 0);
 });
-
-const READY = { state: "ready", message: "works" };
 
 it("a search that waits for what was saved does not wait for a scan of the first sync", async () => {
   await SITUATIONS.find(({ expected }) => expected.state === "reading")?.make();
@@ -484,6 +492,46 @@ it("says of a stopped daemon that newer changes are unknown, and finds them wher
   expect((await kbsync("search", "zebra", "--fresh")).text).toContain("no daemon runs");
 });
 
+it.runIf(canMount())(
+  "says of a daemon whose own disk is full why it ended, and takes nothing for done",
+  async () => {
+    const disk = mountDisk({ sizeKib: 8192 });
+    try {
+      Object.assign(world, { stateDir: join(disk.path, "state") });
+      configure({ path: world.root, ownerId: "docs-owner", collection: "fastest" });
+      await synced();
+      disk.fill();
+      const failure = running?.then(
+        () => undefined,
+        (error: unknown) => codeOf(error),
+      );
+      running = undefined;
+      world.write("a.md", "quagga");
+      expect(await failure).toBe("disk_full");
+      await stop();
+      const full = /no space is left on its disk/;
+      for (const args of [["status"], ...LISTS, ["why", at("a.md")], ["wait"], ["wait", "--embedded"]])
+        expect([args, (await kbsync(...args)).text]).toEqual([args, expect.stringMatching(full)]);
+      expect((await kbsync("search", "zebra", "--fresh")).text).toMatch(full);
+      const verify = await kbsync("verify");
+      expect([verify.code, verify.text]).toEqual([
+        1,
+        expect.stringContaining("0 of 1 file searchable, 1 waiting") as string,
+      ]);
+      const [proven] = (await json<Proof>("verify", "--report")).sources;
+      expect(proven?.files).toMatchObject([{ path: "a.md", state: "waiting" }]);
+      expect(await json("why", at("a.md"))).toMatchObject({ version: { state: "waiting" } });
+      disk.free();
+      await (await start()).whenIdle();
+      expect((await kbsync("verify")).code).toBe(0);
+      expect(await json("why", at("a.md"))).toMatchObject({ version: { state: "searchable" } });
+      await stop();
+    } finally {
+      disk.unmount();
+    }
+  },
+);
+
 it("says of a damaged ledger, wherever it is read, that it cannot be used", async () => {
   await synced();
   await stop();
@@ -492,10 +540,13 @@ it("says of a damaged ledger, wherever it is read, that it cannot be used", asyn
   writeFileSync(ledger, "no database ".repeat(1000));
   for (const args of [
     ["status"],
-    ["status", "--waiting"],
+    ["status", world.root],
+    ...LISTS,
     ["why", at("a.md")],
     ["verify"],
+    ["verify", "--report"],
     ["search", "zebra"],
+    ["search", "zebra", "--fresh"],
   ])
     expect([args, await kbsync(...args)]).toEqual([
       args,
@@ -515,7 +566,18 @@ it("says of a folder that left the configuration that its documents stay, and of
   for (const args of [
     ["why", at("a.md")],
     ["wait", at("a.md")],
+    ["wait", "--embedded", at("a.md")],
     ["status", at("a.md")],
   ])
     expect([args, (await kbsync(...args)).code]).toEqual([args, -1]);
+  for (const list of LISTS)
+    expect([list, (await kbsync(...list)).text.includes("a.md")]).toEqual([list, false]);
+  expect(await kbsync("wait")).toEqual({ code: 0, text: "" });
+  expect((await kbsync("search", "zebra", "--fresh", "--files")).text).toContain("a.md");
+  expect((await measured()).match(/kbsync_sync_files\{.*\} [1-9]/g)).toBeNull();
+  expect(await measured()).toContain('kbsync_sync_sources{condition="removed"} 1');
+  expect((await described()).data).toEqual({ daemon: "running", folders: [] });
+  expect(needsOf(viewed()).map(({ key }) => key)).toContain(`removed ${world.root}`);
+  // Nothing is left to compare.
+  expect((await kbsync("verify")).text).toContain("nothing was compared yet");
 });

@@ -210,7 +210,7 @@ describe("sync", () => {
     ];
     const listed = await kbsync(["status", "--skipped", "--state-dir", state]);
     expect(listed.stdout).toMatch(
-      /^skipped {5}__init__\.py: the file is empty\nskipped {5}photos\.zip: .+\nno daemon runs: .*\n$/,
+      /^skipped {5}__init__\.py: the file is empty\nskipped {5}photos\.zip: .+\nno daemon runs, .*\n$/,
     );
     expect((await kbsync(["status", "--failed", "--state-dir", state])).stdout).toMatch(/^no files failed\n/);
     // The printed path works from any folder.

@@ -143,7 +143,7 @@ describe("a daemon that runs", () => {
     expect(existsSync(join(state, "control.sock"))).toBe(false);
     expect(json(await ask("status", "--json"))).toMatchObject({ daemon: null });
     expect((await ask("status")).stdout).toContain(
-      "daemon   not running; newer changes are unknown, and these are the figures of the last pass\n",
+      "daemon   no daemon runs, so newer changes are unknown, and these are the figures of the last pass\n",
     );
   });
 

@@ -2,6 +2,7 @@ import type { ListedFile } from "../../wire/daemon-files.ts";
 import { LISTED_STATES, type ListedState, STATE_WORDS } from "../../wire/file-state.ts";
 import { FILES_MAX } from "../../wire/daemon.ts";
 import { locatedPath, nothingSynced, type Operator } from "../state/ask.ts";
+import { unknownChangesWords } from "../state/no-daemon.ts";
 import { localTime } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
 import { unbroken } from "../terminal/prose.ts";
@@ -31,8 +32,12 @@ export async function listFiles(
 }
 
 /** The list for a person. Paths are absolute if there are several sources, so that each can be pasted into another command. */
-export function listedText({ files, isLive }: Listing, states: readonly ListedState[]): string {
-  const stopped = isLive ? "" : "no daemon runs: changes since the last pass are not listed\n";
+export function listedText(
+  { files, isLive }: Listing,
+  states: readonly ListedState[],
+  stateDir: string,
+): string {
+  const stopped = isLive ? "" : `${unknownChangesWords(stateDir)}\n`;
   if (files.length === 0) return `${noneWords(states, isLive)}\n${stopped}`;
   const isAbsolute = new Set(files.map(({ source }) => source)).size > 1;
   const lines = files.map(({ state, source, path, message, docId, sinceMs }) => {

@@ -9,6 +9,7 @@ import { paceTrouble } from "../../sync/remote/pacer.ts";
 import { badNews, searchableWords } from "../output/standing-words.ts";
 import { localTime, counted, duration, thousands } from "../output/progress.ts";
 import { nothingSynced, type Operator, openOperator } from "../state/ask.ts";
+import { unknownChangesWords } from "../state/no-daemon.ts";
 import { findService } from "../compose/reached-service.ts";
 import type { Context } from "../output/context.ts";
 import {
@@ -82,7 +83,7 @@ async function status(context: Context, path: string | undefined, options: Statu
   }
   const states = chosen.length === 0 ? LISTED_STATES : chosen;
   const listing = await listFiles(operator, path, states);
-  print(context, options, listing, (now) => listedText(now, states));
+  print(context, options, listing, (now) => listedText(now, states, operator.config.stateDir));
   if (listing.files.length >= FILES_MAX)
     context.stderr.write(`kbsync: at most ${thousands(FILES_MAX)} of each kind are listed; name a folder\n`);
 }
@@ -148,7 +149,7 @@ export function statusText({
   removed,
   failures,
 }: Status): string {
-  const lines = [daemonText(daemon), serviceText(service, daemon)];
+  const lines = [daemonText(daemon, stateDir), serviceText(service, daemon)];
   for (const change of [...(daemon?.notApplied ?? []), ...service.notApplied])
     lines.push(`config   not applied: ${change}`);
   if (sources.length + unsynced.length + removed.length === 0) lines.push(nothingSynced(stateDir).message);
@@ -217,9 +218,9 @@ function tokenLine(token: string): string {
   return `\`kbsync approve --token ${token}\` approves what is held here`;
 }
 
-function daemonText(daemon: Status["daemon"]): string {
+function daemonText(daemon: Status["daemon"], stateDir: string): string {
   if (daemon === null)
-    return "daemon   not running; newer changes are unknown, and these are the figures of the last pass";
+    return `daemon   ${unknownChangesWords(stateDir)}, and these are the figures of the last pass`;
   const { pid, idle, progress, filesPerSecond, secondsLeft } = daemon;
   const parts = [`running (process ${pid})`];
   if (idle) parts.push("nothing to do");

@@ -124,7 +124,8 @@ function agreeWords({ sources, agrees }: AuditReport): string {
     const deletes = badNews(sources.map((source) => ({ ...source, unreadable: 0, halted: false })));
     return `what was sent is there; ${[searchableWords(sources), ...deletes].join(", ")}`;
   }
-  if (sources.every(({ listed, unjudged }) => listed && unjudged === 0)) return "all agree";
+  if (sources.length > 0 && sources.every(({ listed, unjudged }) => listed && unjudged === 0))
+    return "all agree";
   return sources.some(({ resources }) => resources > 0)
     ? "everything that was compared agrees"
     : "nothing was compared yet";

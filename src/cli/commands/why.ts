@@ -7,6 +7,7 @@ import { withoutMarker } from "../../wire/marker.ts";
 import { explain } from "../../sync/why/explain.ts";
 import { activityLine } from "./activity.ts";
 import { counted, localTime, thousands } from "../output/progress.ts";
+import { noDaemonWords } from "../state/no-daemon.ts";
 import { openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, jsonOption } from "../output/options.ts";
@@ -39,7 +40,7 @@ async function why(context: Context, typed: string, options: WhyOptions): Promis
       daemon: null,
     };
   if (options.json === true) printJson(context, found);
-  else context.stdout.write(whyText(found, found.daemon));
+  else context.stdout.write(whyText(found, found.daemon, operator.config.stateDir));
 }
 
 /** A daemon with another configuration may not know this source. */
@@ -48,7 +49,7 @@ function notItsOwn(error: unknown): undefined {
 }
 
 /** The explanation for a person, the verdict first. */
-export function whyText(found: Explanation, live: Live): string {
+export function whyText(found: Explanation, live: Live, stateDir: string): string {
   const { source, path, wanted, leftOutBy, disk, ledger, next } = found;
   const lines: [string, string][] = [
     ["file", path === "" ? "the source's folder itself" : path],
@@ -79,7 +80,7 @@ export function whyText(found: Explanation, live: Live): string {
   }
   if (found.state.paused) lines.push(["paused", "the source is paused until `kbsync resume`"]);
   if (found.state.halted !== null) lines.push(["halted", found.state.halted]);
-  lines.push(["daemon", live === null ? "not running" : `running; ${paceWords(live.service)}`]);
+  lines.push(["daemon", live === null ? noDaemonWords(stateDir) : `running; ${paceWords(live.service)}`]);
   const facts = lines.map(([name, words]) => `${name.padEnd(11)} ${visibleLine(words)}\n`).join("");
   const recent = found.activity
     .map((activity) => activityLine({ ...activity, source }))

@@ -15,6 +15,7 @@ import type { WatchedSource } from "../../sync/rules/rules.ts";
 import type { AnswerOf, DaemonOperation, RequestOf } from "../../wire/daemon.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
+import { noDaemonWords } from "./no-daemon.ts";
 import { readableLookup, rememberedFolders } from "./sources.ts";
 import { isOnDisk, locatePath } from "./typed-path.ts";
 
@@ -84,7 +85,7 @@ export function openOperator(context: Context, options: CommonOptions): Operator
     need: async (...asked) => {
       const answer = await ask(...asked);
       if (answer !== undefined) return answer;
-      throw new KbsyncError(`no daemon runs on the state folder ${stateDir}`, {
+      throw new KbsyncError(noDaemonWords(stateDir, ` on the state folder ${stateDir}`), {
         code: "no_daemon",
         subject: stateDir,
         hint: "Start one with `kbsync up` or `kbsync run`; --state-dir or --config names another state folder.",

@@ -1,5 +1,6 @@
 import { askDaemon } from "../../sync/control/client.ts";
 import { counted } from "../output/progress.ts";
+import { unknownChangesWords } from "./no-daemon.ts";
 import { visibleLine } from "../output/visible.ts";
 
 /** Which files to wait for, and how long. */
@@ -22,7 +23,7 @@ export async function awaitFresh(
   if (seconds === undefined) return undefined;
   const request = { timeoutSeconds: seconds, ...(path !== undefined && { path }) };
   const answer = await askDaemon(stateDir, "wait", request, { signal });
-  if (answer === undefined) return line("no daemon runs, so newer changes are unknown");
+  if (answer === undefined) return line(unknownChangesWords(stateDir));
   if (answer.end === "searchable") return undefined;
   const late = answer.end === "timeout" ? ` after ${counted(seconds, "second")}` : "";
   if (answer.troubled === 0) return line(`the folders are still being scanned${late}`);

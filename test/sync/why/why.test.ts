@@ -298,7 +298,9 @@ describe("every decision about", () => {
     const found = await why(path ?? "a.md", source);
     expect(found).toMatchObject(expected as Record<string, unknown>);
     // Also explained in words, whatever is known of it.
-    expect(whyText(found, null)).toContain(`next        ${found.next.action}: ${found.next.why}\n`);
+    expect(whyText(found, null, world.stateDir)).toContain(
+      `next        ${found.next.action}: ${found.next.why}\n`,
+    );
     expect(JSON.parse(JSON.stringify(found))).toEqual(found);
   });
 });
@@ -309,7 +311,7 @@ it("shows neither size nor time of a file that was refused before it was read", 
   world.write("large.md", "a".repeat(2000));
   const limit = { maxFileBytes: 1000 };
   await world.sync({ sources: [world.source(limit)] });
-  const text = whyText(await why("large.md", limit), null);
+  const text = whyText(await why("large.md", limit), null, world.stateDir);
   expect(text).toContain("state       failed: 2000 bytes, larger than maxFileBytes (1000)\n");
   expect(text).not.toContain("1970");
 });
@@ -343,7 +345,7 @@ describe("a source as a whole", () => {
       next: { action: "nothing", why: expect.stringContaining("see `kbsync status`") as string },
       activity: [{ action: "create", path: "a.md" }],
     });
-    expect(whyText(found, null)).not.toContain("never sent");
+    expect(whyText(found, null, world.stateDir)).not.toContain("never sent");
   });
 
   it("explains why a source stands still", async () => {
@@ -378,7 +380,7 @@ describe("what is there and is no file to be synced is said to be there", () => 
       action: "nothing",
       why: "it is a FIFO; only files, folders and links are synced",
     });
-    expect(whyText(found, null)).toContain("disk        a FIFO");
+    expect(whyText(found, null, world.stateDir)).toContain("disk        a FIFO");
   });
 
   it("explains a name that is not UTF-8, as the shell passes it", async () => {
@@ -396,7 +398,7 @@ describe("what is there and is no file to be synced is said to be there", () => 
         action: "refuse",
         why: expect.stringMatching(/name is not valid UTF-8/) as string,
       });
-      expect(whyText(found, null)).toContain(`disk        ${kind}`);
+      expect(whyText(found, null, world.stateDir)).toContain(`disk        ${kind}`);
     }
     world.write("really\uFFFD.md", "spelled so");
     expect((await why("really\uFFFD.md")).next.action).toBe("create");

@@ -1,0 +1,15 @@
+import { shortageIn, shortageWords } from "../../lib/full-disk.ts";
+
+/** A daemon that starts needs so much: its ledger has a write-ahead log, which its end has emptied. */
+const START_BYTES = 1024 * 1024;
+
+/** `no daemon runs`, and why if the disk of the state folder is full, which ends a daemon. */
+export function noDaemonWords(stateDir: string, where = ""): string {
+  const shortage = shortageIn(stateDir, START_BYTES);
+  return `no daemon runs${where}${shortage === undefined ? "" : ` (${shortageWords(shortage).what})`}`;
+}
+
+/** The same, where the ledger alone is read. */
+export function unknownChangesWords(stateDir: string): string {
+  return `${noDaemonWords(stateDir)}, so newer changes are unknown`;
+}
