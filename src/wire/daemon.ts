@@ -45,13 +45,13 @@ const Retried = record({
 });
 export type Retried = z.infer<typeof Retried>;
 
-/** Why a file, or a whole source (empty path), is not in agreement. */
+/** Why a file, or all of a source (empty path), is not searchable as it is on disk. */
 const WaitReason = record({ source: z.string(), path: z.string(), code: z.string(), message: z.string() });
 export type WaitReason = z.infer<typeof WaitReason>;
 
 const WaitAnswer = record({
   end: z.enum(["searchable", "troubled", "timeout"]),
-  /** Number of files that prevent agreement or are still pending. */
+  /** Number of files that are not searchable as they are on disk. */
   troubled: z.number(),
   /** The first of them. */
   reasons: list(WaitReason),

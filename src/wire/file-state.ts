@@ -37,6 +37,23 @@ export function countWords(
   return found;
 }
 
+/** `1 being read, 17 waiting, 3 not found by meaning yet`: what searches do not find yet, or by words alone. */
+export function pendingWords(
+  {
+    reading,
+    waiting,
+    embed,
+    more,
+  }: Readonly<Record<"reading" | "waiting" | "embed", number>> & {
+    readonly more?: true | undefined;
+  },
+  thousands: (count: number) => string,
+): string[] {
+  const least = more === true ? "at least " : "";
+  const found = embed === 0 ? [] : [`${least}${thousands(embed)} not found by meaning yet`];
+  return [...countWords({ reading, waiting }, thousands), ...found];
+}
+
 /** Counts of wanted files by the state of their newest version; those of the states add up to `files`. */
 export type FileCounts = Readonly<Record<"files" | "searchable" | "reading" | "waiting" | "failed", number>>;
 

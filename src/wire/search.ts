@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ContextFields, PassageFields } from "./context.ts";
+import { pendingWords } from "./file-state.ts";
 import { readFilter } from "./filter.ts";
 import { Location } from "./location.ts";
 import { Count, NumberRange, WireInteger } from "./primitives.ts";
@@ -125,19 +126,7 @@ export function joinPending(answers: readonly Pick<SearchAnswer, "pending">[]): 
  * has no document of, or an older one.
  */
 export function pendingText({ read, embed, more }: Pending, unsent: number): string | undefined {
-  const parts = [
-    ...(unsent > 0 ? [unsent === 1 ? "1 file is waiting" : `${unsent} files are waiting`] : []),
-    ...(read > 0
-      ? [read === 1 ? "1 document is still being read" : `${read} documents are still being read`]
-      : []),
-    ...(embed > 0
-      ? [
-          embed === 1
-            ? "1 is not found by meaning yet"
-            : `${more === true ? "at least " : ""}${embed} are not found by meaning yet`,
-        ]
-      : []),
-  ];
+  const parts = pendingWords({ reading: read, waiting: unsent, embed, more }, String);
   return parts.length === 0 ? undefined : `Not everything is searchable yet: ${parts.join(", ")}.`;
 }
 

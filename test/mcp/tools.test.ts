@@ -133,7 +133,7 @@ describe("the tool search", () => {
     expect(data).toEqual({
       results: [],
       more: false,
-      note: "Not everything is searchable yet: 3 documents are still being read, 4 are not found by meaning yet.",
+      note: "Not everything is searchable yet: 3 being read, 4 not found by meaning yet.",
     });
   });
 

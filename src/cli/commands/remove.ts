@@ -5,7 +5,8 @@ import { realPath } from "../../config/folders.ts";
 import type { ResolvedSource } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { innermost } from "../../lib/path-below.ts";
-import { changeLedger, type OperatorLedger } from "../../sync/operator/offline.ts";
+import { countDocuments } from "../../sync/operator/commands.ts";
+import { changeLedger, type OperatorLedger, readLedger } from "../../sync/operator/offline.ts";
 import { readStatus } from "../../sync/operator/status.ts";
 import { shellWord } from "../../lib/shell-word.ts";
 import { unknownSource } from "../../sync/disk/source-path.ts";
@@ -48,7 +49,7 @@ async function remove(context: Context, dir: string, options: RemoveOptions): Pr
     const synced = [...(status?.sources ?? []), ...(status?.removed ?? [])].map(({ path }) => path);
     throw unknownSource(folder, [...new Set([...configured, ...synced])]);
   }
-  const documents = left?.resources ?? active?.searchable ?? 0;
+  const documents = (await readLedger(stateDir, async (ledger) => countDocuments(ledger, folder))) ?? 0;
   const others = sources.filter(({ absolutePath }) => absolutePath !== folder);
   const around = innermost(others, (each) => realPath(each.absolutePath), realPath(folder))?.item;
   const deletes = options.keepDocuments !== true && around === undefined;

@@ -31,7 +31,8 @@ export function FolderState({ source }: { readonly source: SourceStatus }): JSX.
   if (source.halted) return <State kind="bad">Halted</State>;
   if (source.held > 0) return <State kind="bad">Needs you</State>;
   if (source.paused) return <State kind="none">Paused</State>;
-  if (source.failed > 0) return <State kind="bad">{counted(source.failed, "file")} failed</State>;
+  const failed = source.failed + source.deletesRefused;
+  if (failed > 0) return <State kind="bad">{counted(failed, "file")} failed</State>;
   if (!source.compared) return <State kind="wait">Scanning</State>;
   if (source.waiting > 0) return <State kind="wait">Waiting</State>;
   if (source.reading > 0) return <State kind="wait">Being read</State>;

@@ -3,7 +3,8 @@ import { useState } from "preact/hooks";
 import type { AuditReport } from "../../wire/daemon-audit.ts";
 import type { LiveStatus, SourceStatus } from "../../wire/daemon-status.ts";
 import { askDaemon } from "../client/daemon.ts";
-import { counted, lastName } from "../view/format.ts";
+import { searchableWords } from "../../wire/file-state.ts";
+import { count, counted, lastName } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Empty, ErrorNotice, Notice, Show } from "../parts/notice.tsx";
@@ -213,7 +214,7 @@ function Report({
         report.agrees
           ? "Everything is as it should be"
           : report.left === 0
-            ? "Nothing differs, but files wait"
+            ? `Nothing differs: ${report.sources.map((each) => searchableWords(each, count)).join(", ")}`
             : `${counted(report.left, "difference")} found`
       }
       onClose={onClose}
@@ -233,7 +234,7 @@ function Report({
           ))}
         </ul>
       )}
-      {report.agrees ? null : (
+      {report.left === 0 ? null : (
         <p class="hint">
           <code>kbsync verify --repair</code> puts right what others changed.
         </p>

@@ -1,11 +1,12 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
+import { pendingWords } from "../../wire/file-state.ts";
 import type { OwnerEntry } from "../../wire/owners.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import type { Pending, SearchAnswer, SearchBody } from "../../wire/search.ts";
 import { ask } from "../client/api.ts";
-import { counted, duration } from "../view/format.ts";
+import { count, counted, duration } from "../view/format.ts";
 import { loadOwners } from "../knowledge/documents.ts";
 import { ownerWords } from "../knowledge/owner-words.ts";
 import { TIER_WORDS, TIERS } from "../knowledge/tiers.ts";
@@ -224,11 +225,8 @@ function Results({
 }
 
 /** The documents of the range that are not searchable yet. */
-function Waiting({ pending: { read, embed } }: { readonly pending: Pending }): JSX.Element {
-  const words = [
-    ...(read > 0 ? [`${counted(read, "document")} still being read`] : []),
-    ...(embed > 0 ? [`${counted(embed, "document")} not found by meaning yet`] : []),
-  ];
+function Waiting({ pending: { read: reading, ...pending } }: { readonly pending: Pending }): JSX.Element {
+  const words = pendingWords({ reading, waiting: 0, ...pending }, count);
   return (
     <p class="small">
       {words.length === 0 ? (

@@ -144,6 +144,13 @@ export function openCommands(ledger: OperatorLedger, options: CommandOptions): C
   };
 }
 
+/** Counts the documents that a folder has at the service, whatever the state of its files. */
+export function countDocuments({ sources }: Pick<OperatorLedger, "sources">, folder: string): number {
+  const removed = sources.removed().find(({ path }) => path === folder);
+  const active = sources.active().find(({ path }) => path === folder);
+  return removed?.resources ?? (active === undefined ? 0 : sources.withResource(active.id));
+}
+
 /** Opens the commands that only read. */
 function openQueries(
   ledger: OperatorLedger,
@@ -153,9 +160,7 @@ function openQueries(
   return {
     documents: (folder) => {
       ledger.flush();
-      const removed = sources.removed().find(({ path }) => path === folder);
-      const active = sources.active().find(({ path }) => path === folder);
-      return removed?.resources ?? (active === undefined ? 0 : sources.withResource(active.id));
+      return countDocuments(ledger, folder);
     },
     recent: ({ limit, path }) => {
       ledger.flush();

@@ -18,7 +18,7 @@ const SUMMARIES: Readonly<Record<DaemonOperation, string>> = {
   files:
     "Lists files that are not searchable as they are on disk, by state, or the saved texts of deleted files.",
   log: "Lists the latest activities, or streams them and then every new one.",
-  wait: "Waits until a file or all files are in agreement.",
+  wait: "Waits until a file or all files are searchable.",
   pause: "Pauses or resumes folders.",
   reload: "Reads the configuration again.",
   add: "Adds a folder to the configuration, and syncs it; or counts what would be taken, and what is left out by which rule.",
