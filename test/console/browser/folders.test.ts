@@ -89,16 +89,18 @@ describe.skipIf(whyNoBrowser !== "")(`the console of kbsync up${whyNoBrowser}`, 
     const status = await page.evaluate<{ sources: object[] }>(
       'fetch("/v1/daemon/status").then((answer) => answer.json())',
     );
-    const sources = status.sources.map((source) => ({ ...source, waiting: 3 }));
+    const sources = status.sources.map((source) => ({ ...source, reading: 2 }));
     await page.route("**/v1/daemon/status*", (route) => route.fulfill({ json: { ...status, sources } }));
-    const documents = ["long.pdf", "scan.pdf"].map((path) => ({ path }));
-    await page.route("**/api/rag/documents?*status=queued*", (route) =>
-      route.fulfill({ json: { success: true, message: "", data: { documents } } }),
+    const file = { source: folder, state: "reading", docId: null, code: "reading", sinceMs: null };
+    const message = "the service is reading it";
+    const files = ["long.pdf", "scan.pdf"].map((path) => ({ ...file, path, message }));
+    await page.route("**/v1/daemon/files?*state=reading*", (route) =>
+      route.fulfill({ json: { files, deleted: [] } }),
     );
     await page.goto(`${new URL(page.url()).origin}/#${folderPage("waiting")}`);
     const list = page.getByRole("list", { name: "Waiting files" });
     await list.getByText("long.pdf").waitFor();
-    await page.getByText("2 files, and 1 file being compared, read or sent").waitFor();
+    await page.getByText("2 files", { exact: true }).waitFor();
     expect(await list.getByRole("button", { name: /^Retry/ }).count()).toBe(0);
     expect(await list.getByRole("button", { name: /^Why/ }).count()).toBe(2);
   });
@@ -108,7 +110,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console of kbsync up${whyNoBrowser}`, 
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByText("Paused").waitFor();
     await page.getByRole("button", { name: "Resume" }).click();
-    await page.getByText("In agreement").waitFor();
+    await page.getByText("Searchable", { exact: true }).waitFor();
     writeFileSync(join(folder, "seal.md"), "# Seal\n\nGrease the seal.");
     const row = page
       .getByRole("list", { name: "Activity" })
