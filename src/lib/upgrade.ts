@@ -1,6 +1,6 @@
 import { chmodSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import type Database from "better-sqlite3";
+import Database from "better-sqlite3";
 import { flush } from "./durable-file.ts";
 import { codeOf, KbsyncError } from "./failure.ts";
 import { shortageAt, shortageWords } from "./full-disk.ts";
@@ -90,10 +90,8 @@ export function upgrade(db: Database.Database, of: Upgrade): void {
     makeCopy(db, file, kind, version);
   }
   db.transaction(() => {
-    const done = versionOf(db);
-    for (const script of schema.scripts.slice(done === 0 ? 0 : done - schema.baseline + 1)) db.exec(script);
+    runScripts(db, schema);
     if (applicationId !== undefined) db.pragma(`application_id = ${applicationId}`);
-    db.pragma(`user_version = ${current}`);
   }).immediate();
   if (version === 0) return;
   removeCopies(file, version);
@@ -102,6 +100,30 @@ export function upgrade(db: Database.Database, of: Upgrade): void {
   listener?.done?.(
     `upgraded the tables of the ${kind} from version ${version} to ${current} in ${seconds} s; a copy of the file before is at ${copy}`,
   );
+}
+
+/** Runs the scripts that lead from a database's version to the current one. */
+function runScripts(db: Database.Database, schema: Schema): void {
+  const done = versionOf(db);
+  for (const script of schema.scripts.slice(done === 0 ? 0 : done - schema.baseline + 1)) db.exec(script);
+  db.pragma(`user_version = ${currentVersion(schema)}`);
+}
+
+/** Positions of the two bytes in a database's header that say whether it has a log (https://sqlite.org/fileformat.html). */
+const LOG_BYTES = [18, 19];
+
+/**
+ * Returns the database itself if it is current, otherwise a copy of it in memory with the current tables: a program that only
+ * reads must not upgrade a file that another one may be writing. Closes the database in that case.
+ */
+export function asCurrent(db: Database.Database, schema: Schema): Database.Database {
+  if (versionOf(db) === currentVersion(schema)) return db;
+  const bytes = db.serialize();
+  db.close();
+  for (const at of LOG_BYTES) bytes[at] = 1;
+  const copy = new Database(bytes);
+  copy.transaction(() => runScripts(copy, schema))();
+  return copy;
 }
 
 /** Path of the copy that an upgrade from `version` makes of a file. */

@@ -34,10 +34,10 @@ const Finding = record({
   docId: z.string(),
   title: z.string(),
   /**
-   * `missing`, `altered`: a file's resource. `twice`: a duplicate of ours. `same`: equal to one of ours, but perhaps of
-   * another origin. `returned`: a resource that we deleted exists again. `foreign`: of unknown origin.
+   * `missing`, `altered`: a file's resource. `twice`: a second resource of a file. `returned`: a resource that we deleted
+   * exists again. `foreign`: of unknown origin.
    */
-  kind: z.enum(["missing", "altered", "twice", "same", "returned", "foreign"]),
+  kind: z.enum(["missing", "altered", "twice", "returned", "foreign"]),
   /** Description for people. */
   what: z.string(),
   /** Whether it is being repaired; a foreign resource never is. */

@@ -1,4 +1,5 @@
 import type { Settings } from "../../wire/primitives.ts";
+import { hasSameBytes } from "./versions.ts";
 import type { ActionKind, LedgerFile, Shape } from "./model.ts";
 
 /** The facts of a read file that `decide` needs. */
@@ -14,8 +15,7 @@ export interface ReadFacts {
 
 /**
  * Decides which action a file that was read needs, given its row. `moved`: the row was at another path before. A
- * `touch`, and a `move` with unchanged names and metadata, send nothing. A `retitle` sends what is not the text: title,
- * description and metadata.
+ * `touch` sends nothing. A `move` and a `retitle` send what is not the text: title, description and metadata.
  */
 export function decide(
   read: ReadFacts,
@@ -39,11 +39,8 @@ export function uploadedHash(
   return row?.state === "agreed" && row.shape.kind === "file" ? row.hash : undefined;
 }
 
-/**
- * Reports whether title and description are the same. Labels are equal however letters are composed; files' names are
- * not.
- */
-export function hasSameNames(
+/** Reports whether title and description are the same. Labels are equal however letters are composed; titles are not. */
+function hasSameNames(
   read: Pick<ReadFacts, "title" | "label">,
   row: Pick<LedgerFile, "title" | "label">,
 ): boolean {
@@ -51,7 +48,7 @@ export function hasSameNames(
 }
 
 /** Reports whether the service has the metadata, or takes none. */
-export function hasSameMetadata(
+function hasSameMetadata(
   { metadataHash }: Pick<ReadFacts, "metadataHash">,
   row: Pick<LedgerFile, "metadataHash">,
 ): boolean {
@@ -63,7 +60,9 @@ export function hasSameMetadata(
  * changes only what is read from it.
  */
 function contentDiffers(read: ReadFacts, row: LedgerFile): boolean {
-  if (row.state === "unsure" || read.hash !== row.hash) return true;
+  if (row.state === "unsure" || !hasSameBytes(read, row)) return true;
+  // A tag stands for the version of the extractor, too.
+  if (row.extractorVersion === 0) return false;
   return read.shape.kind === "content" && read.extractorVersion !== row.extractorVersion;
 }
 

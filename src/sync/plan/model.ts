@@ -119,13 +119,15 @@ export interface Shape {
 
 /** Everything the ledger knows about a file: what deciding requires after the file was read. */
 export interface LedgerFile extends KnownFile {
-  /** SHA-256 of the bytes the service acknowledged, hex; empty when unknown. */
+  /** SHA-256 of the bytes the service acknowledged, hex; `kb:` and a tag where only a marker shows them; empty when unknown. */
   readonly hash: string;
   readonly digest: string;
   readonly title: string;
   /** Stands for title and description together. */
   readonly label: string;
   readonly extractorVersion: number;
+  /** Former versions that this ledger sent, as `withSent` gives them. */
+  readonly sent: string;
   readonly shape: Shape;
   readonly fileUrl: string | null;
   /** Hash of the metadata that the service acknowledged; null: none. */
@@ -144,9 +146,6 @@ export interface ListedResource {
   readonly label: string;
   /** Digest of the text; empty where the resource has an address. */
   readonly digest: string;
-  /** Digest and label in the form of older rows, where they differ. */
-  readonly plainDigest?: string;
-  readonly plainLabel?: string;
   /** Chunking settings, as far as the list shows them. */
   readonly settings?: Partial<Settings>;
   /** The service has not processed its text, or not yet all of it. Default: it has. */

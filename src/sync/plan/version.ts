@@ -159,10 +159,13 @@ export interface CountedFiles {
 
 type Work = Pick<CountedFiles, "backlogAgreed" | "backlogFailed" | "reading">;
 
+/** What a daemon is doing for a source. */
+export type SourceWork = Work & { readonly backlog: number };
+
 /** Adds what a daemon is doing to the rows of a source: files that are planned and not done, and those being read. Pure. */
 export function withWork<R extends Pick<CountedFiles, "agreed" | "failed" | "parked" | "unsure">>(
   row: R,
-  { backlog, ...work }: { readonly backlog: number } & Work,
+  { backlog, ...work }: SourceWork,
 ): R & Work & Pick<CountedFiles, "found"> {
   const found = row.agreed - work.backlogAgreed + row.failed + row.parked + row.unsure + backlog;
   return { ...row, ...work, found };

@@ -1,0 +1,75 @@
+import { bytesTag, fileTag } from "./marker.ts";
+
+/** A version of a file, as its marker names it: tags of path and bytes. */
+export interface Version {
+  readonly file: string;
+  readonly bytes: string;
+}
+
+/** Former versions that are remembered for each resource. A stale list shows one of the last few. */
+const SENT_MAX = 8;
+/** Begins a hash of which only the tag is known. */
+const TAG_PREFIX = "kb:";
+
+/** Returns the hash of a row whose bytes only a marker shows. */
+export function hashOfTag(tag: string): string {
+  return TAG_PREFIX + tag;
+}
+
+/** Returns the tag of the bytes that the service acknowledged; undefined: unknown. */
+export function acknowledgedTag({
+  hash,
+  extractorVersion,
+}: {
+  readonly hash: string;
+  readonly extractorVersion: number;
+}): string | undefined {
+  if (hash === "") return undefined;
+  return hash.startsWith(TAG_PREFIX) ? hash.slice(TAG_PREFIX.length) : bytesTag(hash, extractorVersion);
+}
+
+/** Reports whether a file that was read has the bytes of its row. */
+export function hasSameBytes(
+  read: { readonly hash: string; readonly extractorVersion: number },
+  row: { readonly hash: string },
+): boolean {
+  if (!row.hash.startsWith(TAG_PREFIX)) return read.hash === row.hash;
+  return bytesTag(read.hash, read.extractorVersion) === row.hash.slice(TAG_PREFIX.length);
+}
+
+/** Adds versions to a history, oldest first. A history is text: pairs of tags, each `file.bytes`, separated by blanks. */
+export function withSent(sent: string, versions: readonly Version[]): string {
+  const pairs = sent === "" ? [] : sent.split(" ");
+  for (const { file, bytes } of versions) {
+    const pair = `${file}.${bytes}`;
+    const at = pairs.indexOf(pair);
+    if (at !== -1) pairs.splice(at, 1);
+    pairs.push(pair);
+  }
+  return pairs.slice(-SENT_MAX).join(" ");
+}
+
+/** Returns the versions of a history. */
+export function versionsOf(sent: string): readonly Version[] {
+  if (sent === "") return [];
+  return sent.split(" ").map((pair) => {
+    const [file = "", bytes = ""] = pair.split(".");
+    return { file, bytes };
+  });
+}
+
+/** Returns the history of a row when the version of `read` is about to leave for its resource. */
+export function sentWith(
+  row: {
+    readonly sent: string;
+    readonly path: string;
+    readonly hash: string;
+    readonly extractorVersion: number;
+  },
+  read: { readonly path: string; readonly hash: string; readonly extractorVersion: number },
+): string {
+  const before = acknowledgedTag(row);
+  const versions = before === undefined ? [] : [{ file: fileTag(row.path), bytes: before }];
+  const next = { file: fileTag(read.path), bytes: bytesTag(read.hash, read.extractorVersion) };
+  return withSent(row.sent, [...versions, next]);
+}
