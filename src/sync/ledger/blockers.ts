@@ -1,6 +1,6 @@
 import { shellWord } from "../../lib/shell-word.ts";
 import type { SenderBlocker } from "../plan/version.ts";
-import type { SourceRow } from "./sources/rows.ts";
+import type { HoldKind, SourceRow } from "./sources/rows.ts";
 
 /** A condition of a source that waits for a person. */
 export interface Blocker {
@@ -15,14 +15,14 @@ export interface Blocker {
 /** The columns of a source's row that decide. */
 type Facts = Pick<
   SourceRow,
-  "lost" | "isUnclear" | "halted" | "haltCode" | "haltUnit" | "haltRoot" | "held" | "holdReason"
+  "lost" | "lostKind" | "halted" | "haltCode" | "haltUnit" | "haltRoot" | "held" | "holdReason"
 >;
 
 /** Returns what waits for a person in a source, most important first; empty if nothing does. Pure. */
 export function blockersOf(facts: Facts): readonly Blocker[] {
-  const { lost, isUnclear, halted, held, holdReason } = facts;
+  const { lost, lostKind, halted, held, holdReason } = facts;
   const found: Blocker[] = [];
-  if (lost !== null) found.push({ kind: "lost", reason: lost, remedy: isUnclear ? WAIT : RESTORE });
+  if (lost !== null) found.push({ kind: "lost", reason: lost, remedy: REMEDIES[lostKind ?? "lost"] });
   if (halted !== null) found.push({ kind: "halted", reason: halted, remedy: haltRemedy(facts) });
   if (held > 0)
     found.push({
@@ -41,10 +41,13 @@ export function senderBlocker(facts: Facts, isPaused: boolean): SenderBlocker | 
   return isPaused ? { code: "paused", reason: "the source is paused until `kbsync resume`" } : undefined;
 }
 
-const WAIT =
-  "wait until the service's answers are clear, then it continues by itself; or run `kbsync approve` to send the files anyway, which may create some of them twice";
-const RESTORE =
-  "restore the service's data, then it continues by itself; or run `kbsync approve` to send again what is missing";
+const REMEDIES: Readonly<Record<HoldKind, string>> = {
+  lost: "restore the service's data, then it continues by itself; or run `kbsync approve` to send again what is missing",
+  unclear:
+    "wait until the service's answers are clear, then it continues by itself; or run `kbsync approve` to send the files anyway, which may create some of them twice",
+  identity:
+    "stop the other one if it still writes; `kbsync approve` takes the documents over, whose texts then follow these files",
+};
 
 /** A person may agree to another folder. With a missing or unreadable one there is nothing to agree to. */
 function haltRemedy({ haltRoot, haltCode, haltUnit }: Facts): string {

@@ -95,7 +95,7 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
   const claim = (): boolean => {
     const isOld = mark.begin();
     db.transaction(() => {
-      if (isOld) drift.distrustAll((options.now ?? Date.now)());
+      if (isOld) drift.distrust(null);
       noteService(db, service);
     })();
     return isOld;

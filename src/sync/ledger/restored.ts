@@ -22,10 +22,10 @@ export function knownTexts(ledger: string): readonly KnownText[] {
  * Marks a restored ledger as old. Its rows are compared with the service's list before anything is sent, so that
  * resources made after the backup are adopted and not created twice. The file is self-contained afterwards.
  */
-export function distrustRestored(ledger: string, nowMs: number): void {
+export function distrustRestored(ledger: string): void {
   const db = openSqlite(ledger);
   try {
-    openDrift(db).distrustAll(nowMs);
+    openDrift(db).distrust(null);
     db.pragma("journal_mode = DELETE");
   } finally {
     db.close();

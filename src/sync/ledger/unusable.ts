@@ -2,17 +2,23 @@ import { existsSync, renameSync } from "node:fs";
 import { codeOf } from "../../lib/failure.ts";
 import { lockFolder, stateUnusable } from "../../lib/folder-lock.ts";
 import { ledgerFile } from "./ledger.ts";
+import { distrustRestored } from "./restored.ts";
 import { openSqlite } from "./database/open.ts";
 
 /**
- * Renames a ledger that cannot be used: damaged, or from before the first release. Returns its new path, or undefined
- * for a sound one.
+ * Prepares a state folder whose ledger is damaged, from before the first release, or older than it seems: the next pass compares
+ * its sources with the service's list before it sends anything. Renames a ledger that cannot be used and returns its new
+ * path; undefined for a sound one, or none.
  */
-export function renameUnusable(stateDir: string, nowMs: number): string | undefined {
+export function distrustLedger(stateDir: string, nowMs: number): string | undefined {
   const file = ledgerFile(stateDir);
   const lock = lockFolder(stateDir, "daemon");
   try {
-    if (!existsSync(file) || isUsable(file)) return undefined;
+    if (!existsSync(file)) return undefined;
+    if (isUsable(file)) {
+      distrustRestored(file);
+      return undefined;
+    }
     const renamed = unusableName(file, nowMs);
     try {
       // The log goes first: if it stayed, the new ledger would take it for its own. SQLite finds it under the new name.
@@ -29,28 +35,9 @@ export function renameUnusable(stateDir: string, nowMs: number): string | undefi
 }
 
 /** Returns the new path of a ledger that cannot be used. */
-export function unusableName(file: string, nowMs: number): string {
+function unusableName(file: string, nowMs: number): string {
   const stamp = new Date(nowMs).toISOString().replaceAll(/[:.]/g, "-");
   return `${file}.set-aside-${stamp}`;
-}
-
-/** Copies the ledger as it is now. Copies nothing and returns true for one that cannot be used. */
-export function copyLedger(stateDir: string, to: string): boolean {
-  const file = ledgerFile(stateDir);
-  if (!existsSync(file)) return false;
-  const lock = lockFolder(stateDir, "daemon");
-  try {
-    if (!isUsable(file)) return true;
-    const db = openSqlite(file);
-    try {
-      db.prepare("VACUUM INTO ?").run(ledgerFile(to));
-    } finally {
-      db.close();
-    }
-    return false;
-  } finally {
-    lock.release();
-  }
 }
 
 /** Reports whether a ledger has this program's tables and no damage. Throws every other failure. */

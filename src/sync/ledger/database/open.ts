@@ -5,7 +5,7 @@ import { flush } from "../../../lib/durable-file.ts";
 import { codeOf, KbsyncError, messageOf } from "../../../lib/failure.ts";
 import { shortageAt, shortageWords } from "../../../lib/full-disk.ts";
 import { makePrivate } from "../../../lib/private-path.ts";
-import { refuseUnknownVersion, upgrade, type UpgradeListener } from "../../../lib/upgrade.ts";
+import { asCurrent, refuseUnknownVersion, upgrade, type UpgradeListener } from "../../../lib/upgrade.ts";
 import { SCHEMA } from "./schema.ts";
 
 export type Sqlite = Database.Database;
@@ -25,7 +25,7 @@ const OWN_TABLES = ["meta", "sources", "files", "intents"];
 
 /** How to open a ledger file. */
 export interface OpenOptions {
-  /** For reading while a daemon is running. The file must exist, and is read with the tables that it has. */
+  /** For reading while a daemon is running. The file must exist. One of an older version is read as it would be upgraded. */
   readonly readonly?: boolean;
   /** Is notified of an upgrade. */
   readonly listener?: UpgradeListener;
@@ -53,13 +53,14 @@ export function openSqlite(
     refuseUnknownVersion(db, { file, kind: "ledger", schema: SCHEMA });
     if (!readonly) makePrivate(file);
     db.pragma("busy_timeout = 5000");
-    if (!readonly) db.pragma("journal_mode = WAL");
+    if (readonly) return asCurrent(db, SCHEMA);
+    db.pragma("journal_mode = WAL");
     // The group commit flushes what must be on disk before a request leaves, off the main thread.
     db.pragma("synchronous = NORMAL");
     db.pragma("foreign_keys = ON");
     db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     db.pragma(`cache_size = -${CACHE_KIB}`);
-    if (!readonly) upgrade(db, { file, kind: "ledger", schema: SCHEMA, listener });
+    upgrade(db, { file, kind: "ledger", schema: SCHEMA, listener });
     return db;
   } catch (error) {
     db?.close();

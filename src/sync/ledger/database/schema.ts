@@ -13,6 +13,7 @@ import type { Schema } from "../../../lib/upgrade.ts";
  * - `paused`: sources for which nothing is sent.
  * - `ignore_files`, `mounts`: ignore files in force, and file systems mounted below a source's folder.
  * - `losses`, `adopted`: results of comparing with the service's list.
+ * - `scopes`: owners and collections that a source ever wrote to.
  * - `tombstones`: resources that this ledger deleted. A stale list may show them; they are never adopted.
  */
 export const SCHEMA: Schema = {
@@ -250,6 +251,34 @@ export const SCHEMA: Schema = {
       held = held + (NEW.state IN ('held', 'doomed')) - (OLD.state IN ('held', 'doomed'))
     WHERE id = NEW.source;
   END;
+  `,
+    `
+  -- Identity is written down: each description ends with a marker. The files are read again, and their descriptions sent.
+  --
+  -- \`hash\`: also \`kb:\` and the tag of a version, where a marker alone shows which bytes the service has.
+  -- \`sent\`: former versions that this ledger sent, each a tag of the path and one of the bytes, oldest first.
+  -- \`acknowledged_ms\`: orders the acknowledgements, near the time of day.
+  ALTER TABLE files ADD COLUMN sent TEXT NOT NULL DEFAULT '';
+  ALTER TABLE files ADD COLUMN acknowledged_ms REAL NOT NULL DEFAULT 0;
+  UPDATE files SET rules_key = 0 WHERE doc_id IS NOT NULL;
+  -- The id that the markers of a source name, and the installation that last wrote them; NULL: none did.
+  ALTER TABLE sources ADD COLUMN marker_id TEXT;
+  ALTER TABLE sources ADD COLUMN writer TEXT;
+  CREATE TABLE scopes (
+    source INTEGER NOT NULL REFERENCES sources (id),
+    tier TEXT NOT NULL,
+    owner_id TEXT NOT NULL,
+    PRIMARY KEY (source, tier, owner_id)
+  ) STRICT, WITHOUT ROWID;
+  INSERT OR IGNORE INTO scopes SELECT DISTINCT source, tier, owner_id FROM files JOIN shapes ON shapes.id = files.shape;
+  DELETE FROM meta WHERE name GLOB 'unsearched *' OR name GLOB 'recheck *' OR name GLOB 'distrusted *' OR name GLOB 'gone *'
+    OR name IN ('born_offset_ms', 'forgotten_ms', 'forgotten_offset_ms', 'clock_offset_ms');
+  ALTER TABLE intents DROP COLUMN clock_offset_ms;
+  -- Why a source waits: \`lost\` (the service lost most documents), \`unclear\` (it is asked again by itself), \`identity\` (whose
+  -- documents they are is for a person to say).
+  ALTER TABLE losses ADD COLUMN kind TEXT NOT NULL DEFAULT 'lost';
+  UPDATE losses SET kind = 'unclear' WHERE is_unclear = 1;
+  ALTER TABLE losses DROP COLUMN is_unclear;
   `,
   ],
 };

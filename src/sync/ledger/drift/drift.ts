@@ -2,9 +2,8 @@ import { z } from "zod";
 import type { Tier } from "../../../wire/primitives.ts";
 import type { DocumentKind, FileState, ListedResource, RelativePath } from "../../plan/model.ts";
 import { openMeta, type Meta } from "../database/meta.ts";
+import type { HoldKind } from "../sources/rows.ts";
 import type { Sqlite } from "../database/open.ts";
-import { type Adoptions, prepareAdoptions } from "./adoptions.ts";
-import { type LedgerAge, ledgerAge } from "./age.ts";
 
 /** A file's resource as the service acknowledged it, as far as comparing it with the service's list requires. */
 export interface AcknowledgedFile {
@@ -28,6 +27,11 @@ export interface AcknowledgedFile {
   readonly storedMs: number | null;
   /** Hash of the metadata that the service acknowledged; null: none. */
   readonly metadataHash: string | null;
+  readonly extractorVersion: number;
+  /** Former versions that this ledger sent, as `withSent` gives them. */
+  readonly sent: string;
+  /** Orders the acknowledgements, near the time of day. */
+  readonly acknowledgedMs: number;
 }
 
 /** One owner's part of a collection. */
@@ -47,10 +51,7 @@ export type Owner = AcknowledgedFile | "inFlight" | "deleted" | undefined;
  * Reads and records of the comparison with the service's list. Changes are plain statements: run them inside a group
  * commit.
  */
-export interface Drift extends AcknowledgedRows, RecentActivity, Losses, Adoptions, LedgerAge {
-  /** The same as `distrust` for all sources: at `nowMs` the ledger turned out to be old. */
-  distrustAll(nowMs: number): void;
-}
+export interface Drift extends AcknowledgedRows, Losses, Contacts {}
 
 /** Resources, their rows and owners. */
 interface AcknowledgedRows {
@@ -58,8 +59,10 @@ interface AcknowledgedRows {
   ownerOf(docId: string): Owner;
   /** Returns the row of a path that has a resource, except held rows. */
   byPath(source: number, path: RelativePath): AcknowledgedFile | undefined;
-  /** Returns rows with a resource in the scope, of all configured sources, by ascending id above `afterId`. */
-  page(scope: Scope, afterId: number, limit: number): AcknowledgedFile[];
+  /** Returns rows of a source that have a resource, by ascending id above `afterId`. */
+  page(source: number, afterId: number, limit: number): AcknowledgedFile[];
+  /** Returns the latest acknowledgement of all. */
+  latestMs(): number;
   /**
    * Records that a resource was found changed and is sent again. If it comes out the same, the service stores it that
    * way, and nobody changed it.
@@ -67,21 +70,27 @@ interface AcknowledgedRows {
   setStored(id: number, found: Pick<ListedResource, "digest" | "label">): void;
 }
 
-/** Recent actions. */
-interface RecentActivity {
-  /** Returns the newest entry of the activity log, so that later ones can be recognised. */
-  lastActivity(): number;
-  /**
-   * Returns the resources and paths of what was done after an activity entry, and after a time. An entry later than
-   * `nowMs` dates from before the clock was set back, so it is old.
-   */
-  doneSince(
-    entry: number,
-    atMs: number,
-    nowMs: number,
-  ): { readonly docIds: string[]; readonly pathKeys: string[] };
-  /** Reports whether a request for this resource succeeded after an activity entry. */
-  answeredSince(entry: number, docId: string): boolean;
+/** What the comparisons of sources with the service's list found. */
+interface Contacts {
+  /** Reports whether a source was compared since its ledger is new, or turned out to be old. */
+  isAdopted(source: number): boolean;
+  setAdopted(source: number, adopted: boolean): void;
+  /** Records that the rows of a source, or of all (null), may be those of an old ledger. */
+  distrust(source: number | null): void;
+  /** The id in the markers of a source, and the installation that last wrote them. */
+  signature(source: number): { readonly markerId: string | undefined; readonly writer: string | undefined };
+  sign(source: number, markerId: string, writer: string): void;
+  /** Every owner and collection that a source ever wrote to. */
+  scopes(source: number): readonly Scope[];
+  addScope(source: number, scope: Scope): void;
+  /** Whether descriptions come back as they were sent, with their marker; undefined: not known yet. */
+  keepsMarkers(): boolean | undefined;
+  setKeepsMarkers(keeps: boolean): void;
+  /** Resources with a damaged marker that a person left alone. */
+  leftAlone(source: number): ReadonlySet<string>;
+  setLeftAlone(source: number, docIds: Iterable<string>): void;
+  auditedMs(): number | undefined;
+  setAuditedMs(atMs: number): void;
 }
 
 /** Sources whose resources the service lost. */
@@ -91,45 +100,22 @@ interface Losses {
    * (`Sources.approve`).
    */
   loss(source: number): { readonly reason: string; readonly agreed: boolean } | undefined;
-  /** `isUnclear`: nothing is known to be lost, and the daemon asks the service again by itself. */
-  setLoss(source: number, reason: string | undefined, isUnclear?: boolean): void;
-  /**
-   * When resources of a source turned out to be gone since its list was last fetched. Stored, so that a restart does
-   * not forget them.
-   */
-  goneLately(source: number): readonly number[];
-  setGoneLately(source: number, timesMs: readonly number[]): void;
+  /** `kind` decides what a person can do; default `lost`. */
+  setLoss(source: number, reason: string | undefined, kind?: HoldKind): void;
 }
 
-const Times = z.array(z.number());
-
-/** Returns a key for a path of a source. */
-export function pathKey(source: number, path: RelativePath): string {
-  return `${source}\n${path}`;
-}
+const Ids = z.array(z.string());
 
 /** Prepares the statements. */
 export function openDrift(db: Sqlite): Drift {
   const meta = openMeta(db);
-  const adoptions = prepareAdoptions(db, meta);
-  const age = ledgerAge(meta);
-  return {
-    ...prepareRows(db),
-    ...prepareActivity(db),
-    ...prepareLosses(db, meta),
-    ...adoptions,
-    ...age,
-    distrustAll: (nowMs) => {
-      adoptions.distrust(null);
-      age.setForgottenMs(nowMs);
-    },
-  };
+  return { ...prepareRows(db), ...prepareLosses(db), ...prepareContacts(db, meta) };
 }
 
 function prepareRows(db: Sqlite): AcknowledgedRows {
   const columns = `files.id, source, files.path, doc_id AS docId, state, shapes.kind AS kind, title, label, digest, hash,
     file_url AS fileUrl, found_digest AS storedDigest, stored_label AS storedLabel, stored_ms AS storedMs,
-    metadata_hash AS metadataHash`;
+    metadata_hash AS metadataHash, extractor_version AS extractorVersion, sent, acknowledged_ms AS acknowledgedMs`;
   const byDoc = db.prepare<[string], AcknowledgedFile>(
     `SELECT ${columns} FROM files JOIN shapes ON shapes.id = files.shape WHERE doc_id = ?`,
   );
@@ -145,12 +131,11 @@ function prepareRows(db: Sqlite): AcknowledgedRows {
      WHERE source = ? AND files.path = ? AND state NOT IN ('held', 'doomed') AND doc_id IS NOT NULL`,
   );
   // In row order: an index by source would need a new sort for every page.
-  const page = db.prepare<[number, string, string, number], AcknowledgedFile>(
+  const page = db.prepare<[number, number, number], AcknowledgedFile>(
     `SELECT ${columns} FROM files NOT INDEXED CROSS JOIN shapes ON shapes.id = files.shape
-     WHERE files.id > ? AND doc_id IS NOT NULL AND shapes.tier = ? AND shapes.owner_id = ?
-       AND source IN (SELECT id FROM sources WHERE active = 1)
-     ORDER BY files.id LIMIT ?`,
+     WHERE files.id > ? AND doc_id IS NOT NULL AND +source = ? ORDER BY files.id LIMIT ?`,
   );
+  const latest = db.prepare<[], number | null>("SELECT max(acknowledged_ms) FROM files").pluck();
   const setStored = db.prepare(
     `UPDATE files SET found_digest = CASE WHEN @digest IN (digest, '') THEN found_digest ELSE @digest END,
        stored_label = CASE label WHEN @label THEN stored_label ELSE @label END WHERE id = @id`,
@@ -164,43 +149,52 @@ function prepareRows(db: Sqlite): AcknowledgedRows {
       return isBuried.get(docId) === undefined ? undefined : "deleted";
     },
     byPath: (source, path) => byPath.get(source, path),
-    page: ({ tier, ownerId }, afterId, limit) => page.all(afterId, tier, ownerId, limit),
+    page: (source, afterId, limit) => page.all(afterId, source, limit),
+    latestMs: () => latest.get() ?? 0,
     setStored: (id, { digest, label }) => void setStored.run({ id, digest, label }),
   };
 }
 
-function prepareActivity(db: Sqlite): RecentActivity {
-  const lastActivity = db.prepare<[], number | null>("SELECT max(id) FROM activity").pluck();
-  const done = db.prepare<[number, number, number], { source: number; path: string; docId: string | null }>(
-    `SELECT source, path, doc_id AS docId FROM activity
-     WHERE (id > ? OR at_ms > ? AND at_ms <= ?) AND outcome = 'done' AND action <> 'audit'`,
+function prepareContacts(db: Sqlite, meta: Meta): Contacts {
+  const isAdopted = db.prepare<[number], number>("SELECT 1 FROM adopted WHERE source = ?").pluck();
+  const adopt = db.prepare("INSERT OR IGNORE INTO adopted VALUES (?)");
+  const distrust = db.prepare("DELETE FROM adopted WHERE coalesce(source = ?, true)");
+  const signature = db.prepare<[number], { markerId: string | null; writer: string | null }>(
+    "SELECT marker_id AS markerId, writer FROM sources WHERE id = ?",
   );
-  const answered = db
-    .prepare<[number, string], number>(
-      `SELECT 1 FROM activity WHERE id > ? AND doc_id = ? AND outcome = 'done'
-         AND action IN ('create', 'update', 'retitle', 'replace') LIMIT 1`,
-    )
-    .pluck();
+  const sign = db.prepare("UPDATE sources SET marker_id = ?, writer = ? WHERE id = ?");
+  const scopes = db.prepare<[number], Scope>("SELECT tier, owner_id AS ownerId FROM scopes WHERE source = ?");
+  const addScope = db.prepare("INSERT OR IGNORE INTO scopes (source, tier, owner_id) VALUES (?, ?, ?)");
   return {
-    lastActivity: () => lastActivity.get() ?? 0,
-    doneSince: (entry, atMs, nowMs) => {
-      const rows = done.all(entry, atMs, nowMs);
-      return {
-        docIds: rows.flatMap(({ docId }) => docId ?? []),
-        pathKeys: rows.map(({ source, path }) => pathKey(source, path)),
-      };
+    isAdopted: (source) => isAdopted.get(source) !== undefined,
+    setAdopted: (source, adopted) => void (adopted ? adopt : distrust).run(source),
+    distrust: (source) => void distrust.run(source),
+    signature: (source) => {
+      const row = signature.get(source);
+      return { markerId: row?.markerId ?? undefined, writer: row?.writer ?? undefined };
     },
-    answeredSince: (entry, docId) => answered.get(entry, docId) !== undefined,
+    sign: (source, markerId, writer) => void sign.run(markerId, writer, source),
+    scopes: (source) => scopes.all(source),
+    addScope: (source, { tier, ownerId }) => void addScope.run(source, tier, ownerId),
+    keepsMarkers: () => {
+      const keeps = meta.get("keeps_markers");
+      return keeps === undefined ? undefined : keeps === "1";
+    },
+    setKeepsMarkers: (keeps) => meta.set("keeps_markers", keeps ? "1" : "0"),
+    leftAlone: (source) => new Set(Ids.parse(JSON.parse(meta.get(`left_alone ${source}`) ?? "[]"))),
+    setLeftAlone: (source, docIds) => meta.set(`left_alone ${source}`, JSON.stringify([...docIds])),
+    auditedMs: () => meta.number("audited_ms"),
+    setAuditedMs: (atMs) => meta.set("audited_ms", String(atMs)),
   };
 }
 
-function prepareLosses(db: Sqlite, meta: Meta): Losses {
+function prepareLosses(db: Sqlite): Losses {
   const loss = db.prepare<[number], { reason: string; agreed: number }>(
     "SELECT reason, agreed FROM losses WHERE source = ?",
   );
   const setLoss = db.prepare(
-    `INSERT INTO losses (source, reason, is_unclear) VALUES (?, ?, ?)
-     ON CONFLICT (source) DO UPDATE SET reason = excluded.reason, is_unclear = excluded.is_unclear`,
+    `INSERT INTO losses (source, reason, kind) VALUES (?, ?, ?)
+     ON CONFLICT (source) DO UPDATE SET reason = excluded.reason, kind = excluded.kind`,
   );
   const clearLoss = db.prepare("DELETE FROM losses WHERE source = ?");
   return {
@@ -208,17 +202,9 @@ function prepareLosses(db: Sqlite, meta: Meta): Losses {
       const row = loss.get(source);
       return row && { reason: row.reason, agreed: row.agreed !== 0 };
     },
-    setLoss: (source, reason, isUnclear = false) => {
+    setLoss: (source, reason, kind = "lost") => {
       if (reason === undefined) clearLoss.run(source);
-      else setLoss.run(source, reason, Number(isUnclear));
-    },
-    goneLately: (source) => {
-      const text = meta.get(`gone ${source}`);
-      return text === undefined ? [] : Times.parse(JSON.parse(text));
-    },
-    setGoneLately: (source, timesMs) => {
-      if (timesMs.length === 0) meta.remove(`gone ${source}`);
-      else meta.set(`gone ${source}`, JSON.stringify(timesMs));
+      else setLoss.run(source, reason, kind);
     },
   };
 }

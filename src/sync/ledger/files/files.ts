@@ -1,4 +1,4 @@
-import type { FileState, RelativePath, ScanEntry } from "../../plan/model.ts";
+import type { FileState, RelativePath, ScanEntry, Shape } from "../../plan/model.ts";
 import type { Sqlite } from "../database/open.ts";
 import { type FileRows, prepareRows } from "./rows.ts";
 import { type FileTroubles, type Trouble, prepareTroubles } from "./troubles.ts";
@@ -41,9 +41,30 @@ interface FileOutcomes {
   tries(id: number): number;
 }
 
-/** Changes rows that exist. */
+/** A resource that a list shows, and the file that it belongs to. */
+export interface AssignedResource {
+  readonly entry: ScanEntry;
+  readonly docId: string;
+  /** `kb:` and the tag of its bytes. */
+  readonly hash: string;
+  readonly title: string;
+  readonly label: string;
+  readonly sent: string;
+  readonly shape: Shape;
+  readonly fileUrl: string | undefined;
+  readonly metadataHash: string | undefined;
+}
+
+/** Changes rows. */
 interface FileChanges {
   setState(id: number, state: FileState): void;
+  /** Records that another version of a row's file is about to leave: the row is unsure until it is acknowledged. */
+  depart(id: number, sent: string): void;
+  /**
+   * Inserts a row for a resource that a list shows, as its marker says. Its file is read at the next check. A row that has the
+   * resource already, or the path, is replaced.
+   */
+  assign(source: number, found: AssignedResource): void;
   /**
    * Holds a row whose file is gone. If it was not in agreement, its file must be read when it returns, whatever its
    * times. For an unsure row it is not even known which bytes the service has.
@@ -56,18 +77,8 @@ interface FileChanges {
    * deleted then.
    */
   lose(id: number): void;
-  /**
-   * Gives the row another resource that holds what its own was acknowledged with. The row keeps its state and its
-   * trouble.
-   */
-  exchange(
-    id: number,
-    docId: string,
-    observed: Pick<Observed, "shape" | "fileUrl" | "metadataHash" | "rulesKey">,
-    stored: Stored,
-  ): void;
-  /** Records that somebody changed the resource's title or description. Its file is checked again. */
-  relabel(id: number, title: string, label: string): void;
+  /** Has all files of a source read again, whatever their times. */
+  reread(source: number): void;
   /** Reports whether some mail was sent as text. */
   hasTextMails(): boolean;
   /** Has those mails read again, whatever their times. */
@@ -101,12 +112,12 @@ export function openFiles(db: Sqlite): Files {
 
 function prepareOutcomes(db: Sqlite, shapes: Shapes, { living }: Pick<FileRows, "living">): FileOutcomes {
   const columns =
-    "source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label, extractor_version, shape, file_url, metadata_hash, stored_label, found_digest, stored_ms";
+    "source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label, extractor_version, shape, file_url, metadata_hash, stored_label, found_digest, stored_ms, acknowledged_ms";
   const insert = db.prepare(
-    `INSERT INTO files (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO files (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const insertFree = db.prepare(
-    `INSERT INTO files (${columns}) VALUES (?, ?, ?, 'agreed', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO files (${columns}) VALUES (?, ?, ?, 'agreed', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT DO NOTHING`,
   );
   // The stored form of a text or title remains valid until it changes; the time, until something is sent.
@@ -114,7 +125,7 @@ function prepareOutcomes(db: Sqlite, shapes: Shapes, { living }: Pick<FileRows, 
     `UPDATE files SET stored_label = coalesce(?, CASE label WHEN ? THEN stored_label END),
        found_digest = coalesce(?, CASE digest WHEN ? THEN found_digest END),
        stored_ms = CASE WHEN ? THEN ? ELSE stored_ms END, doc_id = ?, state = 'agreed', size_bytes = ?, mtime_ms = ?, ctime_ms = ?, ino = ?, rules_key = ?,
-       hash = ?, digest = ?, title = ?, label = ?, extractor_version = ?, shape = ?, file_url = ?, metadata_hash = ?, error_code = NULL,
+       hash = ?, digest = ?, title = ?, label = ?, extractor_version = ?, shape = ?, file_url = ?, metadata_hash = ?, acknowledged_ms = ?, error_code = NULL,
        error_message = NULL, tries = 0, retry_at_ms = NULL WHERE id = ?`,
   );
   const warn = db.prepare("UPDATE files SET warning = ? WHERE doc_id = ?");
@@ -128,20 +139,29 @@ function prepareOutcomes(db: Sqlite, shapes: Shapes, { living }: Pick<FileRows, 
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, '', '', '', '', 0)`,
   );
   const tries = db.prepare<[number], number>("SELECT tries FROM files WHERE id = ?").pluck();
+  const acknowledgements = openAcknowledgements(db);
 
   return {
     insertFree: (source, docId, observed, stored) => {
-      const values = [...observedColumns(observed, shapes), ...storedColumns(stored)];
+      const values = [
+        ...observedColumns(observed, shapes),
+        ...storedColumns(stored),
+        acknowledgements.next(),
+      ];
       return insertFree.run(source, observed.entry.path, docId, ...values).changes === 1;
     },
     insert: (source, docId, state, observed, stored) => {
-      const values = [...observedColumns(observed, shapes), ...storedColumns(stored)];
+      const values = [
+        ...observedColumns(observed, shapes),
+        ...storedColumns(stored),
+        acknowledgements.next(),
+      ];
       insert.run(source, observed.entry.path, docId, state, ...values);
     },
     agree: (id, docId, observed, stored) => {
       const [label, digest, atMs] = storedColumns(stored);
       const learned = [label, observed.label, digest, observed.digest, stored === undefined ? 0 : 1, atMs];
-      agree.run(...learned, docId, ...observedColumns(observed, shapes), id);
+      agree.run(...learned, docId, ...observedColumns(observed, shapes), acknowledgements.next(), id);
     },
     warn: (docId, warning) => void warn.run(warning ?? null, docId),
     trouble: (source, id, { entry, rulesKey, state, sure, code, message, retryAtMs }) => {
@@ -155,8 +175,27 @@ function prepareOutcomes(db: Sqlite, shapes: Shapes, { living }: Pick<FileRows, 
   };
 }
 
+/** Gives each acknowledgement a time of its own, later than any before, even if the clock was set back. */
+function openAcknowledgements(db: Sqlite): { next(): number } {
+  let lastMs: number | undefined;
+  const latest = db.prepare<[], number | null>("SELECT max(acknowledged_ms) FROM files").pluck();
+  return {
+    next: () => {
+      lastMs = Math.max(Date.now(), (lastMs ?? latest.get() ?? 0) + 1);
+      return lastMs;
+    },
+  };
+}
+
 function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
   const setState = db.prepare("UPDATE files SET state = ? WHERE id = ?");
+  const depart = db.prepare("UPDATE files SET state = 'unsure', sent = ? WHERE id = ?");
+  const ownerOf = db.prepare<[string], number>("SELECT id FROM files WHERE doc_id = ?").pluck();
+  const assign = db.prepare(
+    `INSERT INTO files (source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label,
+       extractor_version, sent, shape, file_url, metadata_hash)
+     VALUES (?, ?, ?, 'agreed', ?, ?, ?, ?, 0, ?, '', ?, ?, 0, ?, ?, ?, ?)`,
+  );
   const hold = db.prepare(
     `UPDATE files SET rules_key = CASE state WHEN 'agreed' THEN rules_key ELSE 0 END,
        hash = CASE state WHEN 'unsure' THEN '' ELSE hash END, state = 'held' WHERE id = ?`,
@@ -170,11 +209,7 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
   const lose = db.prepare(
     "UPDATE files SET state = 'unsure', shape = NULL, hash = '', rules_key = 0 WHERE id = ?",
   );
-  const exchange = db.prepare(
-    `UPDATE files SET doc_id = ?, shape = ?, file_url = ?, metadata_hash = ?, rules_key = ?, warning = NULL, stored_label = ?,
-       found_digest = ?, stored_ms = ? WHERE id = ?`,
-  );
-  const relabel = db.prepare("UPDATE files SET title = ?, label = ?, rules_key = 0 WHERE id = ?");
+  const reread = db.prepare("UPDATE files SET rules_key = 0 WHERE source = ?");
   // The index contains only mails.
   const textMails = `lower(substr(path, -4)) = '.eml' AND state = 'agreed' AND shape IN (SELECT id FROM shapes WHERE kind = 'content')`;
   const hasTextMails = db
@@ -186,6 +221,9 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
   );
   const taken =
     "source = (SELECT source FROM files WHERE id = ?) AND path = ? AND state NOT IN ('held', 'doomed')";
+  const livingAt = "source = ? AND path = ? AND state NOT IN ('held', 'doomed')";
+  const clearPath = db.prepare(`DELETE FROM files WHERE ${livingAt} AND doc_id IS NULL`);
+  const doomPath = db.prepare(`UPDATE files SET state = 'doomed' WHERE ${livingAt}`);
   const clear = db.prepare(`DELETE FROM files WHERE ${taken} AND doc_id IS NULL`);
   const doom = db.prepare(`UPDATE files SET state = 'doomed' WHERE ${taken}`);
   const displace = (id: number, path: RelativePath): void => {
@@ -197,14 +235,20 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
 
   return {
     setState: (id, state) => void setState.run(state, id),
+    depart: (id, sent) => void depart.run(sent, id),
+    assign: (source, { entry, docId, hash, title, label, sent, shape, fileUrl, metadataHash }) => {
+      const { path, sizeBytes, mtimeMs, ctimeMs, ino } = entry;
+      const before = ownerOf.get(docId);
+      if (before !== undefined) remove.run(before);
+      clearPath.run(source, path);
+      doomPath.run(source, path);
+      const facts = [hash, title, label, sent, shapes.idOf(shape), fileUrl ?? null, metadataHash ?? null];
+      assign.run(source, path, docId, sizeBytes, mtimeMs, ctimeMs, ino, ...facts);
+    },
     hold: (id) => void hold.run(id),
     distrust: (id) => void distrust.run(id),
     lose: (id) => void lose.run(id),
-    exchange: (id, docId, { shape, fileUrl, metadataHash, rulesKey }, stored) => {
-      const facts = [docId, shapes.idOf(shape), fileUrl ?? null, metadataHash ?? null, rulesKey];
-      exchange.run(...facts, ...storedColumns(stored), id);
-    },
-    relabel: (id, title, label) => void relabel.run(title, label, id),
+    reread: (source) => void reread.run(source),
     hasTextMails: () => hasTextMails.get() === 1,
     rereadTextMails: () => void rereadTextMails.run(),
     restore: (id, path) => {

@@ -53,7 +53,7 @@ export function prepareRows(db: Sqlite, shapes: Shapes): FileRows {
     `SELECT ${KNOWN}, source FROM files WHERE doc_id = ?`,
   );
   const get = db.prepare<[number], KnownFile & { shapeId: number | null } & Omit<LedgerFile, "shape">>(
-    `SELECT ${KNOWN}, hash, digest, title, label, extractor_version AS extractorVersion, shape AS shapeId, file_url AS fileUrl,
+    `SELECT ${KNOWN}, hash, digest, title, label, extractor_version AS extractorVersion, sent, shape AS shapeId, file_url AS fileUrl,
        metadata_hash AS metadataHash
      FROM files WHERE id = ?`,
   );

@@ -18,9 +18,7 @@ export interface Intents extends CreateIntents, DeleteIntents, OpenIntents {
 /** Lists what has no answer, in the order of its intents. */
 interface OpenIntents {
   creates(source: number): CreateIntent[];
-  /** Returns the creates of all configured sources. */
-  allCreates(): CreateIntent[];
-  /** The same, including doubts. */
+  /** Returns the creates and doubts of all configured sources. */
   allOpen(): CreateIntent[];
   doubts(source: number): CreateIntent[];
   deletes(source: number): DeleteIntent[];
@@ -43,10 +41,6 @@ function prepareLists(db: Sqlite, shapes: Shapes): OpenIntents {
   const open = db.prepare<[number, string], IntentRow>(
     `SELECT ${INTENT_COLUMNS} FROM intents WHERE source = ? AND kind = ? ORDER BY id`,
   );
-  const allCreates = db.prepare<[], IntentRow>(
-    `SELECT ${INTENT_COLUMNS} FROM intents
-     WHERE kind = 'create' AND source IN (SELECT id FROM sources WHERE active = 1) ORDER BY id`,
-  );
   const allOpen = db.prepare<[], IntentRow>(
     `SELECT ${INTENT_COLUMNS} FROM intents
      WHERE kind IN ('create', 'doubt') AND source IN (SELECT id FROM sources WHERE active = 1) ORDER BY id`,
@@ -57,7 +51,6 @@ function prepareLists(db: Sqlite, shapes: Shapes): OpenIntents {
   const intentsOf = (rows: readonly IntentRow[]): CreateIntent[] => rows.map((row) => intentOf(row, shapes));
   return {
     creates: (source) => intentsOf(open.all(source, "create")),
-    allCreates: () => intentsOf(allCreates.all()),
     allOpen: () => intentsOf(allOpen.all()),
     doubts: (source) => intentsOf(open.all(source, "doubt")),
     deletes: (source) => deletes.all(source),

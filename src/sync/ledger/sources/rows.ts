@@ -58,9 +58,15 @@ export interface SourceRow {
   readonly readInPart: number;
   /** The service's losses of this source, because of which nothing is sent for it; null without any. */
   readonly lost: string | null;
-  /** Nothing is known to be lost: the service's answers are unclear, and the daemon asks again by itself. */
-  readonly isUnclear: boolean;
+  /** What kind of hold `lost` is; null without one. */
+  readonly lostKind: HoldKind | null;
 }
+
+/**
+ * Why a source is compared before anything is sent: the service lost most of its documents; its answers are unclear, and the
+ * daemon asks again by itself; or whose documents they are is for a person to say.
+ */
+export type HoldKind = "lost" | "unclear" | "identity";
 
 /** A source that left the configuration. */
 export interface RemovedSource extends SourceRow {
@@ -98,10 +104,7 @@ export interface SourceRows {
  */
 export type HaltCode = "missing" | "unreadable" | "not-shown";
 
-type Row = Omit<
-  SourceRow,
-  "root" | "haltRoot" | "approved" | "active" | "compared" | "isUnclear" | "kept"
-> & {
+type Row = Omit<SourceRow, "root" | "haltRoot" | "approved" | "active" | "compared" | "kept"> & {
   keeps: number;
   dev: number | null;
   ino: number | null;
@@ -110,7 +113,6 @@ type Row = Omit<
   approved: number;
   active: number;
   compared: number;
-  isUnclear: number | null;
 };
 
 /** Returns the row of a folder that was never synced, as it would be before its first pass. */
@@ -129,7 +131,7 @@ export function freshRow(id: number, path: string, ownerId: string, tier: Tier):
   const work = { backlog: 0, backlogAgreed: 0, found: 0, compared: false, unreadable: 0 };
   const words = { halted: null, haltCode: null, haltUnit: null, holdReason: null, degraded: null };
   const roots = { root: undefined, haltRoot: undefined, haltFiles: 0, approved: false, active: true };
-  return { id, path, ownerId, tier, ...roots, ...files, ...work, ...words, lost: null, isUnclear: false };
+  return { id, path, ownerId, tier, ...roots, ...files, ...work, ...words, lost: null, lostKind: null };
 }
 
 /**
@@ -143,7 +145,7 @@ const COLUMNS = `id, path, owner_id AS ownerId, tier, root_dev AS dev, root_ino 
     AS deletesRefused,
   (SELECT count(*) FROM files WHERE files.source = sources.id AND warning IS NOT NULL AND files.state = 'agreed')
     AS readInPart, (SELECT reason FROM losses WHERE ${OPEN_LOSS}) AS lost,
-  (SELECT is_unclear FROM losses WHERE ${OPEN_LOSS}) AS isUnclear`;
+  (SELECT kind FROM losses WHERE ${OPEN_LOSS}) AS lostKind`;
 
 /** Prepares the statements over rows of sources. */
 export function prepareRows(db: Sqlite): SourceRows {
@@ -236,7 +238,6 @@ function sourceOf({
   approved,
   active,
   compared,
-  isUnclear,
   keeps,
   held,
   ...row
@@ -246,7 +247,6 @@ function sourceOf({
     held: keeps === 0 ? held : 0,
     kept: keeps === 0 ? 0 : held,
     compared: compared !== 0,
-    isUnclear: isUnclear === 1,
     approved: approved !== 0,
     active: active !== 0,
     root: identityOf(dev, ino),
