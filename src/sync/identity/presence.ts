@@ -1,6 +1,5 @@
 import type { ActionContext } from "../actions/context.ts";
 import { openGoneCheck } from "../actions/gone.ts";
-import type { AcknowledgedFile } from "../ledger/drift/drift.ts";
 
 /** Failed queries for one resource before the service counts as failing on it alone. */
 const ASK_TRIES = 3;
@@ -14,7 +13,7 @@ export type Presence = "there" | "gone" | "unanswered";
  */
 export async function askPresence(
   context: ActionContext,
-  resource: Pick<AcknowledgedFile, "docId" | "title">,
+  resource: { readonly docId: string; readonly title: string },
   signal: AbortSignal,
 ): Promise<Presence> {
   const reply = await context.remote.read(resource.docId, signal);
@@ -34,7 +33,7 @@ export async function askPresence(
  */
 export async function askTitle(
   { remote }: ActionContext,
-  { docId, title }: Pick<AcknowledgedFile, "docId" | "title">,
+  { docId, title }: { readonly docId: string; readonly title: string },
   signal: AbortSignal,
 ): Promise<Presence> {
   for (let tries = 1; ;) {

@@ -1,0 +1,349 @@
+import { kindOfName } from "../../formats/kinds.ts";
+import { type ActionContext, reportCompared } from "../actions/context.ts";
+import type { AssignedResource } from "../ledger/files/files.ts";
+import type { Deletion } from "../ledger/intents/deletes.ts";
+import { type Alteration, lossReason } from "../plan/alterations.ts";
+import { readMarker } from "../plan/marker.ts";
+import type { DocumentKind, ListedResource, RelativePath, ScanEntry } from "../plan/model.ts";
+import { hashOfTag } from "../plan/versions.ts";
+import type { Comparison, Verdict } from "./compare.ts";
+import { askPresence } from "./presence.ts";
+import type { Altered, FoundResource, Gathered, IdentitySource } from "./situation.ts";
+
+/** The source of a comparison that is applied. */
+export interface ApplySource extends IdentitySource {
+  /** Reports whether a file is being read or sent: its own job decides about it. */
+  isBusy(path: RelativePath): boolean;
+  /** Has a path checked; undefined: the whole source. */
+  hint(path: RelativePath | undefined): void;
+  deleteLater(deletion: Deletion): void;
+}
+
+export interface ApplyOptions {
+  /** Changes the ledger as the comparison says. Otherwise the differences are only reported. */
+  readonly repair: boolean;
+  /** A person agreed to send again what the service lost. */
+  readonly isApproved: boolean;
+  /** How far the list may lag behind the service's answers, in milliseconds. */
+  readonly lagMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** What became of a comparison. */
+export type Applied =
+  | { readonly kind: "applied"; readonly findings: readonly Found[]; readonly unjudged: number }
+  /** The list lacks what the service has: it decides nothing. */
+  | { readonly kind: "incomplete"; readonly path: RelativePath; readonly missing: number }
+  /** The service lost most of what the ledger knows: nothing is sent again before a person agrees. */
+  | { readonly kind: "lost"; readonly reason: string };
+
+/** A difference that a comparison found. */
+export interface Found {
+  readonly path: RelativePath;
+  readonly docId: string;
+  readonly title: string;
+  readonly kind: "missing" | "altered" | "twice" | "returned";
+  readonly what: string;
+  readonly isRepaired: boolean;
+}
+
+type Of<K extends Verdict["kind"]> = Extract<Verdict, { readonly kind: K }>;
+
+/** Resources that are asked for by id before a list is believed, spread evenly from first to last. */
+const ASK_MAX = 10;
+/** Rows written in one transaction. */
+const WRITE_ROWS = 500;
+/** More files than this are covered by one check of the whole source. */
+const HINTS_MAX = 1000;
+
+/**
+ * Applies a comparison to the ledger: each file's row says what its resource's marker says, and the next check sends what
+ * differs. Asks first for resources that the list lacks, and before a second one is deleted, for the file's own.
+ */
+export async function applyComparison(
+  context: ActionContext,
+  source: ApplySource,
+  gathered: Gathered,
+  { verdicts }: Comparison,
+  options: ApplyOptions,
+): Promise<Applied> {
+  const settledMs = Date.now() - options.lagMs;
+  const isRecent = ({ docId }: { readonly docId: string }): boolean =>
+    (gathered.rows.get(docId)?.acknowledgedMs ?? 0) > settledMs;
+  const unlisted = verdicts.filter((each) => each.kind === "ask");
+  const asks = unlisted.filter((each) => !isRecent(each) && !source.isBusy(each.path));
+  const there = await findThere(context, gathered, asks, options.signal);
+  if (there !== undefined) return { kind: "incomplete", path: there, missing: asks.length };
+
+  const lostWrites = verdicts.filter(({ kind }) => kind === "send-again").length;
+  const reason = lossReason({
+    acknowledged: gathered.shown + gathered.rows.size,
+    missing: asks.length,
+    altered: lostWrites + gathered.altered.filter(({ isAsStored }) => !isAsStored).length,
+  });
+  if (reason !== undefined && !options.isApproved) return { kind: "lost", reason };
+
+  const work = openWork(context, source, gathered, options.repair);
+  const settled = new Set(asks);
+  for (const verdict of verdicts) if (verdict.kind !== "ask" || settled.has(verdict)) work.take(verdict);
+  for (const altered of gathered.altered) work.resend(altered);
+  const surplus = verdicts.filter((each) => each.kind === "surplus");
+  const unjudged = unlisted.length - asks.length;
+  if (!options.repair) {
+    const doubles = surplus.map((each) => foundTwice(gathered, each, false));
+    return { kind: "applied", findings: [...work.findings, ...doubles], unjudged };
+  }
+  await work.write();
+  const doubles: Found[] = [];
+  for (const each of surplus)
+    doubles.push(await settleSurplus(context, source, gathered, each, options.signal));
+  const findings = [...work.findings, ...doubles];
+  for (const { path, docId, what, isRepaired } of findings)
+    if (isRepaired) reportCompared(context, source, path, docId, what);
+  return { kind: "applied", findings, unjudged };
+}
+
+/** Asks for resources that the list lacks. Returns the path of one that the service has. */
+async function findThere(
+  context: ActionContext,
+  { rows }: Gathered,
+  asks: readonly Of<"ask">[],
+  signal: AbortSignal,
+): Promise<RelativePath | undefined> {
+  const step = Math.max(1, Math.ceil(asks.length / ASK_MAX));
+  // One that is replaced by another resource of its file must be gone for certain.
+  const sample = asks.filter(({ instead }, index) => instead !== undefined || index % step === 0);
+  const answers = await Promise.all(
+    sample.map(async ({ docId, path }) => {
+      const presence = await askPresence(context, { docId, title: rows.get(docId)?.title ?? path }, signal);
+      // A service that does not answer for it proves nothing either.
+      return presence === "gone" ? undefined : path;
+    }),
+  );
+  return answers.find((path) => path !== undefined);
+}
+
+/** The changes of the ledger that a comparison leads to. */
+interface Work {
+  readonly findings: Found[];
+  take(verdict: Verdict): void;
+  resend(altered: Altered): void;
+  write(): Promise<void>;
+}
+
+function openWork(context: ActionContext, source: ApplySource, gathered: Gathered, repair: boolean): Work {
+  const { ledger } = context;
+  const { rows, resources, entries, descriptions } = gathered;
+  const findings: Found[] = [];
+  const changes: (() => void)[] = [];
+  const paths: RelativePath[] = [];
+  const deletions: Deletion[] = [];
+  const sent = new Map(gathered.situation.rows.map((row) => [row.docId, row.sent]));
+
+  const change = (path: RelativePath, apply: () => void): void => {
+    paths.push(path);
+    // A file whose job began meanwhile is left to that.
+    changes.push(() => {
+      if (!source.isBusy(path)) apply();
+    });
+  };
+  const find = (
+    path: RelativePath,
+    docId: string,
+    kind: Found["kind"],
+    what: string,
+    isRepaired = true,
+  ): void => {
+    const title = rows.get(docId)?.title ?? resources.get(docId)?.title ?? "";
+    findings.push({
+      path,
+      docId,
+      title,
+      kind,
+      what,
+      isRepaired: repair && isRepaired && !source.isBusy(path),
+    });
+  };
+  const assign = (path: RelativePath, docId: string): void => {
+    const resource = resources.get(docId);
+    const reading = readMarker(descriptions.get(docId));
+    if (resource === undefined || reading.kind !== "whole") return;
+    const { bytes, file } = reading.marker;
+    const entry = entries.get(path) ?? { path, sizeBytes: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 };
+    change(path, () => ledger.files.assign(source.id, assignedOf(source, entry, resource, { bytes, file })));
+  };
+  /** The ledger's row is what this ledger sent, or older than the marker. */
+  const isKnown = (path: RelativePath, docId: string): boolean => {
+    const row = rows.get(docId);
+    if (row?.path !== path) return false;
+    const reading = readMarker(descriptions.get(docId));
+    if (reading.kind !== "whole" || reading.marker.source !== source.signature.source) return true;
+    const { file, bytes } = reading.marker;
+    return sent.get(docId)?.some((each) => each.file === file && each.bytes === bytes) === true;
+  };
+
+  return {
+    findings,
+    take: (verdict) => {
+      switch (verdict.kind) {
+        case "same":
+        case "update":
+          if (!isKnown(verdict.path, verdict.docId)) assign(verdict.path, verdict.docId);
+          return;
+        case "move":
+          assign(verdict.path, verdict.docId);
+          return;
+        case "ask": {
+          const row = rows.get(verdict.docId);
+          find(verdict.path, verdict.docId, "missing", "the service no longer has it");
+          if (verdict.instead !== undefined) assign(verdict.path, verdict.instead);
+          // Sending the file finds out: only the resource's own 404 proves that it is gone.
+          else if (row !== undefined) change(verdict.path, () => ledger.files.distrust(row.id));
+          return;
+        }
+        case "send-again": {
+          const row = rows.get(verdict.docId);
+          find(verdict.path, verdict.docId, "altered", "the service lost a change that it had acknowledged");
+          if (row !== undefined) change(verdict.path, () => ledger.files.setState(row.id, "unsure"));
+          return;
+        }
+        case "lost":
+          find(
+            verdict.path,
+            verdict.docId,
+            "altered",
+            "the service answered twice that it stored this version, and shows an older one",
+            false,
+          );
+          return;
+        case "delete":
+          // The file of a row is gone: that is for the plan, with its moves and brakes.
+          if (!rows.has(verdict.docId)) assign(goneName(resources.get(verdict.docId)), verdict.docId);
+          return;
+        case "delete-again": {
+          const { docId } = verdict;
+          const path = goneName(resources.get(docId));
+          find(path, docId, "returned", "kbsync deleted it, and it exists again; was the service restored?");
+          changes.push(() => {
+            if (ledger.files.ownsDoc(docId)) return;
+            deletions.push({ id: ledger.intents.delete(source.id, path, docId), path, docId });
+          });
+          return;
+        }
+        case "wait":
+        case "surplus":
+        case "create":
+      }
+    },
+    resend: ({ row, alterations, resource }) => {
+      find(row.path, row.docId, "altered", alterationWords(alterations));
+      change(row.path, () => {
+        // It may have been sent since.
+        if (ledger.drift.byDoc(row.docId)?.acknowledgedMs !== row.acknowledgedMs) return;
+        ledger.files.setState(row.id, "unsure");
+        ledger.drift.setStored(row.id, resource);
+      });
+    },
+    write: async () => {
+      for (let at = 0; at < changes.length; at += WRITE_ROWS)
+        await ledger.write(() => {
+          for (const apply of changes.slice(at, at + WRITE_ROWS)) apply();
+        });
+      for (const deletion of deletions) source.deleteLater(deletion);
+      if (paths.length > HINTS_MAX) source.hint(undefined);
+      else for (const path of paths) source.hint(path);
+    },
+  };
+}
+
+/** Returns a row for a resource that a list shows. */
+function assignedOf(
+  { rules }: ApplySource,
+  entry: ScanEntry,
+  { docId, url, title, label, settings, metadataHash, scope }: FoundResource,
+  { bytes, file }: { readonly bytes: string; readonly file: string },
+): AssignedResource {
+  const kind: DocumentKind =
+    url === undefined ? "content" : kindOfName(entry.path).kind === "link" ? "link" : "file";
+  return {
+    entry,
+    docId,
+    hash: hashOfTag(bytes),
+    title,
+    label,
+    sent: `${file}.${bytes}`,
+    shape: { kind, ...scope, settings: { ...rules.source.settings, ...settings } },
+    fileUrl: url,
+    metadataHash,
+  };
+}
+
+/** A name for a resource whose file is gone, for a person. No file of a source has it. */
+function goneName(resource: ListedResource | undefined): RelativePath {
+  return `${resource?.title ?? ""} [${resource?.docId ?? ""}]`;
+}
+
+function alterationWords(alterations: readonly Alteration[]): string {
+  const were = alterations.length === 1 ? "was" : "were";
+  return `its ${alterations.join(" and ")} ${were} changed at the service`;
+}
+
+function foundTwice(
+  { resources }: Gathered,
+  { docId, ofDocId, isOurs }: Of<"surplus">,
+  isRepaired: boolean,
+  path = "",
+): Found {
+  const title = resources.get(docId)?.title ?? "";
+  const what = isOurs
+    ? `it is a second document of the file of ${ofDocId}`
+    : `it is a second document of the file of ${ofDocId}, which another kbsync wrote: it is left alone`;
+  return { path, docId, title, kind: "twice", what, isRepaired };
+}
+
+/**
+ * Deletes a second resource of a file, if this installation made it and the file's own has answered a read. A copy that a person
+ * made and changed is only reported.
+ */
+async function settleSurplus(
+  context: ActionContext,
+  source: ApplySource,
+  gathered: Gathered,
+  verdict: Of<"surplus">,
+  signal: AbortSignal,
+): Promise<Found> {
+  const { ledger } = context;
+  const { docId, ofDocId, isOurs } = verdict;
+  const row = ledger.drift.byDoc(ofDocId);
+  const path = row?.path ?? "";
+  const second = gathered.resources.get(docId);
+  const isCopy = row === undefined || (second !== undefined && isAnotherText(gathered, row, second));
+  const found = foundTwice(gathered, verdict, false, path);
+  if (!isOurs || row === undefined || source.isBusy(path)) return found;
+  if (isCopy) return { ...found, what: `${found.what}, with another text: it is left alone` };
+  if ((await askPresence(context, row, signal)) !== "there") return found;
+  let deletion: Deletion | undefined;
+  await ledger.write(() => {
+    if (!ledger.files.ownsDoc(docId))
+      deletion = { id: ledger.intents.delete(source.id, path, docId), path, docId };
+  });
+  if (deletion === undefined) return found;
+  source.deleteLater({ ...deletion, isSpare: true });
+  return { ...found, isRepaired: true };
+}
+
+/** Reports whether a second resource claims the version of the first and shows another text. */
+function isAnotherText(
+  { descriptions, resources }: Gathered,
+  row: { readonly docId: string; readonly digest: string; readonly kind: DocumentKind },
+  second: ListedResource,
+): boolean {
+  if (row.kind !== "content" || second.isUnfinished === true) return false;
+  const markerOf = (docId: string) => {
+    const reading = readMarker(descriptions.get(docId));
+    return reading.kind === "whole" ? reading.marker.bytes : undefined;
+  };
+  if (markerOf(row.docId) !== markerOf(second.docId)) return false;
+  const first = resources.get(row.docId)?.digest ?? row.digest;
+  return first !== "" && second.digest !== first;
+}

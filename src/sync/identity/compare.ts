@@ -1,0 +1,353 @@
+import { readMarker, type Marker } from "../plan/marker.ts";
+import type { Version } from "../plan/versions.ts";
+
+/**
+ * Compares a service's list with ledger and disk, for one source. Pure. A first start, a lost ledger, the daily audit,
+ * `verify` and its repair are uses of this function. The rows of docs/EXACTLY-ONCE.md are its branches, in their order.
+ */
+
+/** A resource as a list shows it. Only the id is certain; every other field may be missing. */
+export interface Item {
+  readonly docId: string;
+  readonly ownerId?: string | undefined;
+  readonly collectionId?: string | undefined;
+  readonly description?: string | undefined;
+  /** By the service's clock. */
+  readonly createdMs?: number | undefined;
+}
+
+/** A file on disk that the rules select. */
+export interface DiskFile {
+  readonly path: string;
+  readonly file: string;
+  /** Undefined: not read. What its resource holds is then decided when it is. */
+  readonly bytes: string | undefined;
+}
+
+/** A row of the ledger: a file whose resource this ledger made or adopted. */
+export interface LedgerRow {
+  readonly file: string;
+  readonly docId: string;
+  /** The version that the service acknowledged; undefined: a request is in flight, or nobody knows. */
+  readonly acknowledged: string | undefined;
+  /** What this ledger wrote into the resource's markers, acknowledged or not. */
+  readonly sent: readonly Version[];
+  /** Orders the acknowledgements of this ledger, near the time of day. */
+  readonly acknowledgedMs: number;
+}
+
+/** What earlier lists showed. The comparison returns the next one. */
+export interface ListMemory {
+  /** Number of the list. */
+  readonly list: number;
+  /** Resources that were seen with another version than the acknowledged one. */
+  readonly stale: ReadonlyMap<string, Stale>;
+  /** The list in which the resource of a tombstone was first seen. */
+  readonly undead: ReadonlyMap<string, number>;
+  /** The latest acknowledgement that a list has shown. */
+  readonly visible: number;
+  /** Resources whose lost write was sent once more. */
+  readonly resent: ReadonlySet<string>;
+}
+
+/** How long a resource has been seen with another version than the acknowledged one. */
+export interface Stale {
+  readonly sinceMs: number;
+  /** The first list that also showed a later change of this ledger. */
+  readonly provenIn: number | undefined;
+}
+
+/** Nothing was listed before. */
+export const NO_MEMORY: ListMemory = {
+  list: 0,
+  stale: new Map(),
+  undead: new Map(),
+  visible: 0,
+  resent: new Set(),
+};
+
+export interface Situation {
+  readonly ownerId: string;
+  readonly collectionId: string | undefined;
+  readonly source: string;
+  readonly writer: string;
+  /** A person agreed to take over what other installations wrote, and to leave damaged markers alone. */
+  readonly isApproved: boolean;
+  /** Resources with a damaged marker that a person left alone. */
+  readonly leftAlone: ReadonlySet<string>;
+  readonly items: readonly Item[];
+  readonly files: readonly DiskFile[];
+  readonly rows: readonly LedgerRow[];
+  /** Some files may be hidden: a part of the folder cannot be read. Then no resource counts as one without a file. */
+  readonly isPartial: boolean;
+  /** Resources that this ledger deleted. */
+  readonly tombstones: ReadonlySet<string>;
+  readonly memory: ListMemory;
+  /** When the list was read, by this machine's clock. */
+  readonly nowMs: number;
+  /** How far the list may lag behind the service's answers; 0: not at all. */
+  readonly lagMs: number;
+}
+
+/**
+ * A list that still shows an older version after this many times the service's lag is believed although nothing else has
+ * changed since.
+ */
+const STALE_LAGS = 10;
+
+/** An item that shows no time counts as the newest. */
+const UNKNOWN_MS = Number.MAX_SAFE_INTEGER;
+
+/** Why a source sends nothing until a person decides. */
+export type Hold =
+  | { readonly kind: "damaged-marker"; readonly docIds: readonly string[] }
+  | { readonly kind: "other-writer"; readonly writer: string; readonly docIds: readonly string[] };
+
+/** What to do about one resource or one file. */
+export type Verdict =
+  /** The file's resource, with the bytes that the file has. */
+  | { readonly kind: "same"; readonly path: string; readonly docId: string }
+  /** The file's resource, with other bytes. */
+  | { readonly kind: "update"; readonly path: string; readonly docId: string }
+  /** The service acknowledged the file's bytes, and the list shows others: it may be stale. The next list decides. */
+  | { readonly kind: "wait"; readonly path: string; readonly docId: string }
+  /** The service lost a write that it acknowledged: it is sent once more. */
+  | { readonly kind: "send-again"; readonly path: string; readonly docId: string }
+  /** It lost that, too. A person is told. */
+  | { readonly kind: "lost"; readonly path: string; readonly docId: string }
+  /**
+   * The ledger knows a resource that the list lacks. Only the resource's own 404 proves that it is gone. `instead`: another one
+   * with the file's marker.
+   */
+  | { readonly kind: "ask"; readonly path: string; readonly docId: string; readonly instead?: string }
+  /** The file was renamed: the resource gets its title and description and keeps its id. */
+  | { readonly kind: "move"; readonly path: string; readonly docId: string }
+  /** No file has the resource. The brakes decide whether it goes now. */
+  | { readonly kind: "delete"; readonly docId: string }
+  /** A delete that the service lost, or that a restored backup undid. */
+  | { readonly kind: "delete-again"; readonly docId: string }
+  /** A second resource of a file. It is deleted if it is ours and the file's own has answered a read; otherwise reported. */
+  | { readonly kind: "surplus"; readonly docId: string; readonly ofDocId: string; readonly isOurs: boolean }
+  | { readonly kind: "create"; readonly path: string };
+
+export interface Comparison {
+  /** Not empty: nothing may be sent until a person decides. */
+  readonly holds: readonly Hold[];
+  /** Each path and each resource appears at most once. */
+  readonly verdicts: readonly Verdict[];
+  readonly memory: ListMemory;
+}
+
+/** A resource of this source: which file it is, and which version. */
+interface OwnItem {
+  readonly docId: string;
+  readonly file: string;
+  readonly bytes: string;
+  readonly writer: string;
+  readonly createdMs: number;
+  /** The list shows an earlier name of the file, which this ledger sent. */
+  readonly hasOldName: boolean;
+}
+
+/** Compares. The order of items, files and rows does not matter. */
+export function compare(situation: Situation): Comparison {
+  const rows = new Map(situation.rows.map((row) => [row.docId, row]));
+  const { own, holds, tombstones } = sortItems(situation, rows);
+  const list = situation.memory.list + 1;
+  const undead = new Map(tombstones.map((docId) => [docId, situation.memory.undead.get(docId) ?? list]));
+  const visible = visibleIn(situation, own, rows);
+  if (holds.length > 0) {
+    return { holds, verdicts: [], memory: { ...situation.memory, list, undead, visible } };
+  }
+
+  const verdicts: Verdict[] = [];
+  for (const [docId, seen] of undead)
+    if (seen < list || situation.lagMs === 0) verdicts.push({ kind: "delete-again", docId });
+
+  const byFile = groupBy(own, ({ file }) => file);
+  const rowOfFile = new Map(situation.rows.map((row) => [row.file, row]));
+  const listed = new Set(situation.items.map(({ docId }) => docId));
+  const stale = new Map<string, Stale>();
+  const resent = new Set<string>();
+  const missing: DiskFile[] = [];
+  const surplus: { readonly item: OwnItem; readonly ofDocId: string }[] = [];
+  for (const file of situation.files.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
+    const row = rowOfFile.get(file.file);
+    const items = byFile.get(file.file) ?? [];
+    byFile.delete(file.file);
+    const [item, ...rest] = items.toSorted((a, b) => compareClaims(a, b, file, row));
+    if (item === undefined) missing.push(file);
+    else if (row !== undefined && row.docId !== item.docId && !listed.has(row.docId)) {
+      verdicts.push({ kind: "ask", path: file.path, docId: row.docId, instead: item.docId });
+      for (const each of rest) surplus.push({ item: each, ofDocId: item.docId });
+    } else {
+      const before = situation.memory.stale.get(item.docId);
+      const isProven = visible > (row?.acknowledgedMs ?? visible);
+      const now: Stale = {
+        sinceMs: before?.sinceMs ?? situation.nowMs,
+        provenIn: before?.provenIn ?? (isProven ? list : undefined),
+      };
+      const verdict = judge(situation, file, item, row, isCurrent(situation, now, list));
+      verdicts.push(verdict);
+      if (verdict.kind === "wait") stale.set(item.docId, now);
+      if (verdict.kind === "wait" && situation.memory.resent.has(item.docId)) resent.add(item.docId);
+      if (verdict.kind === "send-again" || verdict.kind === "lost") resent.add(item.docId);
+      for (const each of rest) surplus.push({ item: each, ofDocId: item.docId });
+    }
+  }
+
+  // Surplus resources go first to files that have none: no file has lost them.
+  const homeless = [...byFile.values()].flat().toSorted(byId);
+  const free = groupBy([...surplus.map(({ item }) => item), ...homeless], ({ bytes }) => bytes);
+  const moved = new Set<string>();
+  for (const { path, file, bytes } of missing) {
+    const row = rowOfFile.get(file);
+    const item = row === undefined && bytes !== undefined ? free.get(bytes)?.shift() : undefined;
+    if (row !== undefined) verdicts.push({ kind: "ask", path, docId: row.docId });
+    else if (item === undefined) verdicts.push({ kind: "create", path });
+    else {
+      moved.add(item.docId);
+      verdicts.push({ kind: "move", path, docId: item.docId });
+    }
+  }
+  for (const { item, ofDocId } of surplus) {
+    if (moved.has(item.docId)) continue;
+    const isOurs = item.writer === situation.writer;
+    verdicts.push({ kind: "surplus", docId: item.docId, ofDocId, isOurs });
+  }
+  if (!situation.isPartial)
+    for (const { docId } of homeless) if (!moved.has(docId)) verdicts.push({ kind: "delete", docId });
+  return { holds, verdicts, memory: { list, stale, undead, visible, resent } };
+}
+
+/** Decides of each item whose it is. */
+function sortItems(
+  situation: Situation,
+  rows: ReadonlyMap<string, LedgerRow>,
+): {
+  readonly own: readonly OwnItem[];
+  readonly holds: readonly Hold[];
+  readonly tombstones: readonly string[];
+} {
+  const own: OwnItem[] = [];
+  const tombstones: string[] = [];
+  const damaged: string[] = [];
+  const byWriter = new Map<string, string[]>();
+  for (const item of situation.items) {
+    const row = rows.get(item.docId);
+    const reading = readMarker(item.description);
+    const isOthers =
+      isOther(item.ownerId, situation.ownerId) || isOther(item.collectionId, situation.collectionId);
+    if (situation.tombstones.has(item.docId)) tombstones.push(item.docId);
+    else if (row === undefined && (isOthers || reading.kind === "none")) continue;
+    else if (row !== undefined && (reading.kind !== "whole" || reading.marker.source !== situation.source)) {
+      const bytes = row.acknowledged ?? "";
+      own.push({
+        ...row,
+        bytes,
+        writer: situation.writer,
+        createdMs: item.createdMs ?? UNKNOWN_MS,
+        hasOldName: false,
+      });
+    } else if (reading.kind === "damaged") {
+      if (!situation.leftAlone.has(item.docId)) damaged.push(item.docId);
+    } else if (reading.kind === "whole" && reading.marker.source === situation.source) {
+      const { marker } = reading;
+      if (isStranger(situation, marker, row))
+        byWriter.set(marker.writer, [...(byWriter.get(marker.writer) ?? []), item.docId]);
+      else {
+        // A marker that this ledger sent is what it knows, or older: the ledger decides. Another one is newer than the
+        // ledger, which was lost or restored from a copy: the marker decides.
+        const hasOldName = row !== undefined && row.file !== marker.file && hasSent(row, marker);
+        const named = hasOldName ? row.file : marker.file;
+        own.push({
+          ...marker,
+          file: named,
+          docId: item.docId,
+          createdMs: item.createdMs ?? UNKNOWN_MS,
+          hasOldName,
+        });
+      }
+    }
+  }
+  const holds: Hold[] = [...byWriter].map(([writer, docIds]) => ({ kind: "other-writer", writer, docIds }));
+  if (damaged.length > 0 && !situation.isApproved) holds.push({ kind: "damaged-marker", docIds: damaged });
+  return { own, holds, tombstones };
+}
+
+/** A field that a list does not show, or shows in a form of its own, proves nothing. */
+function isOther(found: string | undefined, expected: string | undefined): boolean {
+  return found !== undefined && expected !== undefined && found !== expected;
+}
+
+/** Reports whether another installation wrote what this ledger never sent. */
+function isStranger({ writer, isApproved }: Situation, marker: Marker, row: LedgerRow | undefined): boolean {
+  if (marker.writer === writer || isApproved) return false;
+  return row === undefined || !hasSent(row, marker);
+}
+
+function hasSent({ sent }: LedgerRow, { file, bytes }: Version): boolean {
+  return sent.some((each) => each.file === file && each.bytes === bytes);
+}
+
+/** Of several items with one file's marker: the ledger's, else one with the file's bytes, else the oldest. */
+function compareClaims(a: OwnItem, b: OwnItem, file: DiskFile, row: LedgerRow | undefined): number {
+  const rank = (item: OwnItem): number => (item.docId === row?.docId ? 0 : item.bytes === file.bytes ? 1 : 2);
+  return rank(a) - rank(b) || a.createdMs - b.createdMs || byId(a, b);
+}
+
+/**
+ * Reports whether the list shows a resource as it is: it never lags, an earlier list showed a later change of this ledger, or
+ * the older version has been shown for far longer than any lag.
+ */
+function isCurrent({ lagMs, nowMs }: Situation, { sinceMs, provenIn }: Stale, list: number): boolean {
+  if (lagMs === 0 || (provenIn !== undefined && provenIn < list)) return true;
+  return nowMs - sinceMs >= STALE_LAGS * lagMs;
+}
+
+/**
+ * Decides about a file's own resource. `isListCurrent`: the list shows the resource as it is, for an earlier one showed a later
+ * change of this ledger.
+ */
+function judge(
+  { memory }: Situation,
+  file: DiskFile,
+  item: OwnItem,
+  row: LedgerRow | undefined,
+  isListCurrent: boolean,
+): Verdict {
+  const names = { path: file.path, docId: item.docId };
+  if (item.bytes === file.bytes && !item.hasOldName) return { kind: "same", ...names };
+  const isAcknowledged =
+    row?.docId === item.docId && file.bytes !== undefined && row.acknowledged === file.bytes;
+  if (!isAcknowledged) return { kind: "update", ...names };
+  if (!isListCurrent) return { kind: "wait", ...names };
+  return { kind: memory.resent.has(item.docId) ? "lost" : "send-again", ...names };
+}
+
+/** Returns the latest acknowledged change that this list or an earlier one shows. */
+function visibleIn(
+  { memory }: Situation,
+  own: readonly OwnItem[],
+  rows: ReadonlyMap<string, LedgerRow>,
+): number {
+  const shown = own.map(({ docId, bytes }) => {
+    const row = rows.get(docId);
+    return row?.acknowledged === bytes ? row.acknowledgedMs : 0;
+  });
+  return shown.reduce((latest, each) => Math.max(latest, each), memory.visible);
+}
+
+function groupBy(items: readonly OwnItem[], keyOf: (item: OwnItem) => string): Map<string, OwnItem[]> {
+  const groups = new Map<string, OwnItem[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group === undefined) groups.set(keyOf(item), [item]);
+    else group.push(item);
+  }
+  return groups;
+}
+
+function byId(a: { readonly docId: string }, b: { readonly docId: string }): number {
+  return a.docId < b.docId ? -1 : 1;
+}

@@ -1,0 +1,406 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { kindOfName } from "../../formats/kinds.ts";
+import type { ActionContext } from "../actions/context.ts";
+import type { HoldKind } from "../ledger/sources/rows.ts";
+import { readMarker } from "../plan/marker.ts";
+import type { Candidate, RelativePath } from "../plan/model.ts";
+import { parkMs } from "../plan/retry.ts";
+import { type Applied, type ApplySource, applyComparison } from "./apply.ts";
+import { compare, type Comparison, type Hold, type ListMemory, NO_MEMORY } from "./compare.ts";
+import { findOmission } from "./sample.ts";
+import { gather, type Gathered } from "./situation.ts";
+
+/**
+ * Decides whether a source may send. Before its first write, a source whose ledger is new, old or another installation's is
+ * compared with the service's list; later, when several of its resources turn out to be gone. While the result is a hold,
+ * nothing is sent until a person approves or a later comparison finds nothing.
+ */
+export interface Contact {
+  /** Reports whether nothing may be sent: held, or about to be compared. */
+  isClosed(): boolean;
+  /** Called before a check of the folder: compares with the list if that is due. Returns false if nothing may be sent. */
+  ready(): Promise<boolean>;
+  /** When a held source is compared again. */
+  nextCheckMs(): number;
+  /**
+   * Returns those of the files to send that may be sent now: of a new ledger whose service must first show what it does, one.
+   * `isWhole`: the files come from a check of the whole source.
+   */
+  admit(candidates: readonly Candidate[], isWhole: boolean): readonly Candidate[];
+  /** Reports whether the check after the end of a job may admit another file. */
+  isProbing(): boolean;
+  /** Files that wait for that. Each returns with a check of the whole source. */
+  waiting(): ReadonlySet<RelativePath>;
+  /** The service's answers, or the folder, raise doubts whether they are the same: compares before the next write. */
+  suspect(): void;
+  /** Called when the resource of a row is gone. True: it may be created again. False: these are many, a comparison comes first. */
+  mayRecreate(): boolean;
+  /** Compares now, and holds the source where that must be. Throws `list_refused`. */
+  compare(options: { readonly repair: boolean; readonly signal: AbortSignal }): Promise<Compared>;
+  /** When the source should be compared again although nothing is due, because a list may have lagged; undefined: never. */
+  againMs(): number | undefined;
+  /** A create was sent twice: a later list may show a second resource. */
+  compareLater(): void;
+}
+
+/** The result of comparing a source. `unlisted`: the collection's id is unknown. `unclear`: two lists differ again and again. */
+export type Compared =
+  | { readonly kind: "unlisted" }
+  | { readonly kind: "unclear" }
+  | { readonly kind: "held"; readonly reason: string; readonly gathered: Gathered }
+  | (Applied & { readonly gathered: Gathered });
+
+export interface ContactOptions {
+  readonly context: ActionContext;
+  readonly source: ApplySource & { readonly markerId: string };
+  /** How far the list may lag behind the service's answers; 0: not at all. */
+  readonly lagMs: number;
+  /** One pass: if the service refuses a list, the pass ends. */
+  readonly once: boolean;
+  readonly signal: AbortSignal;
+  /** Reports whether files or deletes of the source are in flight. */
+  readonly isSending: () => boolean;
+  /** Schedules a check of the whole source. */
+  readonly scanAt: (atMs: number) => void;
+  readonly onWarning: (error: Error) => void;
+}
+
+/** Resources that may turn out to be gone within `GONE_MS` before a comparison: single ones are ordinary. */
+const GONE_MAX = 3;
+const GONE_MS = 10 * 60_000;
+/** Number of lists until two in a row must have shown the same. */
+const LISTS_MAX = 4;
+/** A list that may have lagged is read again after these multiples of the lag. */
+const AGAIN_LAGS = [1.25, 4, 12];
+/** First wait for a list that shows what was sent; it doubles up to a minute. */
+const SHOWN_MS = 1000;
+const SHOWN_MS_MAX = 60_000;
+
+/** Opens the contact of a source with its service, held if it was so before. */
+export function openContact(options: ContactOptions): Contact {
+  const { context, source, lagMs, once, signal, scanAt, onWarning } = options;
+  const { ledger, now } = context;
+  let isHeld = ledger.drift.loss(source.id) !== undefined;
+  let isDue = isUnknown(context, source);
+  let isProbing = false;
+  const waiting = new Set<RelativePath>();
+  /** No file is left to probe the service with. */
+  let areAllParked = false;
+  let checks = 0;
+  let nextMs = 0;
+  let memory: ListMemory = NO_MEMORY;
+  let goneMs: readonly number[] = [];
+  /** Until then, what a comparison found gone may be created again. */
+  let freeUntilMs = -Infinity;
+  let again: { readonly atMs: number; readonly round: number } | undefined;
+  let turn: Promise<unknown> = Promise.resolve();
+
+  const hold = async (reason: string, waitMs: number, kind: HoldKind): Promise<false> => {
+    isHeld = true;
+    nextMs = now() + waitMs;
+    scanAt(nextMs);
+    await ledger.write(() => ledger.drift.setLoss(source.id, reason, kind));
+    return false;
+  };
+  const holdLong = async (reason: string, kind: HoldKind): Promise<false> => {
+    checks += 1;
+    return await hold(reason, parkMs(checks), kind);
+  };
+  const open = async (): Promise<true> => {
+    const { markerId = source.markerId, writer = source.signature.writer } = ledger.drift.signature(
+      source.id,
+    );
+    const isTakenOver = writer !== source.signature.writer || markerId !== source.markerId;
+    isHeld = false;
+    isDue = false;
+    isProbing = false;
+    checks = 0;
+    await ledger.write(() => {
+      ledger.drift.setLoss(source.id, undefined);
+      ledger.drift.setAdopted(source.id, true);
+      ledger.drift.sign(source.id, source.markerId, source.signature.writer);
+      if (isTakenOver) ledger.files.reread(source.id);
+      for (const { id, path } of ledger.intents.creates(source.id)) {
+        if (source.isBusy(path)) continue;
+        const docId = ledger.files.living(source.id, path)?.docId ?? undefined;
+        if (docId !== undefined) ledger.intents.remove(id);
+        else ledger.intents.doubt(id, null);
+      }
+    });
+    return true;
+  };
+  const compareLater = (round = 0): void => {
+    const lags = AGAIN_LAGS[round];
+    again = lagMs === 0 || lags === undefined ? undefined : { atMs: now() + lags * lagMs, round };
+  };
+
+  const compareOnce = async (
+    { repair, signal: stop }: { readonly repair: boolean; readonly signal: AbortSignal },
+    isApproved: boolean,
+  ): Promise<Compared> => {
+    const isUnknownNow = isUnknown(context, source);
+    const gathered = await (isUnknownNow && lagMs > 0 ? gatherTwice : gather)(context, source, {
+      signal: stop,
+    });
+    if (gathered === undefined) return { kind: "unlisted" };
+    if (gathered === "unclear") return { kind: "unclear" };
+    // What was made to probe the service is no reason to prefer it to an older document of the same file.
+    const isNew = isProbing && !ledger.drift.isAdopted(source.id);
+    const rows = isNew ? [] : gathered.situation.rows;
+    const comparison = compare({ ...gathered.situation, rows, isApproved, memory, nowMs: Date.now(), lagMs });
+    ({ memory } = comparison);
+    if (comparison.holds.length > 0)
+      return { kind: "held", reason: holdWords(gathered, comparison.holds), gathered };
+    await noteMarkers(context, gathered);
+    const applied = await applyComparison(context, source, gathered, comparison, {
+      repair,
+      isApproved,
+      lagMs,
+      signal: stop,
+    });
+    if (applied.kind !== "applied" || !isUnknownNow || isApproved) return { ...applied, gathered };
+    const omission = await findOmission(context, source, omissionOptions(gathered, comparison, stop));
+    return omission === undefined ? { ...applied, gathered } : { kind: "held", reason: omission, gathered };
+  };
+  const inTurn = <T>(run: () => Promise<T>): Promise<T> => {
+    const result = turn.then(run, run);
+    turn = result.catch(() => undefined);
+    return result;
+  };
+
+  /** Compares before the next write. Returns whether that may be sent. */
+  const contact = async (isApproved: boolean): Promise<boolean> => {
+    if (!isApproved && isCopied(context, source))
+      return await holdLong(copiedWords(context, source), "identity");
+    const compared = await inTurn(() => compareOnce({ repair: true, signal }, isApproved));
+    switch (compared.kind) {
+      case "unlisted":
+        isProbing = true;
+        return true;
+      case "unclear":
+        return await holdLong(UNCLEAR_LISTS, "unclear");
+      case "held":
+        return await holdLong(compared.reason, "identity");
+      case "lost":
+        return await holdLong(compared.reason, "lost");
+      case "incomplete":
+        return await holdLong(incompleteWords(compared), "unclear");
+      case "applied": {
+        const { gathered, findings, unjudged } = compared;
+        if (findings.length > 0) freeUntilMs = now() + GONE_MS;
+        const isFirst = !ledger.drift.isAdopted(source.id);
+        if (isFirst && !isApproved && gathered.foreign.count > 0 && gathered.situation.items.length === 0) {
+          // Unmarked documents of this owner may be ours if the service keeps no descriptions. One file shows that.
+          if (ledger.drift.keepsMarkers() === false)
+            return await holdLong(unmarkedWords(gathered.foreign.count), "identity");
+          isProbing = ledger.drift.keepsMarkers() === undefined;
+          if (isProbing) return true;
+        }
+        if (isProbing && gathered.rows.size > 0 && gathered.shown === 0) {
+          checks += 1;
+          return await hold(NOT_SHOWN, Math.min(SHOWN_MS_MAX, SHOWN_MS * 2 ** (checks - 1)), "unclear");
+        }
+        if (isFirst || unjudged > 0) compareLater();
+        if (isApproved) await leaveDamagedAlone(context, source, gathered);
+        return await open();
+      }
+    }
+  };
+
+  return {
+    isClosed: () => isHeld || (isDue && !isProbing),
+    ready: async () => {
+      if (!isHeld && !isDue) return true;
+      ledger.flush();
+      const isApproved = ledger.drift.loss(source.id)?.agreed === true;
+      if (isHeld && !isApproved && now() < nextMs) return false;
+      if (isProbing && options.isSending()) return true;
+      try {
+        const isReady = await contact(isApproved);
+        // A hold of before is over while one file shows what the service does.
+        if (isReady && isHeld) {
+          isHeld = false;
+          ledger.note(() => ledger.drift.setLoss(source.id, undefined));
+        }
+        return isReady;
+      } catch (error) {
+        if (once || context.signal.aborted || signal.aborted) throw error;
+        onWarning(error instanceof Error ? error : new Error(String(error)));
+        checks += 1;
+        nextMs = now() + parkMs(checks);
+        scanAt(nextMs);
+        return false;
+      }
+    },
+    nextCheckMs: () => nextMs,
+    admit: (candidates, isWhole) => {
+      if (isWhole || !isProbing) waiting.clear();
+      if (!isProbing) return candidates;
+      const isKnown = ({ known }: Candidate): boolean => known !== undefined && known.docId !== null;
+      const admitted = candidates.filter(isKnown);
+      const fresh = candidates.filter((each) => !isKnown(each));
+      // The others do not wait for a file that failed, which has its own next check. A single pass has none: it tries all.
+      const untried = fresh.filter(({ known }) => known?.state !== "parked");
+      areAllParked = isWhole && untried.length === 0;
+      if (areAllParked) return once ? candidates : admitted;
+      for (const { entry } of fresh) waiting.add(entry.path);
+      const probe = options.isSending() ? undefined : cheapestOf(untried.length > 0 ? untried : fresh);
+      if (probe === undefined) return admitted;
+      waiting.delete(probe.entry.path);
+      return [...admitted, probe];
+    },
+    isProbing: () => isProbing && !areAllParked,
+    waiting: () => waiting,
+    suspect: () => {
+      if (isHeld || isDue) return;
+      isDue = true;
+      scanAt(now());
+    },
+    mayRecreate: () => {
+      const nowMs = now();
+      if (nowMs < freeUntilMs) return true;
+      goneMs = [...goneMs.filter((atMs) => nowMs - atMs < GONE_MS), nowMs];
+      if (goneMs.length <= GONE_MAX) return true;
+      goneMs = [];
+      isDue = true;
+      scanAt(nowMs);
+      return false;
+    },
+    compare: async ({ repair, signal: stop }) => {
+      const round = again?.round;
+      const compared = await inTurn(() => compareOnce({ repair, signal: stop }, false));
+      if (repair && compared.kind === "held") await holdLong(compared.reason, "identity");
+      if (repair && compared.kind === "lost") await holdLong(compared.reason, "lost");
+      if (repair && compared.kind === "applied") {
+        if (compared.findings.length > 0) freeUntilMs = now() + GONE_MS;
+        if (round !== undefined) compareLater(round + 1);
+      }
+      return compared;
+    },
+    againMs: () => again?.atMs,
+    compareLater: () => {
+      // A single pass has no later moment: the next one compares before it sends.
+      if (once && ledger.drift.keepsMarkers() !== false)
+        ledger.note(() => ledger.drift.setAdopted(source.id, false));
+      else compareLater();
+    },
+  };
+}
+
+/** Reports whether a source was never compared since its ledger is new, old or another one's, or died amid creates. */
+function isUnknown({ ledger }: ActionContext, source: ContactOptions["source"]): boolean {
+  ledger.flush();
+  const { markerId = source.markerId } = ledger.drift.signature(source.id);
+  const isOther = writerOf({ ledger }, source) !== source.signature.writer || markerId !== source.markerId;
+  return isOther || !ledger.drift.isAdopted(source.id) || ledger.intents.creates(source.id).length > 0;
+}
+
+/** The installation that last wrote with this ledger; a new ledger is this one's. */
+function writerOf(
+  { ledger }: Pick<ActionContext, "ledger">,
+  { id, signature }: ContactOptions["source"],
+): string {
+  return ledger.drift.signature(id).writer ?? signature.writer;
+}
+
+/** Reports whether the ledger is a copy of another installation's, which may still write. */
+function isCopied(context: ActionContext, source: ContactOptions["source"]): boolean {
+  return writerOf(context, source) !== source.signature.writer;
+}
+
+/** Returns the file that is soonest searchable: the smallest that the service need not read. */
+function cheapestOf(candidates: readonly Candidate[]): Candidate | undefined {
+  const costOf = ({ entry }: Candidate): number =>
+    entry.sizeBytes + (kindOfName(entry.path).kind === "content" ? 0 : Number.MAX_SAFE_INTEGER / 2);
+  const least = candidates.reduce((cost, candidate) => Math.min(cost, costOf(candidate)), Infinity);
+  return candidates.find((candidate) => costOf(candidate) === least);
+}
+
+function copiedWords({ ledger }: ActionContext, { id }: ContactOptions["source"]): string {
+  const { agreed } = ledger.sources.get(id);
+  return `this state folder was copied or moved, or the documents were: ${documents(agreed)} were written by an installation on another machine or in other folders, which may still write`;
+}
+
+/** Why a source waits whose lists differ again and again. */
+export const UNCLEAR_LISTS =
+  "the service's lists of its documents differ from one moment to the next, so files would be sent twice; kbsync asks again by itself";
+const NOT_SHOWN =
+  "the service's list does not show the document that was just sent, so files would be sent twice; kbsync asks again by itself";
+
+function incompleteWords({ path, missing }: Extract<Applied, { readonly kind: "incomplete" }>): string {
+  return `the service's list lacks ${documents(missing)}, and the service has at least one of them, that of ${path}; nothing is decided by such a list, and kbsync asks again by itself`;
+}
+
+function unmarkedWords(count: number): string {
+  return `the service does not keep descriptions as they are sent, and has ${documents(count)} of this owner: whether they are those of these files is unknown`;
+}
+
+function holdWords({ resources }: Gathered, holds: readonly Hold[]): string {
+  return holds
+    .map((hold) => {
+      const [docId = ""] = hold.docIds;
+      if (hold.kind === "damaged-marker")
+        return `the description of ${docId} ends with a damaged marker, so it may be that of any file; delete it, or the end of its description, at the service`;
+      const latestMs = Math.max(...hold.docIds.map((id) => resources.get(id)?.updatedMs ?? 0));
+      const when = latestMs > 0 ? `, last at ${new Date(latestMs).toISOString()}` : "";
+      return `another kbsync (${hold.writer}) writes ${documents(hold.docIds.length)} of this source${when}`;
+    })
+    .join("; ");
+}
+
+function documents(count: number): string {
+  return count === 1 ? "1 document" : `${count.toLocaleString("en-US")} documents`;
+}
+
+/** Records whether the service keeps markers, as far as this list shows. */
+async function noteMarkers({ ledger }: ActionContext, { marked, unmarked }: Gathered): Promise<void> {
+  if (marked + unmarked === 0 || ledger.drift.keepsMarkers() === true) return;
+  await ledger.write(() => ledger.drift.setKeepsMarkers(marked > 0));
+}
+
+/** Records the resources with a damaged marker that a person, who saw them, left alone. */
+async function leaveDamagedAlone(
+  { ledger }: ActionContext,
+  { id }: ContactOptions["source"],
+  { descriptions, rows }: Gathered,
+): Promise<void> {
+  const damaged = [...descriptions]
+    .filter(([docId, description]) => !rows.has(docId) && readMarker(description).kind === "damaged")
+    .map(([docId]) => docId);
+  if (damaged.length > 0) await ledger.write(() => ledger.drift.setLeftAlone(id, damaged));
+}
+
+function omissionOptions(
+  { entries, unowned, rows }: Gathered,
+  { verdicts }: Comparison,
+  signal: AbortSignal,
+): Parameters<typeof findOmission>[2] {
+  const fresh = verdicts.flatMap((each) => (each.kind === "create" ? (entries.get(each.path) ?? []) : []));
+  return { shown: new Set([...unowned, ...rows.keys()]), entries: fresh, signal };
+}
+
+function isSameSet(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
+  return a.size === b.size && [...a].every((each) => b.has(each));
+}
+
+/**
+ * Reads a source's lists until two in a row show the same. A list that omits resources looks like any other, and those it omits
+ * would be created again.
+ */
+async function gatherTwice(
+  context: ActionContext,
+  source: ApplySource,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<Gathered | "unclear" | undefined> {
+  let before = await gather(context, source, { signal });
+  for (let lists = 2; before !== undefined; lists += 1) {
+    // A service without pages may truncate the list at the limit it was given.
+    const after = await gather(context, source, { signal, isUnlimited: !before.isPaged });
+    if (after === undefined) return undefined;
+    if (isSameSet(before.unowned, after.unowned)) return after;
+    if (lists >= LISTS_MAX) return "unclear";
+    before = after;
+    await sleep(context.timing.listAgainMs, undefined, { signal });
+  }
+  return undefined;
+}

@@ -1,0 +1,356 @@
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { openNumberSet, type NumberSet } from "../../lib/number-set.ts";
+import type { ResourceRecord } from "../../wire/resource.ts";
+import type { ActionContext, ActionSource } from "../actions/context.ts";
+import type { AcknowledgedFile, Scope } from "../ledger/drift/drift.ts";
+import { alterationsOf, isAsStored, type Alteration } from "../plan/alterations.ts";
+import { sameStat } from "../plan/compared-rows.ts";
+import { bytesTag, fileTag, markedDescription, readMarker } from "../plan/marker.ts";
+import type { ListedResource, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
+import { acknowledgedTag, versionsOf } from "../plan/versions.ts";
+import { readDocument } from "../read/read.ts";
+import { scanSource } from "../scan/scan.ts";
+import type { DiskFile, Item, LedgerRow, Situation } from "./compare.ts";
+import { readList } from "./list.ts";
+import { resourceOf } from "./resource.ts";
+
+/** A source whose resources are compared. */
+export type IdentitySource = Pick<ActionSource, "id" | "root" | "rules" | "signature">;
+
+/** What list, ledger and disk show of one source. */
+export interface Gathered {
+  /** What must be decided: neither what is as its row says, nor what belongs to others. */
+  readonly situation: Omit<Situation, "memory" | "isApproved" | "nowMs" | "lagMs">;
+  /** The descriptions of the situation's items. */
+  readonly descriptions: ReadonlyMap<string, string | undefined>;
+  /** The resources of the situation, as the list shows them. */
+  readonly resources: ReadonlyMap<string, FoundResource>;
+  /** The rows of the situation. */
+  readonly rows: ReadonlyMap<string, AcknowledgedFile>;
+  readonly entries: ReadonlyMap<RelativePath, ScanEntry>;
+  /** Rows whose resource has the row's version, and differs otherwise. */
+  readonly altered: readonly Altered[];
+  /** Rows in agreement that the list shows. */
+  readonly shown: number;
+  /** How many of these have a marker, and how many have none. */
+  readonly marked: number;
+  readonly unmarked: number;
+  /** Resources of the source's owner that are nobody's, and the first of them. */
+  readonly foreign: { readonly count: number; readonly first: readonly { docId: string; title: string }[] };
+  /** Ids of all listed resources without a row, to compare two lists. */
+  readonly unowned: ReadonlySet<string>;
+  readonly isPaged: boolean;
+}
+
+/** A resource, and the owner and collection in whose list it is. */
+export interface FoundResource extends ListedResource {
+  readonly scope: Scope;
+}
+
+/** A resource that somebody changed at the service, or that the service stores in a form of its own. */
+export interface Altered {
+  readonly row: AcknowledgedFile;
+  readonly alterations: readonly Alteration[];
+  readonly resource: ListedResource;
+  /** Nobody changed it since it was sent. */
+  readonly isAsStored: boolean;
+}
+
+export interface GatherOptions {
+  readonly signal: AbortSignal;
+  /** Sends no limit, for services that truncate a list at the limit without notice. */
+  readonly isUnlimited?: boolean;
+}
+
+/** Rows read between two turns of the loop. */
+const PAGE_ROWS = 1000;
+/** Number of foreign resources that are named. */
+const FOREIGN_NAMED = 20;
+/** Files read between two turns of the loop. */
+const READ_AT_ONCE = 32;
+
+/**
+ * Reads list, ledger and disk for a comparison. The list is streamed, and what is as its row says is counted and forgotten, so that
+ * a million resources are ordinary. Sends nothing but the list request, and writes nothing. Returns undefined if the
+ * collection's id is unknown. Throws `list_refused`.
+ */
+export async function gather(
+  context: ActionContext,
+  source: IdentitySource,
+  options: GatherOptions,
+): Promise<Gathered | undefined> {
+  const { ledger } = context;
+  ledger.flush();
+  const startedMs = ledger.drift.latestMs();
+  const listed = await readScopes(context, source, options);
+  if (listed === undefined) return undefined;
+  const rows = await rowsOf(context, source, listed, startedMs, options.signal);
+  const { collection, ownerId } = source.rules.source;
+  const scan = await scanSource(source.root, source.rules, { signal: options.signal });
+  const files = await filesOf(context, source, scan, listed, rows, options.signal);
+  const items = [...listed.items, ...shownItems(source, rows, listed.seen)];
+  return {
+    ...listed,
+    situation: {
+      ownerId,
+      collectionId: context.collections.id(collection),
+      source: source.signature.source,
+      writer: source.signature.writer,
+      items,
+      files,
+      rows: [...rows.values()].map(ledgerRowOf),
+      leftAlone: ledger.drift.leftAlone(source.id),
+      isPartial: scan.root === undefined || scan.unreadable.length > 0,
+      tombstones: new Set(
+        listed.items.flatMap(({ docId }) => (ledger.intents.isDeleted(docId) ? [docId] : [])),
+      ),
+    },
+    descriptions: new Map(items.map(({ docId, description }) => [docId, description])),
+    altered: keepsMarkers(context, listed) ? listed.altered : listed.altered.flatMap(withoutNames),
+    rows,
+    entries: new Map(scan.entries.map((entry) => [entry.path, entry])),
+  };
+}
+
+/** Reports whether the service keeps markers, as far as it has shown. */
+function keepsMarkers({ ledger }: ActionContext, { marked, unmarked }: Listed): boolean {
+  return marked > 0 || (ledger.drift.keepsMarkers() ?? unmarked === 0);
+}
+
+/** Titles and descriptions that a service does not keep were not changed by anybody. */
+function withoutNames(each: Altered): readonly Altered[] {
+  const alterations = each.alterations.filter((alteration) => alteration !== "title or description");
+  return alterations.length === 0 ? [] : [{ ...each, alterations }];
+}
+
+/** What a list shows of one source. */
+interface Listed extends Omit<Gathered, "situation" | "descriptions" | "rows" | "entries"> {
+  readonly items: readonly Item[];
+  /** Rows whose resource needs no decision. */
+  readonly seen: NumberSet;
+  /** Tags of the files that the items name. */
+  readonly named: ReadonlySet<string>;
+}
+
+/** Reads the lists of every owner and collection that the source ever wrote to. */
+async function readScopes(
+  context: ActionContext,
+  source: IdentitySource,
+  options: GatherOptions,
+): Promise<Listed | undefined> {
+  const { collection: tier, ownerId } = source.rules.source;
+  const isCurrent = (scope: Scope): boolean => scope.tier === tier && scope.ownerId === ownerId;
+  const former = context.ledger.drift.scopes(source.id).filter((scope) => !isCurrent(scope));
+  const all: Listed[] = [];
+  for (const scope of [{ tier, ownerId }, ...former]) {
+    let collector = openCollector(context, source, scope, isCurrent(scope));
+    const begin = (): ((record: ResourceRecord) => void) => {
+      collector = openCollector(context, source, scope, isCurrent(scope));
+      return collector.see;
+    };
+    const read = await readList(context, scope, begin, options);
+    if (read !== undefined) all.push(collector.finish(read.isPaged));
+    else if (isCurrent(scope)) return undefined;
+  }
+  return all.reduce(joined);
+}
+
+function joined(a: Listed, b: Listed): Listed {
+  return {
+    items: [...a.items, ...b.items],
+    seen: { add: (id) => a.seen.add(id), has: (id) => a.seen.has(id) || b.seen.has(id) },
+    named: new Set([...a.named, ...b.named]),
+    resources: new Map([...a.resources, ...b.resources]),
+    altered: [...a.altered, ...b.altered],
+    shown: a.shown + b.shown,
+    marked: a.marked + b.marked,
+    unmarked: a.unmarked + b.unmarked,
+    foreign: a.foreign,
+    unowned: new Set([...a.unowned, ...b.unowned]),
+    isPaged: a.isPaged || b.isPaged,
+  };
+}
+
+/** Collects one list. */
+function openCollector(
+  { ledger }: ActionContext,
+  { id, rules, signature }: IdentitySource,
+  scope: Scope,
+  isCurrent: boolean,
+): { readonly see: (record: ResourceRecord) => void; finish(isPaged: boolean): Listed } {
+  const items: Item[] = [];
+  const seen = openNumberSet();
+  const named = new Set<string>();
+  const resources = new Map<string, FoundResource>();
+  const altered: Altered[] = [];
+  const unowned = new Set<string>();
+  const first: { docId: string; title: string }[] = [];
+  let shown = 0;
+  let unmarked = 0;
+  let foreign = 0;
+  const keep = (record: ResourceRecord, file: string | undefined): void => {
+    const resource = resourceOf(record);
+    const { _id: docId, ownerId, collectionId, description } = record;
+    const names = isCurrent ? { ownerId, collectionId } : {};
+    items.push({ docId, ...names, description, createdMs: resource.createdMs });
+    resources.set(docId, { ...resource, scope });
+    if (file !== undefined) named.add(file);
+  };
+  return {
+    see: (record) => {
+      const row = ledger.drift.byDoc(record._id);
+      const reading = readMarker(record.description);
+      const marker =
+        reading.kind === "whole" && reading.marker.source === signature.source ? reading.marker : undefined;
+      if (row !== undefined && row.source !== id) return;
+      if (row !== undefined) {
+        // The file of a held row is gone: whether its resource goes is no question of identity.
+        if (row.state === "held" || row.state === "doomed") {
+          seen.add(row.id);
+          return;
+        }
+        const isAsSaid =
+          row.state === "agreed" &&
+          marker?.file === fileTag(row.path) &&
+          marker.bytes === acknowledgedTag(row) &&
+          marker.writer === signature.writer;
+        const isUnmarked = row.state === "agreed" && marker === undefined;
+        if (!isAsSaid && !isUnmarked) {
+          keep(record, marker?.file ?? fileTag(row.path));
+          return;
+        }
+        seen.add(row.id);
+        shown += 1;
+        unmarked += Number(isUnmarked);
+        const resource = resourceOf(record);
+        const alterations = alterationsOf(row, resource);
+        if (alterations.length > 0)
+          altered.push({ row, alterations, resource, isAsStored: isAsStored(row.storedMs, resource) });
+        return;
+      }
+      unowned.add(record._id);
+      const isOthers = record.ownerId !== undefined && record.ownerId !== rules.source.ownerId;
+      if (marker !== undefined || reading.kind === "damaged" || ledger.intents.isDeleted(record._id)) {
+        keep(record, marker?.file);
+        return;
+      }
+      if (!isCurrent || isOthers || reading.kind === "whole") return;
+      foreign += 1;
+      if (first.length < FOREIGN_NAMED) first.push({ docId: record._id, title: record.title });
+    },
+    finish: (isPaged) => ({
+      items,
+      seen,
+      named,
+      resources,
+      altered,
+      shown,
+      marked: shown - unmarked,
+      unmarked,
+      foreign: { count: foreign, first },
+      unowned,
+      isPaged,
+    }),
+  };
+}
+
+/** Returns the rows that need a decision, by resource. Those acknowledged since the list began are left out. */
+async function rowsOf(
+  { ledger }: ActionContext,
+  source: IdentitySource,
+  { seen, named }: Listed,
+  startedMs: number,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, AcknowledgedFile>> {
+  const rows = new Map<string, AcknowledgedFile>();
+  let afterId = 0;
+  for (;;) {
+    signal.throwIfAborted();
+    ledger.flush();
+    const page = ledger.drift.page(source.id, afterId, PAGE_ROWS);
+    for (const row of page) {
+      if (row.state === "held" || row.state === "doomed" || row.acknowledgedMs > startedMs) continue;
+      if (!seen.has(row.id) || named.has(fileTag(row.path))) rows.set(row.docId, row);
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE_ROWS) return rows;
+    afterId = last.id;
+    await nextTurn();
+  }
+}
+
+/** Returns the items of rows that need a decision only because another resource names their file. */
+function shownItems(
+  { signature }: IdentitySource,
+  rows: ReadonlyMap<string, AcknowledgedFile>,
+  seen: NumberSet,
+): readonly Item[] {
+  return [...rows.values()]
+    .filter(({ id }) => seen.has(id))
+    .map((row) => {
+      const marker = { ...signature, file: fileTag(row.path), bytes: acknowledgedTag(row) ?? "" };
+      return { docId: row.docId, description: markedDescription("", marker) };
+    });
+}
+
+function ledgerRowOf(row: AcknowledgedFile): LedgerRow {
+  const file = fileTag(row.path);
+  const bytes = row.state === "agreed" ? acknowledgedTag(row) : undefined;
+  const own = bytes === undefined ? [] : [{ file, bytes }];
+  const { docId, acknowledgedMs } = row;
+  return { file, docId, acknowledged: bytes, sent: [...versionsOf(row.sent), ...own], acknowledgedMs };
+}
+
+/**
+ * Returns the files that need a decision: those that an item names, those with one of the rows, and those without a row. A file
+ * that cannot be taken has its resource nevertheless. The bytes are read only where a renamed file may be found by them.
+ */
+async function filesOf(
+  { ledger }: ActionContext,
+  { id, root, rules }: IdentitySource,
+  scan: Scan,
+  { items, named, seen }: Listed,
+  rows: ReadonlyMap<string, AcknowledgedFile>,
+  signal: AbortSignal,
+): Promise<readonly DiskFile[]> {
+  const rowPaths = new Set([...rows.values()].map(({ path }) => path));
+  const files = new Map<string, DiskFile>();
+  const unread: { readonly file: string; readonly entry: ScanEntry }[] = [];
+  const add = (path: RelativePath, bytes: string | undefined): string | undefined => {
+    const file = fileTag(path);
+    // Of two paths with one tag, the first is synced.
+    if (files.has(file)) return undefined;
+    files.set(file, { path, file, bytes });
+    return file;
+  };
+  for (const [index, entry] of scan.entries.entries()) {
+    const { path } = entry;
+    const known = ledger.files.living(id, path);
+    const isSettled =
+      known !== undefined && seen.has(known.id) && !rowPaths.has(path) && !named.has(fileTag(path));
+    if (!isSettled) {
+      const row = known === undefined || known.docId === null ? undefined : rows.get(known.docId);
+      const isAsKnown = known?.state === "agreed" && row !== undefined && sameStat(entry, known);
+      const file = add(path, isAsKnown ? acknowledgedTag(row) : undefined);
+      if (file !== undefined && known === undefined && !named.has(file)) unread.push({ file, entry });
+    }
+    if (index % PAGE_ROWS === PAGE_ROWS - 1) await nextTurn();
+  }
+  for (const { path } of scan.refused) add(path, undefined);
+  for (const { entry, absent } of scan.skipped) if (absent !== true) add(entry.path, undefined);
+  const isHomeless = ({ docId, description }: Item): boolean => {
+    const reading = readMarker(description);
+    return !rows.has(docId) && reading.kind === "whole" && !files.has(reading.marker.file);
+  };
+  if (!items.some(isHomeless)) return [...files.values()];
+  for (const [index, { file, entry }] of unread.entries()) {
+    const read = await readDocument(join(root, entry.path), entry, rules, { signal });
+    if (read.kind === "document") {
+      const { hash, recipe } = read.document;
+      files.set(file, { path: entry.path, file, bytes: bytesTag(hash, recipe.extractorVersion) });
+    }
+    if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
+  }
+  return [...files.values()];
+}

@@ -1,0 +1,178 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { KbsyncError } from "../../lib/failure.ts";
+import type { ResourceRecord } from "../../wire/resource.ts";
+import { acknowledgeCreate, asFound } from "../actions/acknowledge.ts";
+import { type ActionContext, type ActionSource, reportCompared } from "../actions/context.ts";
+import { storedAs } from "../actions/observe.ts";
+import type { Deletion } from "../ledger/intents/deletes.ts";
+import type { CreateIntent } from "../ledger/intents/creates.ts";
+import { bytesTag, fileTag, readMarker } from "../plan/marker.ts";
+import type { ListedResource } from "../plan/model.ts";
+import { delayMs } from "../plan/retry.ts";
+import { readList } from "./list.ts";
+import { resourceOf } from "./resource.ts";
+import type { IdentitySource } from "./situation.ts";
+
+/** Finds out what became of creates that nobody answered. */
+export interface Unanswered {
+  /**
+   * Reads the list until it shows the create's resource, or two lists in a row, read after the create failed, do not. Creates that
+   * ask at the same time share the lists.
+   */
+  settle(intent: CreateIntent): Promise<"adopted" | "absent">;
+}
+
+export interface UnansweredOptions {
+  readonly context: ActionContext;
+  readonly source: IdentitySource & Pick<ActionSource, "checkAgain" | "deleteLater">;
+  readonly lagMs: number;
+  /** One pass: if the service refuses a list, the pass ends. Otherwise the list is requested again and again. */
+  readonly once: boolean;
+  readonly signal: AbortSignal;
+  readonly onWarning: (error: Error) => void;
+}
+
+/** A create that waits for the lists. */
+interface Waiting {
+  readonly intent: CreateIntent;
+  resolve(how: "adopted" | "absent"): void;
+  reject(error: unknown): void;
+}
+
+/** What a list shows of a create: its resource, and the version that its marker names. */
+interface Sighting {
+  readonly resource: ListedResource;
+  readonly bytes: string;
+}
+
+export function openUnanswered(options: UnansweredOptions): Unanswered {
+  const { context, lagMs, signal } = options;
+  const { timing } = context;
+  let waiting: Waiting[] = [];
+  let isRunning = false;
+
+  const run = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      await sleep(timing.gatherMs, undefined, { signal });
+      const group = waiting;
+      waiting = [];
+      let left = group;
+      try {
+        for (let lists = lagMs === 0 ? 1 : 2; lists > 0 && left.length > 0; lists -= 1) {
+          const found = await find(options, left);
+          const adopted = await adopt(options, left, found);
+          for (const each of left) if (adopted.has(each.intent.id)) each.resolve("adopted");
+          left = left.filter(({ intent }) => !adopted.has(intent.id));
+          if (lists > 1 && left.length > 0) await sleep(timing.listAgainMs, undefined, { signal });
+        }
+        for (const each of left) each.resolve("absent");
+      } catch (error) {
+        for (const each of left) each.reject(error);
+      }
+    }
+  };
+  return {
+    settle: (intent) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ intent, resolve, reject });
+        if (isRunning) return;
+        isRunning = true;
+        run()
+          .catch((error: unknown) => {
+            for (const each of waiting) each.reject(error);
+            waiting = [];
+          })
+          .finally(() => {
+            isRunning = false;
+          });
+      }),
+  };
+}
+
+/** Lists the creates' owners and collections. A collection without an id shows nothing. */
+async function find(
+  { context, source, once, signal, onWarning }: UnansweredOptions,
+  creates: readonly Waiting[],
+): Promise<ReadonlyMap<string, readonly Sighting[]>> {
+  const { ledger, timing } = context;
+  const files = new Set(creates.map(({ intent }) => fileTag(intent.path)));
+  const scopes = new Map(
+    creates.map(({ intent: { observed } }) => {
+      const { tier, ownerId } = observed.shape;
+      return [`${tier}\n${ownerId}`, { tier, ownerId }];
+    }),
+  );
+  const found = new Map<string, Sighting[]>();
+  for (const scope of scopes.values()) {
+    let seen: { readonly file: string; readonly sighting: Sighting }[] = [];
+    const visit = (record: ResourceRecord): void => {
+      const reading = readMarker(record.description);
+      if (reading.kind !== "whole") return;
+      const { source: tag, file, bytes, writer } = reading.marker;
+      const isOurs = tag === source.signature.source && writer === source.signature.writer && files.has(file);
+      if (isOurs && ledger.drift.ownerOf(record._id) === undefined)
+        seen.push({ file, sighting: { resource: resourceOf(record), bytes } });
+    };
+    const begin = (): typeof visit => {
+      seen = [];
+      return visit;
+    };
+    for (let failures = 1, isRead = false; !isRead; failures += 1) {
+      try {
+        await readList(context, scope, begin, { signal });
+        isRead = true;
+      } catch (error) {
+        if (!(error instanceof KbsyncError) || error.code !== "list_refused") throw error;
+        if (once) throw nothingSent(error);
+        // Nothing may be sent before this is known, so the request is repeated for as long as it takes.
+        if (failures === 1) onWarning(nothingSent(error));
+        const waitMs = delayMs(failures, undefined, context.random(), timing.retryMs);
+        await sleep(waitMs, undefined, { signal });
+      }
+    }
+    for (const { file, sighting } of seen) found.set(file, [...(found.get(file) ?? []), sighting]);
+  }
+  return found;
+}
+
+/** Gives the creates the resources that were found. Returns the intents of those. */
+async function adopt(
+  { context, source }: UnansweredOptions,
+  creates: readonly Waiting[],
+  found: ReadonlyMap<string, readonly Sighting[]>,
+): Promise<ReadonlySet<number>> {
+  const { ledger } = context;
+  const adopted = new Map<number, { readonly path: string; readonly docId: string }>();
+  const replaced: Deletion[] = [];
+  await ledger.write(() => {
+    for (const { intent } of creates) {
+      const sent = bytesTag(intent.observed.hash, intent.observed.extractorVersion);
+      const sightings = found.get(fileTag(intent.path)) ?? [];
+      const own = sightings.find(({ bytes }) => bytes === sent) ?? sightings[0];
+      if (own === undefined) continue;
+      const { resource } = own;
+      const isExact = own.bytes === sent && resource.isUnfinished !== true;
+      const stored = storedAs(resource.label, intent.observed);
+      const left = acknowledgeCreate(ledger, asFound(intent, resource), resource.docId, isExact, stored);
+      if (left === "taken") continue;
+      if (left !== undefined) replaced.push(left);
+      ledger.files.warn(resource.docId, resource.warning);
+      if (!isExact) source.checkAgain(intent.path);
+      adopted.set(intent.id, { path: intent.path, docId: resource.docId });
+    }
+  });
+  for (const deletion of replaced) source.deleteLater(deletion);
+  for (const { path, docId } of adopted.values()) reportCompared(context, source, path, docId);
+  return new Set(adopted.keys());
+}
+
+function nothingSent(error: KbsyncError): KbsyncError {
+  const { code, subject } = error;
+  return new KbsyncError(error.message, {
+    code,
+    ...(subject !== undefined && { subject }),
+    retryable: true,
+    hint: "without it kbsync cannot find out what became of files in flight, so it sends nothing",
+    cause: error,
+  });
+}
