@@ -58,6 +58,33 @@ export function checkFolders({
 }
 
 /**
+ * Throws `source_id_shared` for two sources of one owner and collection with the same id: their documents could not be told
+ * apart.
+ */
+export function checkIds(
+  sources: readonly {
+    readonly absolutePath: string;
+    readonly id?: string | undefined;
+    readonly ownerId: string;
+    readonly collection: string;
+  }[],
+): void {
+  const seen = new Map<string, string>();
+  for (const { absolutePath, id = basename(absolutePath), ownerId, collection } of sources) {
+    const key = JSON.stringify([id, ownerId, collection]);
+    const other = seen.get(key);
+    if (other !== undefined) {
+      throw new KbsyncError(`the sources ${other} and ${absolutePath} have one id, ${id}`, {
+        code: "source_id_shared",
+        subject: absolutePath,
+        hint: "Both have the same owner and collection, so their documents could not be told apart: give one of them an `id` of its own.",
+      });
+    }
+    seen.set(key, absolutePath);
+  }
+}
+
+/**
  * Returns the source folder that contains a path, existing or not: what is written there becomes documents. Undefined for
  * a path outside all sources or below a hidden folder, which is never synced. All paths are absolute.
  */

@@ -10,7 +10,7 @@ import { ConfigFile, type KbConfig, type ServiceConfig, type SourceConfig } from
 import { type FileRequest, findConfigFile, parseJson, readConfigFile, checkConfig } from "./config-file.ts";
 import { withDatabase, servicePort, environmentPort } from "./environment.ts";
 import { absoluteService, absoluteKb, absolutePathOf } from "./paths.ts";
-import { checkFolders, innerFolders } from "./folders.ts";
+import { checkFolders, checkIds, innerFolders } from "./folders.ts";
 
 /** A source with absolute path and known owner. */
 export interface ResolvedSource extends SourceConfig {
@@ -99,6 +99,7 @@ export function loadConfig(request: ConfigRequest): Config {
     metrics: parsed.metrics,
   };
   checkFolders(config);
+  checkIds(sources);
   return config;
 }
 

@@ -27,6 +27,7 @@ export interface Wishes {
 const EXAMPLES: Readonly<Record<string, unknown>> = {
   stateDir: "~/.local/state/kbsync",
   database: "postgres://kbsync@db.example/kbsync",
+  id: "docs",
   ownerId: "my-documents",
   gitignore: true,
   requestsPerMinute: 600,

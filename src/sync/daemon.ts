@@ -1,13 +1,9 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { AuditReport } from "../wire/daemon-audit.ts";
 import { openOperations, type Operations } from "./daemon/operations.ts";
 import type { DaemonOptions } from "./daemon/options.ts";
-import type { AdoptReport } from "./adopt/adopt-source.ts";
-import type { AuditOptions } from "./audit/audit.ts";
+import type { AuditOptions } from "./identity/audit.ts";
 import { openDaemonAudits, type DaemonAudits, whileServiceAnswers } from "./daemon/audits.ts";
-import type { AuditSchedule } from "./audit/schedule.ts";
+import type { AuditSchedule } from "./identity/schedule.ts";
 import { type Notices, startNotices } from "./daemon/notices.ts";
 import { openParts, type Parts } from "./daemon/parts.ts";
 import { previewSources } from "./daemon/preview.ts";
@@ -15,11 +11,8 @@ import { openDaemonSources, type DaemonSources } from "./daemon/sources.ts";
 import { openStatusReporter, type DaemonFigures, type DaemonStatus, figuresOf } from "./daemon/status.ts";
 import { waitFor, type WaitEnd, type WaitOptions } from "./daemon/wait.ts";
 import { watchSources, type Watching } from "./daemon/watching.ts";
-import { unusableName, copyLedger, renameUnusable } from "./ledger/unusable.ts";
-import { ledgerFile } from "./ledger/ledger.ts";
 import type { PlannedAction } from "./operator/preview.ts";
 import { type DaemonPulse, pulseOf } from "./daemon/pulse.ts";
-import { adoptSources } from "./daemon/adoption.ts";
 
 export type { DaemonOptions, World } from "./daemon/options.ts";
 export type { DaemonStatus } from "./daemon/status.ts";
@@ -61,20 +54,10 @@ export interface Daemon extends Operations {
    * what `syncOnce` throws, and `service_unreachable` or `key_refused` soon after the service went away.
    */
   audit(options?: AuditOptions): Promise<AuditReport>;
-  /**
-   * Assigns to files the resources that the service has of them, for a ledger that is new or old; see `adoptSource`.
-   * For a daemon that is not running and makes no pass.
-   */
-  adopt(options?: { readonly signal?: AbortSignal }): Promise<readonly AdoptReport[]>;
   /** Ends it, flushes and closes the ledger, releases the state folder. */
   close(): Promise<void>;
 }
 
-/**
- * Maximum number of checks of doubts in a pass. One more request usually shows which of two resources stays; the rest is left
- * to the next pass.
- */
-const DOUBT_ROUNDS = 3;
 /** How long a single pass waits for a service that does not answer. */
 const PATIENCE_MS = 30_000;
 
@@ -89,7 +72,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
     lifecycle.changed();
     options.onChange?.();
   };
-  const sources = openDaemonSources(parts, changedSoon, (source) => audits.check(source));
+  const sources = openDaemonSources(parts, changedSoon);
   const audits: DaemonAudits = openDaemonAudits(parts, () => sources.all());
   let closing: Promise<void> | undefined;
   let notices: Notices | undefined;
@@ -126,10 +109,6 @@ export function openDaemon(options: DaemonOptions): Daemon {
         return audits.settled(report);
       });
     },
-    adopt: async ({ signal = context.signal } = {}) => {
-      parts.setPatience(options.patienceMs ?? PATIENCE_MS);
-      return await adoptSources(parts, sources, signal);
-    },
     syncOnce: async ({ dryRun = false, signal } = {}) => {
       parts.setPatience(options.patienceMs ?? PATIENCE_MS);
       if (dryRun) {
@@ -143,7 +122,6 @@ export function openDaemon(options: DaemonOptions): Daemon {
     run: async ({ signal }) => {
       let watching: Watching | undefined;
       let auditing: AuditSchedule | undefined;
-      let rechecking: { stop(): void } | undefined;
       try {
         sources.open(false);
         notices = startNotices(parts, sources);
@@ -152,7 +130,6 @@ export function openDaemon(options: DaemonOptions): Daemon {
         // A failure of this request ends the daemon by itself.
         context.capabilities.askAgain(context.signal).catch(() => undefined);
         auditing = audits.schedule(() => sources.isIdle());
-        rechecking = audits.rechecks.schedule();
         // The error that ends the daemon is thrown below, after everything is closed.
         await lifecycle
           .until(() => signal.aborted || lifecycle.isEnding() || lifecycle.fatal() !== undefined, signal)
@@ -160,7 +137,6 @@ export function openDaemon(options: DaemonOptions): Daemon {
       } finally {
         watching?.stop();
         auditing?.stop();
-        rechecking?.stop();
         notices?.stop();
         await close();
       }
@@ -192,7 +168,7 @@ async function closeDaemon(
   });
 }
 
-/** Checks every source once, and what its pass left in doubt. Resolves when nothing is in flight. */
+/** Checks every source once. Resolves when nothing is in flight. */
 async function runPass(
   { context, ledger }: Parts,
   sources: DaemonSources,
@@ -204,67 +180,7 @@ async function runPass(
   for (const source of sources.all()) source.hint(undefined);
   sources.start();
   await whenIdle(signal);
-  for (let rounds = 0, isOpen = true; isOpen && rounds < DOUBT_ROUNDS; rounds += 1) {
-    isOpen = false;
-    for (const source of sources.all()) if (!source.isPaused() && (await source.checkDoubts())) isOpen = true;
-    await whenIdle(signal);
-  }
-  await audits.rechecks.check();
+  await audits.compareAgain();
   await whenIdle(signal);
   ledger.flush();
-}
-
-/** The result of rebuilding a ledger. */
-export interface RecoverReport {
-  /** Where the former ledger was moved; null if it was usable, or there was none. */
-  readonly setAside: string | null;
-  readonly sources: readonly AdoptReport[];
-  /** The requests of the next sync. */
-  readonly planned: readonly PlannedAction[];
-}
-
-export interface RecoverOptions {
-  /** Works on a copy and changes nothing. */
-  readonly dryRun?: boolean;
-  readonly signal?: AbortSignal | undefined;
-  readonly nowMs?: () => number;
-}
-
-/**
- * Rebuilds the ledger of a state folder from what the service has: one that is lost, damaged, from an old backup or
- * from before the first release. A ledger that cannot be used is renamed. Files get the resources that are theirs.
- * Nothing is requested but lists, and downloads of uploaded files whose bytes must decide. The next sync sends what
- * differs. May be interrupted at any point and repeated. Throws `state_locked` while a daemon works there,
- * `list_refused`, and what `openDaemon` throws.
- */
-export async function recoverLedger(
-  options: DaemonOptions,
-  { dryRun = false, signal, nowMs = () => Date.now() }: RecoverOptions = {},
-): Promise<RecoverReport> {
-  if (!dryRun) {
-    const setAside = existsSync(options.stateDir) ? renameUnusable(options.stateDir, nowMs()) : undefined;
-    return { setAside: setAside ?? null, ...(await adoptAll(options, signal)) };
-  }
-  const copy = mkdtempSync(join(tmpdir(), "kbsync-recover-"));
-  try {
-    const isUnusable = copyLedger(options.stateDir, copy);
-    const came = await adoptAll({ ...options, stateDir: copy }, signal);
-    return { setAside: isUnusable ? unusableName(ledgerFile(options.stateDir), nowMs()) : null, ...came };
-  } finally {
-    rmSync(copy, { recursive: true, force: true });
-  }
-}
-
-async function adoptAll(
-  options: DaemonOptions,
-  signal: AbortSignal | undefined,
-): Promise<Pick<RecoverReport, "sources" | "planned">> {
-  const daemon = openDaemon(options);
-  try {
-    const sources = await daemon.adopt(signal === undefined ? {} : { signal });
-    const { planned } = await daemon.syncOnce({ dryRun: true, ...(signal !== undefined && { signal }) });
-    return { sources, planned: planned ?? [] };
-  } finally {
-    await daemon.close();
-  }
 }

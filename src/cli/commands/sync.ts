@@ -1,11 +1,12 @@
 import type { Command } from "commander";
-import { type Daemon, type PassResult, recoverLedger, type RecoverReport } from "../../sync/daemon.ts";
+import type { Daemon, PassResult } from "../../sync/daemon.ts";
+import { distrustLedger } from "../../sync/ledger/unusable.ts";
 import type { Config } from "../../config/load.ts";
 import { FILES_MAX } from "../../wire/daemon.ts";
 import { codeOf } from "../../lib/failure.ts";
 import { readStatus } from "../../sync/operator/status.ts";
 import { reachService } from "../compose/reached-service.ts";
-import { daemonOptions, openConfiguredDaemon } from "../compose/configured-daemon.ts";
+import { openConfiguredDaemon } from "../compose/configured-daemon.ts";
 import { openOnCopy } from "../compose/plan-pass.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT, exitCodeOfPass } from "../output/exit-code.ts";
@@ -42,7 +43,7 @@ export function addSync(program: Command, context: Context): void {
     .option("-n, --dry-run", "print what would be done, and send nothing")
     .option(
       "--recover",
-      "first rebuild a lost, damaged or outdated ledger from the documents at the service (stop the daemon before)",
+      "first compare with the documents at the service, for a damaged or outdated ledger (stop the daemon before)",
     )
     .addOption(tierOption())
     .addOption(jsonOption())
@@ -59,11 +60,10 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
   try {
     const logged = openLoggedFailures(log, context);
     const listeners = { levelOfDone: (): "debug" => "debug", onActivity: logged.onActivity };
-    if (options.recover === true) {
-      const facts = daemonOptions(config, state, service, log, listeners);
-      const report = await recoverLedger(facts, { ...options, signal: context.signal, nowMs: context.nowMs });
-      context.stdout.write(recoveryText(report, options));
-      if (options.dryRun === true) return;
+    if (options.recover === true && options.dryRun !== true) {
+      const setAside = distrustLedger(state.path, context.nowMs());
+      if (setAside !== undefined)
+        context.stderr.write(`kbsync: the previous ledger is saved as ${setAside}\n`);
     }
     const open = (at: StateFolder): Daemon => openConfiguredDaemon(config, at, service, log, listeners);
     const { daemon, close } = await openPass(context, state, options, open);
@@ -96,12 +96,6 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
   } finally {
     await service.close();
   }
-}
-
-/** The output of a recovery. The pass that follows prints its own as JSON. */
-function recoveryText(report: RecoverReport, { dryRun, json }: SyncOptions): string {
-  if (json === true) return dryRun === true ? `${JSON.stringify(report, undefined, 2)}\n` : "";
-  return `${recoverText(report)}${dryRun === true ? planLines(report.planned) : ""}`;
 }
 
 /** Opens the daemon of a pass. A dry run works on a copy of the ledger while another daemon uses the state folder. */
@@ -178,34 +172,4 @@ export function planLines(planned: NonNullable<PassResult["planned"]>): string {
   for (const { action } of planned) counts.set(action, (counts.get(action) ?? 0) + 1);
   const sum = [...counts].map(([action, count]) => `${thousands(count)} to ${action}`).join(", ");
   return `${lines.join("")}${planned.length === 0 ? "nothing to do" : sum}; nothing was sent\n`;
-}
-
-/** Surplus resources that are named. */
-const NAMED = 10;
-
-/** The result of a recovery for a person. */
-export function recoverText({ setAside, sources }: Pick<RecoverReport, "setAside" | "sources">): string {
-  const lines = setAside === null ? [] : [`the previous ledger is saved as ${setAside}`];
-  for (const { source, listed, adopted, differing, missing, lost, surplus } of sources) {
-    lines.push(`source   ${source}`);
-    if (!listed) {
-      lines.push("         nothing adopted yet: the service sends the collection's id with the first file");
-      continue;
-    }
-    const counts = [`${thousands(adopted)} adopted as they are`];
-    if (differing > 0) counts.push(`${thousands(differing)} adopted, to be sent`);
-    if (missing > 0)
-      counts.push(`${thousands(missing)} no longer there, ${lost === null ? "to be sent" : "held"}`);
-    if (surplus.count > 0) counts.push(`${thousands(surplus.count)} that match no file, left unchanged`);
-    lines.push(`         ${counts.join(", ")}`);
-    if (lost !== null) lines.push(`         ${lost} \`kbsync approve\` sends them again.`);
-    for (const { docId, title } of surplus.first.slice(0, NAMED))
-      lines.push(`         left     ${title}  (${docId})`);
-  }
-  return lines
-    .map(
-      (line) => `${line}
-`,
-    )
-    .join("");
 }

@@ -78,7 +78,6 @@ async function verifyHere(
     try {
       return await daemon.audit({
         repair,
-        byPerson: repair,
         folder: source === undefined ? undefined : resolve(context.cwd, source),
         signal: context.signal,
       });
@@ -100,7 +99,7 @@ export function auditText(report: AuditReport): string {
   for (const { path, resources, unjudged, lost, listed } of sources) {
     if (!listed) lines.push(`${path}: nothing to compare yet: the service has not sent the collection's id`);
     else lines.push(`${path}: ${counted(resources, "document")} compared${unjudgedWords(unjudged)}`);
-    if (lost !== null) lines.push(`${path}: ${lost} Nothing is sent; \`kbsync approve\` sends them again.`);
+    if (lost !== null) lines.push(`${path}: ${lost}. Nothing is sent: \`kbsync status\` says what to do.`);
   }
   if (foreign > 0) lines.push(`${counted(foreign, "document")} of others there, left unchanged`);
   const found = findings.filter(({ kind }) => kind !== "foreign").length + unnamed;
@@ -122,7 +121,8 @@ function unjudgedWords(count: number): string {
 function agreeWords({ sources, agrees }: AuditReport): string {
   if (!agrees) {
     const deletes = badNews(sources.map((source) => ({ ...source, unreadable: 0, halted: false })));
-    return `what was sent is there; ${[searchableWords(sources), ...deletes].join(", ")}`;
+    const counts = [searchableWords(sources), ...deletes].join(", ");
+    return sources.some(({ lost }) => lost !== null) ? counts : `what was sent is there; ${counts}`;
   }
   if (sources.length > 0 && sources.every(({ listed, unjudged }) => listed && unjudged === 0))
     return "all agree";

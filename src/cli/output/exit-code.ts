@@ -70,6 +70,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   address_missing: EXIT.passing,
   source_unusable: EXIT.usage,
   source_overlap: EXIT.usage,
+  source_id_shared: EXIT.usage,
   not_kept: EXIT.filesFailed,
   source_missing: EXIT.held,
   source_replaced: EXIT.held,

@@ -53,7 +53,7 @@ export interface RestoredKeys extends RestrictedKeys {
  */
 export function prepareStage(path: string, stateDir: string, nowMs: number): RestoredKeys | null {
   const ledger = ledgerFile(path);
-  if (existsSync(ledger)) distrustRestored(ledger, nowMs);
+  if (existsSync(ledger)) distrustRestored(ledger);
   const store = storeFile(stateFolder(path));
   if (!existsSync(store)) return null;
   const carried = carriedKeys(storeFile(stateFolder(stateDir)), store);

@@ -109,6 +109,14 @@ const rule = z.strictObject({
 /** Schema of an entry of `sources`. */
 export const SourceEntry = z.strictObject({
   path: z.string().min(1).describe("The folder to watch; relative to the configuration file."),
+  id: z
+    .string()
+    .min(1)
+    .max(100)
+    .optional()
+    .describe(
+      "Name of this source in the marker at the end of each description, by which a lost ledger finds its documents again. Default: the folder's name at the first sync.",
+    ),
   ownerId: z
     .string()
     .min(1)

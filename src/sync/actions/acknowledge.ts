@@ -19,7 +19,7 @@ export function acknowledgeCreate(
   stored: Stored = {},
 ): Deletion | "taken" | undefined {
   const { source, path, observed } = intent;
-  if (exact && intent.attempts === 1 && ledger.files.insertFree(source, docId, observed, stored)) {
+  if (exact && ledger.files.insertFree(source, docId, observed, stored)) {
     ledger.intents.remove(intent.id);
     return undefined;
   }
@@ -34,11 +34,7 @@ export function acknowledgeCreate(
     ledger.files.agree(row.id, docId, observed, stored);
     if (!exact) ledger.files.setState(row.id, "unsure");
   }
-  // A create that was sent more than once may have made an extra resource, which a later list will show. So may one
-  // whose resource was uncertain: its own may appear late.
-  if (!exact) ledger.intents.again(intent.id);
-  if (intent.attempts > 1 || !exact) ledger.intents.doubt(intent.id, docId);
-  else ledger.intents.remove(intent.id);
+  ledger.intents.remove(intent.id);
   return left;
 }
 

@@ -5,9 +5,10 @@ import { sentTextOf } from "../../formats/json-text.ts";
 import type { LedgerFile } from "../plan/model.ts";
 import type { ResourceChange, Taken } from "../remote/resource-requests.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
+import { splitMarker } from "../../wire/marker.ts";
 import { holds, storedOf } from "./observe.ts";
 import { openGoneCheck } from "./gone.ts";
-import { follow, followFound, openPatience, type Followed } from "./follow.ts";
+import { follow, openPatience, type Followed } from "./follow.ts";
 import { reportAction, type Departure } from "./prepare.ts";
 import { countTries, park, refuse } from "./trouble.ts";
 import { prepareBody, textOf } from "./body.ts";
@@ -43,8 +44,6 @@ export async function sendChange(
   let wasLost = false;
   /** The address of the file's bytes, once they are uploaded: only the rest is sent again. */
   let sentUrl: string | undefined;
-
-  if (departure.mayBeThere && (await isThere(context, source, departure, { row, docId }))) return;
 
   for (;;) {
     if (source.isStale(path)) return; // The row stays unsure, so that the next check sends it whole.
@@ -82,7 +81,12 @@ export async function sendChange(
           key = randomUUID();
           continue;
         }
-        finishChange(context, departure, { row, docId }, { ...reply.value, isFollowed, fileUrl: sentUrl });
+        finishChange(
+          context,
+          departure,
+          { row, docId: answeredId(context, departure, docId, reply.value.record) },
+          { ...reply.value, isFollowed, fileUrl: sentUrl },
+        );
         if (metadataRefusal !== undefined) context.capabilities.metadataRefused(path, metadataRefusal);
         reportAction(context, source, candidate, action, departure.startedMs, docId);
         return;
@@ -103,7 +107,7 @@ export async function sendChange(
         // Somebody deleted the resource at the service while the file exists. It is created again; should the old one
         // still exist, it is deleted after that. If many are gone, the row stays unsure until the list has shown
         // whether the service lost them.
-        if (!source.mayRecreate(row.id)) return;
+        if (!source.mayRecreate()) return;
         context.ledger.note(() => context.ledger.files.lose(row.id));
         source.checkAgain(path);
         return;
@@ -136,6 +140,22 @@ export async function sendChange(
   }
 }
 
+/**
+ * Returns the resource that holds an update: another one than was asked for only if its record carries the marker that was sent,
+ * and no other file has it.
+ */
+function answeredId(
+  { ledger }: ActionContext,
+  { document }: Departure,
+  docId: string,
+  { _id: answered, description }: Taken["record"],
+): string {
+  if (answered === undefined || answered === docId) return docId;
+  const sent = splitMarker(document.recipe.description).marker;
+  ledger.flush();
+  return splitMarker(description ?? "").marker === sent && !ledger.files.ownsDoc(answered) ? answered : docId;
+}
+
 const LOST = {
   code: "earlier_text",
   reason: "the service accepts its text, and still shows the earlier text",
@@ -164,29 +184,6 @@ function wordsOf(text: string): string {
 interface Owned {
   readonly row: LedgerFile;
   readonly docId: string;
-}
-
-/** Checks whether the resource already holds the file's version, and notes it. Also true if the file has changed since. */
-async function isThere(
-  context: ActionContext,
-  source: ActionSource,
-  { action, candidate, observed, startedMs }: Departure,
-  { row, docId }: Owned,
-): Promise<boolean> {
-  const { ledger } = context;
-  const found = await followFound(context, docId, () => source.isOutdated(candidate.entry.path));
-  if (found?.kind === "outdated") return true;
-  if (found === undefined || !holds(found.value.record, observed, row.fileUrl)) return false;
-  const { warning, record } = found.value;
-  ledger.note(() => {
-    const fileUrl = observed.fileUrl ?? row.fileUrl ?? undefined;
-    ledger.files.agree(row.id, docId, { ...observed, fileUrl }, storedOf(record, observed));
-    ledger.files.warn(docId, warning);
-    ledger.intents.forgetFound(docId);
-  });
-  // The service has this version now, whichever request it came with.
-  reportAction(context, source, candidate, action, startedMs, docId);
-  return true;
 }
 
 /**
@@ -246,7 +243,7 @@ function noteAnswer(
 /** Notes that the resource holds what was sent. `fileUrl`: the address of its bytes, if they were uploaded. */
 function finishChange(
   { ledger }: ActionContext,
-  { action, observed, mayBeThere }: Departure,
+  { action, observed }: Departure,
   { row, docId }: Owned,
   sent: Pick<Taken, "record" | "warning"> & {
     readonly isFollowed: boolean;
@@ -270,7 +267,6 @@ function finishChange(
     ledger.files.agree(row.id, docId, { ...observed, fileUrl }, stored);
     // Another title does not change the text.
     if (isFull) ledger.files.warn(docId, sent.warning);
-    if (mayBeThere) ledger.intents.forgetFound(docId);
   });
 }
 

@@ -1,10 +1,10 @@
-import type { Turns } from "../../lib/turns.ts";
 import type { Activity } from "../ledger/activity.ts";
 import type { DocumentReader } from "../read/reader.ts";
 import type { SecretCheck } from "../read/secret-check.ts";
 import type { CreateIntent } from "../ledger/intents/creates.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { Signature } from "../plan/marker.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { YieldSlot } from "../queue/sending.ts";
 import type { ContentKind } from "../remote/request-limit.ts";
@@ -16,16 +16,6 @@ import type { Trash } from "../trash/trash.ts";
 import type { Capabilities } from "./capabilities.ts";
 import type { Collections } from "./collections.ts";
 
-/** A running source as others see it: its files may be candidates for a resource. */
-export interface PeerSource {
-  readonly source: Pick<ActionSource, "id" | "root" | "rules" | "rulesKey">;
-  /**
-   * Reports whether a surplus resource that another source's doubted creates may have made can belong to a candidate of
-   * this source.
-   */
-  mayAdopt(doubts: readonly CreateIntent[]): boolean;
-}
-
 /** Dependencies that all actions share. */
 export interface ActionContext {
   readonly ledger: Ledger;
@@ -36,23 +26,8 @@ export interface ActionContext {
   readonly reader: Pick<DocumentReader, "read">;
   /** Checks a document before it leaves; undefined: files with secrets are sent. */
   readonly secretCheck: SecretCheck | undefined;
-  /** Runs creates that differ only in title and content one after another. */
-  readonly twins: Turns;
-  /**
-   * Runs adoptions of one owner and collection one after another: resources of equal files may belong to either source.
-   */
-  readonly adoptions: Turns;
-  /** The running sources. Any of them may have a candidate for a resource that a create of another one made. */
-  readonly peers: Set<PeerSource>;
-  /**
-   * Resources of creates that the service accepted and is still processing. No row has them yet, and no other file may take
-   * them.
-   */
-  readonly following: Set<string>;
   /** Keys of updates, by the resource, that nobody answered: the service may still be working on them. */
   readonly unanswered: Map<string, string>;
-  /** When the service last answered that an earlier request is still in progress, by a monotonic clock; at first -Infinity. */
-  readonly underWay: { seenMs: number };
   /** Stores the texts of deleted files; undefined: they are not saved. */
   readonly trash?: Trash | undefined;
   readonly now: () => number;
@@ -81,6 +56,8 @@ export interface ActionSource {
   /** Absolute path of the folder. */
   readonly root: string;
   readonly rules: Rules;
+  /** The tags of source and writer in the markers of its resources. */
+  readonly signature: Signature;
   /** Identifies the rules for a path, as `rulesKeysOf` gives it. */
   readonly rulesKey: (path: RelativePath) => number;
   /**
@@ -107,11 +84,11 @@ export interface ActionSource {
    * Called when a row's resource turned out to be gone. Reports whether it may be created again at once. If not, the
    * whole source is checked after the service's list has shown whether most are gone.
    */
-  mayRecreate(row: number): boolean;
+  mayRecreate(): boolean;
   /** Finds out from the list whether a create took effect. */
   settle(intent: CreateIntent): Promise<"adopted" | "absent">;
-  /** Called for a create that was sent more than once: the list may show an extra resource some time later. */
-  doubt(): void;
+  /** Called for a create that was sent more than once: the list may show a second resource some time later. */
+  compareLater(): void;
   /** Deletes a resource whose intent is in the ledger. */
   deleteLater(deletion: Deletion): void;
 }

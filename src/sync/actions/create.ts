@@ -6,6 +6,7 @@ import type { ResourceRecord } from "../../wire/resource.ts";
 import type { Later } from "../remote/answer.ts";
 import { NO_ID } from "../remote/record.ts";
 import type { NewResource, Taken } from "../remote/resource-requests.ts";
+import { readMarker } from "../plan/marker.ts";
 import { acknowledgeCreate } from "./acknowledge.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { storedOf } from "./observe.ts";
@@ -24,23 +25,7 @@ export async function sendCreate(
   departure: Departure,
   first: CreateIntent,
 ): Promise<void> {
-  const followed = new Set<string>();
-  try {
-    await createOnce(context, source, departure, first, followed);
-  } finally {
-    // Their results are recorded by now.
-    for (const docId of followed) context.following.delete(docId);
-  }
-}
-
-async function createOnce(
-  context: ActionContext,
-  source: ActionSource,
-  departure: Departure,
-  first: CreateIntent,
-  followed: Set<string>,
-): Promise<void> {
-  const { ledger, following } = context;
+  const { ledger } = context;
   const tries = countTries(context);
   const patience = openPatience(context);
   let intent = first;
@@ -57,20 +42,15 @@ async function createOnce(
   /** Searches the list for what the create may have made. */
   const isFound = async (): Promise<boolean> => {
     if ((await source.settle(intent)) === "adopted") {
-      if (intent.attempts > 1) source.doubt();
+      if (intent.attempts > 1) source.compareLater();
       return true;
     }
-    // Nothing is visible, but it may still appear: from here on, the checks search for an extra one.
+    // Nothing is visible, but it may still appear.
     await ledger.write(() => ledger.intents.again(intent.id));
     intent = withAttempt(intent);
     return false;
   };
 
-  // Under another key the service would make a second one of what it made already.
-  if (first.isOther === true && (await source.settle(first)) === "adopted") {
-    source.doubt();
-    return;
-  }
   for (;;) {
     if (source.isStale(first.path)) {
       ledger.note(drop);
@@ -78,7 +58,7 @@ async function createOnce(
     }
     const metadata = metadataRefusal === undefined ? departure.metadata : undefined;
     const isOldUpload = departure.document.kind === "file" && intent.observed.fileUrl !== undefined;
-    const sent = await sendOnce(context, source, departure, intent, metadata, followed);
+    const sent = await sendOnce(context, source, departure, intent, metadata);
     const { reply, isSent } = sent;
     ({ intent } = sent);
     switch (reply.kind) {
@@ -129,10 +109,22 @@ async function createOnce(
       case "later": {
         if (await patience.wait(reply)) continue;
         if (isSent && reply.acted === "maybe") {
-          for (const docId of followed) following.delete(docId);
           if (await isFound()) return;
           // Under its key the service would repeatedly answer with what is gone.
           if ("isGone" in reply) await renewKey();
+          // Each attempt may have made a resource that no list shows yet, so their number is bounded.
+          if (intent.attempts > CREATES_MAX) {
+            park(
+              context,
+              source,
+              departure,
+              { ...reply, reason: unexplained(reply.reason) },
+              true,
+              drop,
+              HELD_MS,
+            );
+            return;
+          }
         }
         if (await tries.isOver(reply)) {
           park(context, source, departure, reply, true, drop);
@@ -143,9 +135,18 @@ async function createOnce(
   }
 }
 
+/** Creates of one file without an answer, and without a resource in the lists read after them, before the file is held. */
+const CREATES_MAX = 3;
+/** How long it is held, unless a person retries it or it changes. */
+const HELD_MS = 24 * 3_600_000;
+
+function unexplained(reason: string): string {
+  return `held: ${CREATES_MAX} creates of this file were not answered (${reason}), and the service's list shows no document of it; each may still appear. It is sent again in a day, or with \`kbsync retry\``;
+}
+
 /**
  * Uploads the file unless the intent has its address, sends the create and waits for its end. Returns the intent with the
- * address. `isSent`: the create itself was sent. Adds a resource that the service is still processing to `followed`.
+ * address. `isSent`: the create itself was sent.
  */
 async function sendOnce(
   context: ActionContext,
@@ -153,7 +154,6 @@ async function sendOnce(
   departure: Departure,
   unsent: CreateIntent,
   metadata: UserMetadata | undefined,
-  followed: Set<string>,
 ) {
   const { ledger, remote } = context;
   let intent = unsent;
@@ -168,10 +168,6 @@ async function sendOnce(
   const isCurrent = (): boolean => !source.isStale(intent.path);
   const answer = await remote.create(resource, intent.key, context.signal, isCurrent, context.contentKind);
   if (answer.kind !== "done") return { reply: answer, intent, isSent: true };
-  if (answer.value.isInFlight) {
-    followed.add(answer.value._id);
-    context.following.add(answer.value._id);
-  }
   return { reply: await endOf(context, source, departure, answer.value), intent, isSent: true };
 }
 
@@ -188,8 +184,7 @@ export function dropCreate(ledger: Ledger, source: ActionSource, { id, attempts 
     return;
   }
   ledger.intents.doubt(id, null);
-  // A check may have found none while the create was in flight, and checks end then.
-  source.doubt();
+  source.compareLater();
 }
 
 /** Reports whether the resource in the answer to a repeated create cannot be this file's. */
@@ -262,14 +257,13 @@ async function withFreshUpload(
   }
   // An earlier attempt may still take effect, and that address alone identifies it: the doubt retains it.
   const atMs = now();
-  const clockOffsetMs = ledger.intents.clockOffset() ?? null;
   let { id } = intent;
   await ledger.write(() => {
     ledger.intents.doubt(intent.id, null);
     id = ledger.intents.create(source.id, fresh.key, atMs, fresh.observed);
   });
-  source.doubt();
-  return { ...fresh, id, atMs, clockOffsetMs, attempts: 1 };
+  source.compareLater();
+  return { ...fresh, id, atMs, attempts: 1 };
 }
 
 function withAttempt(intent: CreateIntent): CreateIntent {
@@ -284,10 +278,8 @@ function finishCreate(
   { docId, exact, warning, record }: Extract<CreateEnd, { readonly kind: "made" }>,
 ): void {
   const { ledger } = context;
-  // A service with keys answers a create of an old ledger as it did then. What the ledger forgot may have changed it since.
-  const isCurrent = exact && !ledger.drift.isForgotten(intent);
   ledger.note(() => {
-    const left = acknowledgeCreate(ledger, intent, docId, isCurrent, storedOf(record, intent.observed));
+    const left = acknowledgeCreate(ledger, intent, docId, exact, storedOf(record, intent.observed));
     if (left === "taken") {
       ledger.intents.remove(intent.id);
       const owner = sendOwnerAgain(context, source, docId);
@@ -299,9 +291,21 @@ function finishCreate(
     if (warning !== undefined || departure.row !== undefined) ledger.files.warn(docId, warning);
     if (left !== undefined) source.deleteLater(left);
   });
-  if (intent.attempts > 1) source.doubt();
-  if (exact && !isCurrent) source.checkAgain(intent.path);
+  noteMarker(context, record);
+  if (intent.attempts > 1) source.compareLater();
   reportAction(context, source, departure.candidate, departure.action, departure.startedMs, docId);
+}
+
+/** Records whether the service keeps the marker of a description, once its answer shows one. */
+function noteMarker({ ledger }: ActionContext, { description }: Taken["record"]): void {
+  if (
+    ledger.drift.keepsMarkers() !== undefined ||
+    description === undefined ||
+    description === null ||
+    description === ""
+  )
+    return;
+  ledger.note(() => ledger.drift.setKeepsMarkers(readMarker(description).kind === "whole"));
 }
 
 /**

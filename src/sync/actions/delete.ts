@@ -54,9 +54,6 @@ export async function sendDelete(
   for (;;) {
     // An answer that gives it to another file may not be committed yet. What a deleted file had is given to none.
     if (isSpare()) ledger.flush();
-    // A list may show what a create makes before its answer comes, and without its text it looks like a second one of another
-    // file. Whether the create receives it is not certain, so the intent stays.
-    if (context.following.has(intent.docId)) return "refused";
     if (ledger.files.byDoc(intent.docId) !== undefined) {
       ledger.note(() => ledger.intents.remove(intent.id));
       return "taken";

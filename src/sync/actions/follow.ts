@@ -59,30 +59,10 @@ export async function follow(
 }
 
 /**
- * Follows a resource whose answer was lost. Returns undefined if the service does not show it, or could not process it;
- * then its file is sent again. Otherwise `done` shows what it holds now, which may be another text.
- */
-export async function followFound(
-  context: Pick<ActionContext, "remote" | "signal" | "yieldSlot" | "onPictures">,
-  docId: string,
-  isOutdated: () => boolean,
-): Promise<Extract<Followed, { readonly kind: "done" | "outdated" }> | undefined> {
-  // A service need not have this address. Then there is nothing to wait for.
-  const reply = await context.remote.read(docId, context.signal);
-  if (reply.kind !== "done") return undefined;
-  const end = stateOf(reply.value) ?? (await follow(context, docId, isOutdated));
-  return end.kind === "done" || end.kind === "outdated" ? end : undefined;
-}
-
-/**
  * Waits for an earlier request with the same key that the service is still working on; other files are sent meanwhile.
  * Opened for one job. Returns false if it was no such answer, or if that has gone on for too long to be true.
  */
-export function openPatience({
-  yieldSlot,
-  signal,
-  underWay,
-}: Pick<ActionContext, "yieldSlot" | "signal" | "underWay">): {
+export function openPatience({ yieldSlot, signal }: Pick<ActionContext, "yieldSlot" | "signal">): {
   wait(reply: Later): Promise<boolean>;
 } {
   let sinceMs: number | undefined;
@@ -90,7 +70,6 @@ export function openPatience({
     wait: async ({ isInFlight, retryAfterMs = SAME_KEY_MS }) => {
       if (isInFlight !== true) return false;
       const nowMs = performance.now();
-      underWay.seenMs = nowMs;
       sinceMs ??= nowMs;
       if (nowMs - sinceMs > SAME_KEY_MS_MAX) return false;
       const restMs = sameKeyRestMs(nowMs - sinceMs, retryAfterMs);

@@ -6,34 +6,13 @@ import { composeMetadata, hashListedMetadata, hashMetadata } from "../../formats
 import type { SourceDocument } from "../read/outcome.ts";
 import type { Observed, Stored } from "../ledger/files/observed.ts";
 import { racyUntilMs } from "../plan/file-times.ts";
+import { bytesTag, fileTag, markedDescription, type Signature } from "../plan/marker.ts";
 import type { AnsweredRecord } from "../remote/resource-requests.ts";
 import type { Rules } from "../rules/rules.ts";
 
 /** Returns a key for title and description together, however a service composes their letters. */
 export function labelOf(title: string, description: string): string {
-  return labelOfPlain(composed(title), composed(description));
-}
-
-/** Returns a key for a description alone. */
-export function topicOf(description: string): string {
-  return labelOf("", description);
-}
-
-/**
- * Returns the labels of a title and description that a service returned. `plainLabel` is in the form of older rows,
- * where that differs.
- */
-export function labelsOf(
-  title: string,
-  description: string,
-): { readonly label: string; readonly plainLabel?: string } {
-  const label = labelOf(title, description);
-  const plainLabel = labelOfPlain(title, description);
-  return plainLabel === label ? { label } : { label, plainLabel };
-}
-
-function labelOfPlain(title: string, description: string): string {
-  return hash("sha256", `${title}\0${description}`, "base64url").slice(0, DIGEST_CHARS);
+  return hash("sha256", `${composed(title)}\0${composed(description)}`, "base64url").slice(0, DIGEST_CHARS);
 }
 
 /** Returns how the service stored what was sent, as far as its answer shows and it differs. */
@@ -70,6 +49,17 @@ export function storedAs(listedLabel: string, { label }: Observed): Stored {
 
 function isGiven(text: string | null | undefined): text is string {
   return text !== undefined && text !== null && text !== "";
+}
+
+/** Returns a document whose description ends with the marker of its file and version. */
+export function withMarker(document: SourceDocument, signature: Signature): SourceDocument {
+  const { entry, hash: sha256, recipe } = document;
+  const marker = {
+    ...signature,
+    file: fileTag(entry.path),
+    bytes: bytesTag(sha256, recipe.extractorVersion),
+  };
+  return { ...document, recipe: { ...recipe, description: markedDescription(recipe.description, marker) } };
 }
 
 /**

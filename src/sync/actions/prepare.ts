@@ -1,26 +1,20 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { UserMetadata } from "../../wire/metadata.ts";
-import { composed } from "../../formats/digest.ts";
 import { isMail, kindOfName } from "../../formats/kinds.ts";
 import type { SourceDocument } from "../read/outcome.ts";
 import type { Activity, Outcome } from "../ledger/activity.ts";
 import type { Observed } from "../ledger/files/observed.ts";
 import type { Trouble } from "../ledger/files/troubles.ts";
 import type { CreateIntent } from "../ledger/intents/creates.ts";
-import { decide, hasSameMetadata, hasSameNames, uploadedHash } from "../plan/decide.ts";
+import { decide, uploadedHash } from "../plan/decide.ts";
+import { hasSameBytes, sentWith } from "../plan/versions.ts";
 import { racyUntilMs } from "../plan/file-times.ts";
-import {
-  type ActionKind,
-  EMPTY_FILE,
-  type LedgerFile,
-  type Candidate,
-  type RelativePath,
-} from "../plan/model.ts";
+import { type ActionKind, EMPTY_FILE, type LedgerFile, type Candidate } from "../plan/model.ts";
 import { isBlank } from "../plan/reconcile.ts";
 import { parkMs } from "../plan/retry.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
-import { metadataOf, observe } from "./observe.ts";
+import { metadataOf, observe, withMarker } from "./observe.ts";
 import { codeWords } from "../../lib/system-error.ts";
 
 /** A file that was read and whose change must be sent. */
@@ -47,8 +41,6 @@ export interface Departure extends Outgoing {
   readonly startedMs: number;
   /** The intent of a create or replace. */
   readonly intent: CreateIntent | undefined;
-  /** The resource was found after a lost answer: the service may have the file already, or be processing it. */
-  readonly mayBeThere: boolean;
 }
 
 /** Dependencies of recording a file's state. */
@@ -69,7 +61,7 @@ export async function prepareFile(
   const readAtMs = Date.now();
   const read = await readAgain(context, source, candidate, readAtMs);
   if (read === undefined) return undefined;
-  const { document } = read;
+  const document = withMarker(read.document, source.signature);
   if (document.entry.sizeBytes === 0 && candidate.entry.sizeBytes > 0) {
     // Emptied since the check, perhaps to be rewritten.
     source.checkTorn(candidate.entry.path);
@@ -84,44 +76,34 @@ export async function prepareFile(
   const observed = observe(document, source.rulesKey(candidate.entry.path), readAtMs, metadata);
   const action = decide(observed, row, candidate.from !== undefined);
   const owned = row?.docId ?? undefined;
-  const isSilentMove =
-    action === "move" &&
-    row !== undefined &&
-    hasSameNames(observed, row) &&
-    hasSameMetadata(observed, row) &&
-    !isRecomposed(candidate.from, candidate.entry.path);
-
-  if ((action === "touch" || isSilentMove) && row !== undefined && owned !== undefined) {
+  if (action === "touch" && row !== undefined && owned !== undefined) {
     ledger.note(() =>
       ledger.files.agree(row.id, owned, { ...observed, fileUrl: row.fileUrl ?? observed.fileUrl }),
     );
-    if (action === "move") reportAction(context, source, candidate, action, startedMs, owned);
     return undefined;
   }
   if (action === "touch") throw new Error("a file without a resource needs no touch");
-  const isTextSent = row?.state !== "agreed" || row.hash !== document.hash;
-  if (isTextSent && !(await mayLeave(context, source, candidate, document, metadata))) return undefined;
+  const isTextSent = row?.state !== "agreed" || !hasSameBytes(observed, row);
+  if (isTextSent && !(await mayLeave(context, source, candidate, read.document, metadata))) return undefined;
   return {
     bytes: document.kind === "content" ? document.sizeBytes : 0,
     write: () => {
       const outgoing = { action, candidate, document, metadata, observed, row };
-      const departure = { ...outgoing, startedMs, mayBeThere: false };
+      const departure = { ...outgoing, startedMs };
       if (action !== "create" && action !== "replace") {
-        if (row !== undefined) ledger.files.setState(row.id, "unsure");
-        const mayBeThere =
-          row?.state === "unsure" && owned !== undefined && ledger.intents.isFound(owned, observed);
-        // If the file changes back, the service may have this version instead.
-        if (!mayBeThere && owned !== undefined) ledger.intents.forgetFound(owned);
-        return { ...departure, mayBeThere, intent: undefined };
+        if (row !== undefined) {
+          const before = { ...row, path: candidate.from ?? row.path };
+          ledger.files.depart(row.id, sentWith(before, { ...observed, path: candidate.entry.path }));
+        }
+        return { ...departure, intent: undefined };
       }
       const revived = ledger.intents.revive(source.id, observed);
       if (revived !== undefined) return { ...departure, intent: revived };
       const key = randomUUID();
       const id = ledger.intents.create(source.id, key, startedMs, observed);
       const { path } = candidate.entry;
-      const clockOffsetMs = ledger.intents.clockOffset() ?? null;
       const sent = { attempts: 1, docId: null, observed };
-      const fresh = { id, source: source.id, path, key, atMs: startedMs, clockOffsetMs, ...sent };
+      const fresh = { id, source: source.id, path, key, atMs: startedMs, ...sent };
       return { ...departure, intent: fresh };
     },
   };
@@ -148,14 +130,6 @@ function park(context: ActionContext, source: ActionSource, candidate: Candidate
   const retryAtMs = context.now() + parkMs(1 + (id === undefined ? 0 : context.ledger.files.tries(id)));
   note(context, source, candidate, { state: "parked", ...why, retryAtMs });
   source.checkAgain(candidate.entry.path, retryAtMs);
-}
-
-/**
- * Reports whether two paths differ only in how their letters are composed. A description made of them then has an equal
- * label.
- */
-function isRecomposed(from: RelativePath | undefined, path: RelativePath): boolean {
-  return from !== undefined && composed(from) === composed(path);
 }
 
 /** Reads the file. Records in the ledger why it could not be read. */

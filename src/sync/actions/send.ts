@@ -14,14 +14,13 @@ export async function send(
     return;
   }
   const { intent } = departure;
-  const { shape, title, digest, fileUrl } = departure.observed;
-  const create = (): Promise<void> => sendCreate(context, source, departure, intent);
-  const guarded = async (): Promise<void> => {
-    if (await context.collections.guard(shape.tier, context.signal, create)) return;
-    context.ledger.note(() => dropCreate(context.ledger, source, intent));
-    source.checkAgain(intent.path);
-  };
-  // An upload's address is unique. Everything else could be mistaken for its twin when an answer is lost.
-  if (shape.kind === "file") await guarded();
-  else await context.twins.run(`${shape.ownerId}\0${title}\0${digest}\0${fileUrl ?? ""}`, guarded);
+  const { tier } = departure.observed.shape;
+  if (
+    await context.collections.guard(tier, context.signal, () =>
+      sendCreate(context, source, departure, intent),
+    )
+  )
+    return;
+  context.ledger.note(() => dropCreate(context.ledger, source, intent));
+  source.checkAgain(intent.path);
 }

@@ -23,7 +23,7 @@ export function refuse(
   reportAction(context, source, candidate, action, startedMs, row?.docId ?? undefined, "refused", message);
 }
 
-/** Parks a file for some time. */
+/** Parks a file: for `restMs`, by default longer with each failure. */
 export function park(
   context: ActionContext,
   source: ActionSource,
@@ -31,10 +31,12 @@ export function park(
   { reason, code = "no_answer" }: Pick<Later, "reason"> & { readonly code?: string },
   sure: boolean,
   alsoWrite?: () => void,
+  restMs?: number,
 ): void {
   const { candidate, action, startedMs, row } = departure;
   const id = candidate.known?.id;
-  const retryAtMs = context.now() + parkMs(1 + (id === undefined ? 0 : context.ledger.files.tries(id)));
+  const tries = id === undefined ? 0 : context.ledger.files.tries(id);
+  const retryAtMs = context.now() + (restMs ?? parkMs(1 + tries));
   context.ledger.note(() => {
     alsoWrite?.();
     noteTrouble(context, source, departure, {

@@ -17,6 +17,7 @@ const STATUS: Readonly<Record<string, number>> = {
   source_known: 409,
   source_missing: 409,
   source_overlap: 409,
+  source_id_shared: 409,
   source_unusable: 409,
   body_too_large: 413,
   unsupported_media_type: 415,

@@ -91,8 +91,7 @@ export function operationsOf(daemon: Daemon, facts: DaemonFacts, program: Daemon
       const documents = daemon.documents(request.folder);
       return { ...(await program.remove(request)), documents };
     },
-    verify: async ({ folder, repair }, { signal }) =>
-      daemon.audit({ folder, repair, byPerson: repair, signal }),
+    verify: async ({ folder, repair }, { signal }) => daemon.audit({ folder, repair, signal }),
   };
 }
 

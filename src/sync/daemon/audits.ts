@@ -1,58 +1,79 @@
 import type { AuditReport } from "../../wire/daemon-audit.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import type { Parts } from "./parts.ts";
+import { type AuditOptions, auditSources } from "../identity/audit.ts";
+import { auditWords, scheduleAudits, type AuditSchedule } from "../identity/schedule.ts";
 import type { SourceSync } from "../source/source.ts";
-import { openAudits, type Audits } from "../audit/audit.ts";
-import { LIST_LAG_MS } from "../reconcile-service/compare.ts";
-import { openRechecks, type Rechecks } from "../audit/recheck.ts";
 import { paceTrouble } from "../remote/pacer.ts";
+import type { Parts } from "./parts.ts";
 import { paceOf } from "./status.ts";
-import { auditWords, scheduleAudits, type AuditSchedule } from "../audit/schedule.ts";
 
-/** The audits of a daemon and their schedule. */
-export interface DaemonAudits extends Audits {
-  /** Compares adopted sources again. */
-  readonly rechecks: Rechecks;
+/** The comparisons of a daemon with its service, and their schedule. */
+export interface DaemonAudits {
+  /** Compares all sources with the service's list. Throws `list_refused`. */
+  audit(options?: AuditOptions): Promise<AuditReport>;
   /** Counts the findings of a report that remain after the repairs. */
   settled(report: AuditReport): AuditReport;
+  /** Compares what should be compared again because a list may have lagged, if the source rests. */
+  compareAgain(): Promise<void>;
   /** Schedules audits, which repair what is safe. */
   schedule(isIdle: () => boolean): AuditSchedule;
 }
 
+/** How often the schedule looks for sources to compare again. */
+const AGAIN_EVERY_MS = 10_000;
+
 /** Opens the audits of a daemon. */
 export function openDaemonAudits(parts: Parts, sources: () => readonly SourceSync[]): DaemonAudits {
   const { context, options, ledger, world, warn } = parts;
-  const lagMs = options.service.listLagMs ?? LIST_LAG_MS;
-  const audits = openAudits({ context, sources, lagMs });
+  const audit = (asked: AuditOptions = {}): Promise<AuditReport> => auditSources(context, sources(), asked);
   const onFailure = (error: unknown): void => {
     if (!context.signal.aborted) warn(error instanceof Error ? error : new Error(String(error)));
   };
+  const compareAgain = async (): Promise<void> => {
+    for (const source of sources()) {
+      const dueMs = source.contact.againMs();
+      if (dueMs === undefined || dueMs > context.now()) continue;
+      if (source.isPaused() || source.contact.isClosed() || !source.isIdle()) continue;
+      await source.contact.compare({ repair: true, signal: source.signal });
+    }
+  };
   return {
-    ...audits,
-    rechecks: openRechecks({
-      ledger,
-      sources,
-      lagMs,
-      nowMs: context.now,
-      compare: (source, recheck) => audits.recheck(source, recheck),
-      onFailure,
-    }),
+    audit,
+    compareAgain,
     settled: (report) => ({ ...report, left: report.left + unsettled(parts, sources(), report) }),
-    schedule: (isIdle) =>
-      scheduleAudits({
+    schedule: (isIdle) => {
+      const audits = scheduleAudits({
         periodMs: options.sync.auditHours * 3_600_000,
         lastMs: ledger.drift.auditedMs(),
         nowMs: () => Date.now(),
         random: world.random,
         isIdle,
-        audit: () => audits.audit({ repair: true }),
+        audit: () => audit({ repair: true }),
         onDone: (report) => {
           ledger.note(() => ledger.drift.setAuditedMs(Date.now()));
           const warning = warningOf(report);
           if (warning !== undefined) warn(warning);
         },
         onFailure,
-      }),
+      });
+      let isRunning = false;
+      const timer = setInterval(() => {
+        if (isRunning) return;
+        isRunning = true;
+        compareAgain()
+          .catch(onFailure)
+          .finally(() => {
+            isRunning = false;
+          });
+      }, AGAIN_EVERY_MS);
+      timer.unref();
+      return {
+        stop: () => {
+          clearInterval(timer);
+          audits.stop();
+        },
+      };
+    },
   };
 }
 

@@ -2,6 +2,7 @@ import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import { connectPool } from "../../lib/proxy.ts";
 import type { SyncConfig } from "../../config/schema/sync.ts";
 import { type DocumentReader, openThreadReader } from "../read/reader.ts";
+import { machineId } from "../identity/installation.ts";
 import type { DaemonObserver } from "../remote/observer.ts";
 import type { Connect, ServiceAddress } from "../remote/transport.ts";
 import type { WatchedSource } from "../rules/rules.ts";
@@ -55,6 +56,8 @@ export interface World {
   readonly connect: Connect;
   /** Opens the reader for files to send. */
   readonly openReader: () => DocumentReader;
+  /** Id of the machine. */
+  readonly machineId: () => string;
   /** In [0, 1). */
   readonly random: () => number;
 }
@@ -64,5 +67,6 @@ export const REAL_WORLD: World = {
   watch: watchSource,
   connect: (origin, limits) => connectPool(origin, limits),
   openReader: openThreadReader,
+  machineId,
   random: Math.random,
 };

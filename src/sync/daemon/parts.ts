@@ -2,12 +2,12 @@ import { mkdirSync } from "node:fs";
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { lockFolder, stateUnusable } from "../../lib/folder-lock.ts";
-import { openTurns } from "../../lib/turns.ts";
 import { steadyClock } from "../../lib/steady-clock.ts";
 import type { ActionContext } from "../actions/context.ts";
 import { openCapabilities, type Capabilities } from "../actions/capabilities.ts";
 import { openCollections } from "../actions/collections.ts";
 import { ledgerFile, openLedger, type Ledger } from "../ledger/ledger.ts";
+import { type Installation, openInstallation } from "../identity/installation.ts";
 import { isLedgerFailure, ledgerFailure } from "../ledger/database/open.ts";
 import { openRequestLimit, type RequestLimit } from "../remote/request-limit.ts";
 import { openPacer, type Pacer, type PacerOptions } from "../remote/pacer.ts";
@@ -33,6 +33,7 @@ export interface Parts {
   readonly limit: RequestLimit;
   readonly work: Work;
   readonly context: ActionContext;
+  readonly installation: Installation;
   /** Folders of the sources, by their number in the ledger. */
   readonly paths: Map<number, string>;
   /** Whether a source's changes are suspended, by its signal. */
@@ -152,6 +153,7 @@ function assemble(
     limit,
     work,
     context,
+    installation: openInstallation(stateDir, world.machineId()),
     paths,
     held,
     listeners,
@@ -255,11 +257,6 @@ function openService(
     step: options.step ?? (() => undefined),
     onRequest: options.observer?.request,
     onMoved: () => void (steps.requests += 1),
-    onClock: (offsetMs) =>
-      ledger.note(() => {
-        ledger.drift.noteOffset(offsetMs);
-        ledger.intents.setClockOffset(offsetMs);
-      }),
     onForbidden: (reason) =>
       options.onWarning?.(
         new KbsyncError(reason, {
@@ -286,12 +283,7 @@ function openService(
     pacer,
     collections,
     capabilities,
-    twins: openTurns(),
-    adoptions: openTurns(),
-    peers: new Set(),
-    following: new Set(),
     unanswered: new Map(),
-    underWay: { seenMs: -Infinity },
     trash: openTrash({ stateDir, days: sync.trashDays, ledger, remote }),
     now,
     timing,

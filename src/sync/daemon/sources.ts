@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import { realPath } from "../../config/folders.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { pathBelow } from "../../lib/path-below.ts";
@@ -10,7 +11,7 @@ import { findHandOvers, type HandOver } from "../plan/hand-overs.ts";
 import { keySeenFrom } from "../rules/ignore-places.ts";
 import { openRules, type WatchedSource } from "../rules/rules.ts";
 import { openSource, type SourceSync } from "../source/source.ts";
-import type { Check } from "../reconcile-service/loss.ts";
+import { LIST_LAG_MS } from "../identity/list.ts";
 import type { Watch } from "../watch/watch.ts";
 import type { Parts } from "./parts.ts";
 import type { Trash } from "../trash/trash.ts";
@@ -35,11 +36,7 @@ export interface DaemonSources {
 }
 
 /** Prepares a daemon's sources. `onChange` is called when their status may have changed. */
-export function openDaemonSources(
-  parts: Parts,
-  onChange: () => void,
-  compare: (source: number) => Promise<Check | undefined>,
-): DaemonSources {
+export function openDaemonSources(parts: Parts, onChange: () => void): DaemonSources {
   const { options, ledger, context, work, lifecycle, paths, held } = parts;
   const { sync } = options;
   const watches = new Map<number, Watch>();
@@ -79,7 +76,9 @@ export function openDaemonSources(
       once,
       onUnwatched: () => watches.get(row.id)?.renew(),
       onWarning: parts.warn,
-      compare: () => compare(row.id),
+      markerId: source.id ?? ledger.drift.signature(row.id).markerId ?? basename(source.absolutePath),
+      writer: parts.installation.writer(row.path),
+      lagMs: options.service.listLagMs ?? LIST_LAG_MS,
       onChange,
       ...(options.observer && { onRescanned: (ms) => options.observer?.rescanned(row.id, ms / 1000) }),
     });
@@ -123,14 +122,26 @@ export function openDaemonSources(
 function openRows({
   options: { sources, stateDir },
   ledger,
+  installation,
   warn,
 }: Parts): readonly { readonly source: WatchedSource; readonly row: SourceRow }[] {
   try {
     if (ledger.claim()) warn(oldLedger(ledgerFile(stateDir)));
-    for (const { id, path } of movedSources(ledger, sources)) ledger.sources.repath(id, path);
+    for (const { id, path } of movedSources(ledger, sources)) {
+      const { path: before } = ledger.sources.get(id);
+      const { markerId, writer } = ledger.drift.signature(id);
+      ledger.sources.repath(id, path);
+      // The same folder under another name: nobody else writes there.
+      if (markerId !== undefined && writer === installation.writer(before))
+        ledger.drift.sign(id, markerId, installation.writer(path));
+    }
     const rows = sources.map((source) => {
       const { absolutePath: path, ownerId, collection, deletes, innerFolders } = source;
       const { id } = ledger.sources.open(path, ownerId, collection, deletes === "never");
+      ledger.drift.addScope(id, { tier: collection, ownerId });
+      // A new ledger, or one from before markers, is this installation's.
+      if (ledger.drift.signature(id).writer === undefined)
+        ledger.drift.sign(id, source.id ?? basename(path), installation.writer(path));
       return { id, path: realPath(path), innerFolders, source };
     });
     ledger.sources.keepActive(rows.map(({ id }) => id));

@@ -1,17 +1,22 @@
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { Explanation } from "../../wire/daemon-files.ts";
 import type { VersionState } from "../../wire/file-state.ts";
 import { openNumberSet } from "../../lib/number-set.ts";
-import { observe } from "../actions/observe.ts";
-import { hashUpload } from "../reconcile-service/uploads.ts";
+import type { ResourceRecord } from "../../wire/resource.ts";
+import { observe, withMarker } from "../actions/observe.ts";
+import type { ActionContext } from "../actions/context.ts";
 import { readDocument } from "../read/read.ts";
-import type { AcknowledgedFile, Drift } from "../ledger/drift/drift.ts";
+import type { AcknowledgedFile, Drift, Scope } from "../ledger/drift/drift.ts";
 import type { Observed } from "../ledger/files/observed.ts";
 import { rulesKeyOf } from "../pass/rules-key.ts";
-import { alterationsOf } from "../plan/audit.ts";
+import { type ListContext, readList } from "../identity/list.ts";
+import { resourceOf } from "../identity/resource.ts";
+import { alterationsOf } from "../plan/alterations.ts";
+import { hasSameBytes } from "../plan/versions.ts";
+import type { Signature } from "../plan/marker.ts";
 import type { ListedResource, RelativePath, ScanEntry } from "../plan/model.ts";
 import type { Rules, WatchedSource } from "../rules/rules.ts";
-import { compareWithService, type CompareContext, type Listed } from "../reconcile-service/compare.ts";
 
 /** One file on disk, in the ledger and at the service. */
 export interface ProvenFile {
@@ -41,7 +46,7 @@ export interface ProvenFile {
 }
 
 /** Dependencies of a proof: the service and the ledger. */
-export type ProofContext = CompareContext & { readonly ledger: { readonly drift: Drift } };
+export type ProofContext = ListContext & { readonly ledger: { readonly drift: Drift } };
 
 /** A source to prove. */
 export interface Proving {
@@ -49,6 +54,8 @@ export interface Proving {
   readonly source: WatchedSource;
   /** Maximum lag of the service's list behind its answers. */
   readonly lagMs: number;
+  /** As in the markers that were sent. */
+  readonly signature: Signature;
   /** Explains a file, by the running daemon or by the ledger. */
   readonly why: (path: RelativePath) => Promise<Explanation>;
   /** Whether mails are uploaded, according to the ledger. */
@@ -72,20 +79,19 @@ interface ListedAs extends Pick<ListedResource, "digest" | "url"> {
   readonly isOwnForm: boolean;
 }
 
-/** Lists a scope at the service. Throws what `compareWithService` throws. */
-export async function listContent(
-  context: ProofContext,
-  scope: Parameters<typeof compareWithService>[1],
-): Promise<ServiceContent> {
+/** Lists a scope at the service. Throws what `readList` throws. */
+export async function listContent(context: ProofContext, scope: Scope): Promise<ServiceContent> {
   let sound = openNumberSet();
   let others = new Map<number, ListedAs>();
   let addresses = new Map<number, string>();
   let unowned = 0;
-  const visit = ({ resource, owner: row }: Listed): void => {
+  const visit = (record: ResourceRecord): void => {
+    const row = context.ledger.drift.ownerOf(record._id);
     if (row === undefined || typeof row === "string") {
       unowned += 1;
       return;
     }
+    const resource = resourceOf(record);
     const { digest, url } = resource;
     const isAltered = (stored: string | null): boolean =>
       alterationsOf({ ...row, state: "agreed", storedDigest: stored }, resource).length > 0;
@@ -94,7 +100,7 @@ export async function listContent(
     // A service on this machine lists them with its current port.
     if (row.kind === "file" && url !== undefined && url !== row.fileUrl) addresses.set(row.id, url);
   };
-  await compareWithService(context, scope, () => {
+  await readList(context, scope, () => {
     [sound, others, addresses, unowned] = [openNumberSet(), new Map(), new Map(), 0];
     return visit;
   });
@@ -123,7 +129,7 @@ export async function listContent(
 export async function proveFile(
   { remote }: ProofContext,
   content: ServiceContent,
-  { rules, why, uploadsMails, signal }: Proving & { readonly rules: Rules },
+  { rules, signature, why, uploadsMails, signal }: Proving & { readonly rules: Rules },
   {
     path,
     entry,
@@ -142,7 +148,9 @@ export async function proveFile(
       uploadedHash: row?.state === "agreed" && row.kind === "file" ? row.hash : undefined,
     }));
   const observed =
-    read?.kind === "document" ? observe(read.document, rulesKeyOf(rules), Date.now()) : undefined;
+    read?.kind === "document"
+      ? observe(withMarker(read.document, signature), rulesKeyOf(rules), Date.now())
+      : undefined;
   const disk = observed?.hash ?? null;
   const facts = {
     path,
@@ -183,7 +191,7 @@ function judgeListed(
 ): Judgement | undefined {
   const listed = content.resource(row);
   if (listed === undefined) return { agrees: false, reason: "the service does not have it" };
-  if (row.hash !== observed.hash || row.label !== observed.label || row.digest !== observed.digest)
+  if (!hasSameBytes(observed, row) || row.label !== observed.label || row.digest !== observed.digest)
     return { agrees: false, reason: "what was sent is not what is on disk" };
   if (listed === "as acknowledged") return row.kind === "file" ? undefined : { agrees: true };
   return listed.isOwnForm
@@ -199,3 +207,26 @@ function judgeUpload(fetched: string | undefined, disk: string | null): Judgemen
   if (fetched === undefined) return { agrees: null, unproven: "not_fetched" };
   return fetched === disk ? { agrees: true } : { agrees: false, reason: "the uploaded bytes differ" };
 }
+
+/** Returns the SHA-256 of an uploaded file in hex; undefined if the service does not return one of that size. */
+async function hashUpload(
+  remote: Pick<ActionContext["remote"], "download">,
+  url: string,
+  sizeBytes: number,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  for (let tries = 1; ; tries += 1) {
+    const digest = createHash("sha256");
+    const sink = (piece: Buffer): Promise<void> => {
+      digest.update(piece);
+      return Promise.resolve();
+    };
+    const reply = await remote.download(url, sizeBytes, sink, signal);
+    if (reply.kind === "done") return digest.digest("hex");
+    // The gate has waited. A file host that fails on one file repeatedly counts as not returning it.
+    if (reply.kind !== "later" || (reply.blame === "request" && tries >= TRIES_MAX)) return undefined;
+  }
+}
+
+/** Failed downloads of one file before it counts as unavailable. */
+const TRIES_MAX = 3;

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { lockFolder } from "../../lib/folder-lock.ts";
 import { openActivity } from "../ledger/activity.ts";
+import { openDrift } from "../ledger/drift/drift.ts";
 import { openErasures } from "../ledger/erasures.ts";
 import { openFileFacts } from "../ledger/files/facts.ts";
 import { openFiles } from "../ledger/files/files.ts";
@@ -13,7 +14,7 @@ import { openTrashRows } from "../ledger/trash.ts";
 /** The part of a ledger that a person's commands read and change, with or without a running daemon. */
 export type OperatorLedger = Pick<
   Ledger,
-  "activity" | "erasures" | "facts" | "files" | "flush" | "operator" | "sources" | "trash" | "write"
+  "activity" | "drift" | "erasures" | "facts" | "files" | "flush" | "operator" | "sources" | "trash" | "write"
 >;
 
 /**
@@ -72,6 +73,7 @@ export function openForReading(
 function ledgerOf(db: Sqlite): OperatorLedger {
   return {
     activity: openActivity(db),
+    drift: openDrift(db),
     facts: openFileFacts(db),
     files: openFiles(db),
     operator: openOperator(db),

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { metadataOf, observe } from "../actions/observe.ts";
+import { metadataOf, observe, withMarker } from "../actions/observe.ts";
 import { readDocument } from "../read/read.ts";
 import type { SecretCheck } from "../read/secret-check.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -7,6 +7,7 @@ import type { SourceRow } from "../ledger/sources/rows.ts";
 import { decide, uploadedHash } from "../plan/decide.ts";
 import { type ActionKind, type Candidate, EMPTY_FILE, type RelativePath } from "../plan/model.ts";
 import { isBlank } from "../plan/reconcile.ts";
+import { hasSameBytes } from "../plan/versions.ts";
 import type { SourceSync } from "../source/source.ts";
 import { codeWords } from "../../lib/system-error.ts";
 
@@ -125,7 +126,7 @@ async function plan(
 async function planFile(
   ledger: Ledger,
   root: string,
-  { rules }: SourceSync,
+  { rules, signature }: SourceSync,
   { entry, known, from }: Candidate,
   { signal, check }: PreviewOptions,
   add: Add,
@@ -150,10 +151,11 @@ async function planFile(
     return;
   }
   const sent = ledger.sources.takesMetadata() ? metadataOf(document, rules) : undefined;
-  const action = decide(observe(document, 0, 0, sent), file, from !== undefined);
+  const observed = observe(withMarker(document, signature), 0, 0, sent);
+  const action = decide(observed, file, from !== undefined);
   if (action === "touch") return;
   const origin = { from, docId: file?.docId };
-  if (file?.state === "agreed" && file.hash === document.hash) {
+  if (file?.state === "agreed" && hasSameBytes(observed, file)) {
     add(action, path, origin);
     return;
   }

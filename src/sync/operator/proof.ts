@@ -4,9 +4,8 @@ import type { SyncConfig } from "../../config/schema/sync.ts";
 import type { Explanation } from "../../wire/daemon-files.ts";
 import type { VersionState } from "../../wire/file-state.ts";
 import { openCollections } from "../actions/collections.ts";
-import { type AcknowledgedFile, openDrift } from "../ledger/drift/drift.ts";
-import { ledgerFile } from "../ledger/ledger.ts";
-import { openSqlite } from "../ledger/database/open.ts";
+import type { AcknowledgedFile } from "../ledger/drift/drift.ts";
+import { sentSignature } from "../plan/marker.ts";
 import type { RelativePath, ScanEntry } from "../plan/model.ts";
 import { openPacer } from "../remote/pacer.ts";
 import { openRemote } from "../remote/remote.ts";
@@ -14,7 +13,7 @@ import type { ServiceAddress } from "../remote/transport.ts";
 import { openRules, type WatchedSource } from "../rules/rules.ts";
 import { scanSource } from "../scan/scan.ts";
 import { TIMING } from "../plan/timing.ts";
-import { LIST_LAG_MS } from "../reconcile-service/compare.ts";
+import { LIST_LAG_MS } from "../identity/list.ts";
 import { explain } from "../why/explain.ts";
 import { type ProvenFile, type ProofContext, type Proving, listContent, proveFile } from "./file-proof.ts";
 import { openForReading } from "./offline.ts";
@@ -75,10 +74,8 @@ export async function proveAgreement(
   });
   const timeoutMs = sync.requestTimeoutMs;
   const remote = openRemote({ address: service, pacer, connections: 2, timeoutMs, now: Date.now });
-  const db = openSqlite(ledgerFile(stateDir), { readonly: true });
   try {
-    const rows = reading.ledger.sources;
-    const drift = openDrift(db);
+    const { drift, sources: rows } = reading.ledger;
     const store = { note: () => undefined, write: async () => await Promise.resolve(), sources: rows };
     const collections = openCollections(store, remote);
     const context = { ledger: { drift }, remote, collections, random: Math.random, signal, timing: TIMING };
@@ -91,14 +88,15 @@ export async function proveAgreement(
         const at = join(source.absolutePath, path);
         return (await options.askWhy(at)) ?? (await explain(reading.ledger, watched, at, signal));
       };
-      const proving = { id: row?.id ?? -1, source, lagMs, why, uploadsMails: rows.readsMails(), signal };
+      const id = row?.id ?? -1;
+      const signature = sentSignature(drift.signature(id));
+      const proving = { id, source, lagMs, signature, why, uploadsMails: rows.readsMails(), signal };
       const sums = await proveSource(context, proving, (file) => reader.file(file));
       agrees &&= sums.differ + sums.unproven.too_new + sums.reading + sums.waiting === 0;
       reader.end(sums);
     }
     return agrees;
   } finally {
-    db.close();
     reading.close();
     pacer.close(new Error("the proof is done"));
     await remote.close();
@@ -117,7 +115,7 @@ async function proveSource(
   const unproven = { not_fetched: 0, own_form: 0, too_new: 0 };
   let [agree, differ, bytes] = [0, 0, 0];
   const nowMs = Date.now();
-  const recent = new Set(drift.doneSince(drift.lastActivity(), nowMs - lagMs, nowMs).docIds);
+  const isRecent = (docId: string): boolean => (drift.byDoc(docId)?.acknowledgedMs ?? 0) > nowMs - lagMs;
   const content = await listContent(context, scope);
   const rules = openRules(source);
   const prove = async (
@@ -128,7 +126,7 @@ async function proveSource(
     signal.throwIfAborted();
     const found = await proveFile(context, content, { ...proving, rules }, { path, entry, row });
     if (found === undefined) return;
-    const isTooNew = found.agrees === false && found.docId !== null && recent.has(found.docId);
+    const isTooNew = found.agrees === false && found.docId !== null && isRecent(found.docId);
     const file = isTooNew ? { ...found, agrees: null, unproven: "too_new" as const } : found;
     states[file.state] += 1;
     agree += Number(file.agrees === true);
@@ -144,9 +142,8 @@ async function proveSource(
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
   }
   for (let afterId = 0; ;) {
-    const page = drift.page(scope, afterId, PAGE_ROWS);
-    for (const row of page)
-      if (row.source === id && !paths.has(row.path)) await prove(row.path, undefined, row);
+    const page = drift.page(id, afterId, PAGE_ROWS);
+    for (const row of page) if (!paths.has(row.path)) await prove(row.path, undefined, row);
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE_ROWS) break;
     afterId = last.id;

@@ -58,6 +58,39 @@ function unhold(ledger: Ledger, candidates: readonly Candidate[]): readonly Cand
   );
 }
 
+/**
+ * Leaves out new files whose name differs from another one's only in how its letters are composed: their markers would be equal.
+ * They are checked again with each check, for the other one may be gone then.
+ */
+function skipTwins(
+  context: PassOptions["context"],
+  { id }: PassOptions["source"],
+  candidates: readonly Candidate[],
+): readonly Candidate[] {
+  const taken = new Map<string, RelativePath>();
+  const isFree = (candidate: Candidate): boolean => {
+    const { path } = candidate.entry;
+    if (isAscii(path)) return true;
+    const composed = path.normalize("NFC");
+    const twins = [composed, path.normalize("NFD")].filter((form) => form !== path);
+    const hasResource = (row: KnownFile | undefined): boolean => row !== undefined && row.docId !== null;
+    const twin = hasResource(candidate.known)
+      ? undefined
+      : (taken.get(composed) ?? twins.find((form) => hasResource(context.ledger.files.living(id, form))));
+    taken.set(composed, taken.get(composed) ?? path);
+    if (twin === undefined) return true;
+    noteSkipped(context, { id, rulesKey: () => 0 }, candidate, SAME_NAME);
+    return false;
+  };
+  return candidates.filter(isFree);
+}
+
+const SAME_NAME = "another file has this name, with its letters composed in another way";
+
+function isAscii(text: string): boolean {
+  return Buffer.byteLength(text) === text.length;
+}
+
 /** Applies what a comparison found, except deletes. */
 interface Applying {
   /**
@@ -126,7 +159,7 @@ export function openApplying(
       // A program that rewrites a file empties it first.
       const skipped = difference.skipped.filter((skip) => skip.reason !== EMPTY_FILE || hasRested(skip));
       applyQuietly(context, source, { ...difference, skipped });
-      const candidates = unhold(ledger, applied.candidates);
+      const candidates = skipTwins(context, source, unhold(ledger, applied.candidates));
       return { candidates, gone: surelyGone(applied.gone, unrested, missing) };
     },
   };

@@ -50,7 +50,11 @@ export function withRecord(
 /** Reads what the answer to a request about a known resource shows of it. Everything may be missing. */
 export function shownOf(data: unknown, docId: string, onOddField: OnOddField): ResourceRecord {
   const shown = typeof data === "object" ? data : {};
-  return readRecord({ ...shown, _id: docId }, onOddField) ?? ResourceRecord.parse({ _id: docId });
+  return (
+    readRecord(shown, () => undefined) ??
+    readRecord({ ...shown, _id: docId }, onOddField) ??
+    ResourceRecord.parse({ _id: docId })
+  );
 }
 
 /** Returns the object that holds the last key of the path. */

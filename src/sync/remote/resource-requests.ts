@@ -49,7 +49,7 @@ export interface Taken {
 
 /** The fields of a resource that an answer shows; others are empty or absent. */
 export type AnsweredRecord = {
-  readonly [F in "title" | "description" | "content" | "url" | "updatedAt" | "metadata"]?:
+  readonly [F in "_id" | "title" | "description" | "content" | "url" | "updatedAt" | "metadata"]?:
     | ResourceRecord[F]
     | undefined;
 };

@@ -1,12 +1,11 @@
 import type { FolderWarning } from "../../wire/daemon-status.ts";
 import type { ActionContext } from "../actions/context.ts";
-import type { Adoption } from "../adopt/adopt.ts";
 import type { Agenda } from "../agenda/agenda.ts";
 import type { Due } from "../agenda/checks.ts";
 import type { PassPlan, Passes } from "../pass/pass.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
 import { scopeTest } from "../plan/scope.ts";
-import type { LossGuard } from "../reconcile-service/loss.ts";
+import type { Contact } from "../identity/contact.ts";
 import type { Rules } from "../rules/rules.ts";
 import { openIgnoreWarnings } from "./ignore-warnings.ts";
 import { openMountWarnings } from "./mount-warnings.ts";
@@ -41,8 +40,7 @@ export interface CheckingOptions {
   readonly context: Pick<ActionContext, "ledger" | "now" | "moved">;
   readonly agenda: Agenda;
   readonly passes: Passes;
-  readonly guard: LossGuard;
-  readonly adoption: Adoption;
+  readonly contact: Contact;
   readonly deletes: SourceDeletes;
   readonly once: boolean;
   readonly isPaused: () => boolean;
@@ -61,7 +59,7 @@ const MOUNT_AGAIN_MS = 2000;
 
 /** Opens the loop of a source. */
 export function openChecking(options: CheckingOptions): Checking {
-  const { row, rules, agenda, passes, guard, adoption, deletes, once, isPaused } = options;
+  const { row, rules, agenda, passes, contact, deletes, once, isPaused } = options;
   const { ledger, now, moved } = options.context;
   const { states } = agenda;
   const warnOfMounts = openMountWarnings(rules, options.onWarning);
@@ -97,7 +95,7 @@ export function openChecking(options: CheckingOptions): Checking {
     if (due.all) planned = true;
     if (!awaitsIgnoreFile()) agenda.answer(answers);
   };
-  /** The loss guard lets nothing pass. */
+  /** The comparison with the service lets nothing pass. */
   const passHeld = (due: Due, answers: number): void => {
     const open = new Set([...due.paths, ...states.missing().keys()]);
     states.forgetMissing();
@@ -107,7 +105,7 @@ export function openChecking(options: CheckingOptions): Checking {
       planned ||= due.all;
       agenda.answer(answers);
     }
-    const againMs = guard.nextCheckMs();
+    const againMs = contact.nextCheckMs();
     agenda.scanAt(againMs);
     awaitCheck(open, againMs);
   };
@@ -121,17 +119,13 @@ export function openChecking(options: CheckingOptions): Checking {
     warnOfMounts(rules.mounts?.closed() ?? []);
     for (const path of rules.mounts?.takeMoved() ?? []) agenda.checkAgain(path, now() + MOUNT_AGAIN_MS);
     ignoreWarnings.update(due.all);
-    if (plan.newRoot) adoption.again();
+    if (plan.newRoot) contact.suspect();
     const isAwaiting = awaitsIgnoreFile();
-    // Candidates are matched all at once, so adoption waits for those that cannot be seen yet.
-    const isPostponed = isAwaiting && adoption.hasCandidates();
-    const admitted = isPostponed ? [] : await adoption.admit(plan.candidates, due.all);
+    const admitted = contact.admit(plan.candidates, due.all);
     isHalted = false;
     options.begin(admitted, recentTest(due, scannedMs));
     if (due.all) scannedMs = wallMs;
-    adoption.queued(admitted);
-    // A partial check may find nothing while files of the last whole one wait.
-    const isAdopting = admitted.length < plan.candidates.length || adoption.waiting().size > 0;
+    const isAdopting = contact.waiting().size > 0;
     adoptingSinceMs = isAdopting ? (adoptingSinceMs ?? startMs) : undefined;
     deletes.begin(plan.deletions);
     if (due.all) deletes.beginLeft();
@@ -156,7 +150,7 @@ export function openChecking(options: CheckingOptions): Checking {
       await passPaused(due, answers);
       return;
     }
-    if (!(await guard.ready())) {
+    if (!(await contact.ready())) {
       passHeld(due, answers);
       return;
     }

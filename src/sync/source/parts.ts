@@ -1,15 +1,15 @@
 import type { SyncConfig } from "../../config/schema/sync.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
-import { openAdoption, type Adoption } from "../adopt/adopt.ts";
-import { openSettler, type Settler } from "../adopt/recover.ts";
+import { openContact, type Contact } from "../identity/contact.ts";
+import { openUnanswered } from "../identity/unanswered.ts";
 import { openAgenda, type Agenda } from "../agenda/agenda.ts";
 import type { PathStates } from "../agenda/path-states.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import { openPasses, type Passes } from "../pass/pass.ts";
 import { rulesKeysOf } from "../pass/rules-key.ts";
+import { sourceTag } from "../plan/marker.ts";
 import type { RelativePath } from "../plan/model.ts";
-import { openLossGuard, type Check, type LossGuard } from "../reconcile-service/loss.ts";
 import type { Rules } from "../rules/rules.ts";
 import { type BeginFiles, openChecking, type Checking } from "./checking.ts";
 import { openSourceDeletes, type SourceDeletes } from "./source-deletes.ts";
@@ -27,8 +27,11 @@ export interface PartOptions {
    * Notified when the watch must restart: a whole scan found changes without an event, or the folder is back.
    */
   readonly onUnwatched: () => void;
-  /** Compares the source with the service's list; undefined if there is no list yet. */
-  readonly compare: () => Promise<Check | undefined>;
+  /** The id in the markers of its resources, and the tag of this installation. */
+  readonly markerId: string;
+  readonly writer: string;
+  /** How far the service's list may lag behind its answers; 0: not at all. */
+  readonly lagMs: number;
   readonly onWarning: (error: Error) => void;
   /** Notified after the whole source was compared with the ledger, with the duration in milliseconds. */
   readonly onRescanned?: (ms: number) => void;
@@ -42,9 +45,7 @@ export interface SourceParts {
   readonly context: ActionContext;
   readonly source: ActionSource;
   readonly agenda: Agenda;
-  readonly guard: LossGuard;
-  readonly adoption: Adoption;
-  readonly settler: Settler;
+  readonly contact: Contact;
   readonly passes: Passes;
   readonly deletes: SourceDeletes;
   readonly checking: Checking;
@@ -55,8 +56,6 @@ export interface SourceParts {
 /** State that the parts of a source share. */
 interface SourceState {
   paused: boolean;
-  /** The open requests of a former process are settled. */
-  recovered: boolean;
 }
 
 /** Puts work into the queue. */
@@ -66,9 +65,6 @@ export interface Begin {
   /** Ends the job of a file that is prepared and not in flight: something happened to the file. */
   readonly withdraw: (path: RelativePath) => void;
 }
-
-/** After a create was sent again, the list is checked this soon. */
-const DOUBT_SOON_MS = 1000;
 
 /** Opens the parts of a source. */
 export function openSourceParts(options: PartOptions, begin: Begin): SourceParts {
@@ -84,19 +80,19 @@ export function openSourceParts(options: PartOptions, begin: Begin): SourceParts
       // A delete is that of an older file of the path.
       if (activity.action !== "delete") states.reported(activity.path, activity.outcome);
       options.context.report(activity);
-      if (activity.outcome === "done" && activity.docId !== undefined) settler.answered(activity.docId);
     },
   };
   const scanAt = (atMs: number): void => agenda.scanAt(atMs);
-  const state: SourceState = { paused: options.paused, recovered: false };
+  const state: SourceState = { paused: options.paused };
   const isPaused = (): boolean => state.paused;
-  const isHeld = (): boolean => state.paused || guard.isClosed();
+  const isHeld = (): boolean => state.paused || contact.isClosed();
   const isBusy = (path: RelativePath): boolean => states.hasJob(path);
 
   const source: ActionSource = {
     id: row.id,
     root: rules.source.absolutePath,
     rules,
+    signature: { source: sourceTag(options.markerId), writer: options.writer },
     rulesKey: rulesKeysOf(rules, () => options.context.capabilities.takesMetadata()),
     isStale: (path) => source.isOutdated(path) && (isHeld() || !states.isUnresting(path)),
     isOutdated: (path) => {
@@ -109,39 +105,39 @@ export function openSourceParts(options: PartOptions, begin: Begin): SourceParts
     checkAgain: (path, atMs) => agenda.checkAgain(path, atMs),
     rereadAt: (path, atMs) => agenda.rereadAt(path, now() + Math.max(0, atMs - Date.now())),
     checkTorn: (path) => agenda.checkTorn(path),
-    mayRecreate: (id) => guard.mayRecreate(id),
-    settle: (intent) => settler.settle(intent),
-    doubt: () => {
-      if (!once) settler.checkDoubtsIn(DOUBT_SOON_MS);
-    },
+    mayRecreate: () => contact.mayRecreate(),
+    settle: (intent) => unanswered.settle(intent),
+    compareLater: () => contact.compareLater(),
     deleteLater: (deletion) => deletes.begin([{ ...deletion, isSpare: true }]),
   };
-  const guard = openLossGuard({
-    source: row.id,
+  const identitySource = {
+    ...source,
+    markerId: options.markerId,
+    isBusy,
+    hint: (path: RelativePath | undefined) => agenda.hint(path),
+  };
+  const contact = openContact({
     context,
+    source: identitySource,
+    lagMs: options.lagMs,
     once,
-    check: options.compare,
+    signal,
+    isSending: () => states.hasJobs() || deletes.hasJobs(),
     scanAt,
     onWarning,
   });
-  const adoption = openAdoption({
+  const unanswered = openUnanswered({
     context,
-    source,
+    source: identitySource,
+    lagMs: options.lagMs,
     once,
     signal,
-    isBusy,
-    isSending: () => states.hasJobs() || deletes.hasJobs(),
-    onLoss: (reason) => guard.hold(reason),
-    onApproved: (rows) => guard.allow(rows),
-    scanAt,
     onWarning,
   });
   context.collections.onMoved((tier) => {
-    if (tier === rules.source.collection) guard.suspect();
+    if (tier === rules.source.collection) contact.suspect();
   });
   context.capabilities.onBegin(() => scanAt(now()));
-  const isAdopting = (): boolean => adoption.isAdopting();
-  const settler = openSettler({ context, source, stopped: signal, once, onWarning, isAdopting, isBusy });
   const passes = openPasses({ source, context, sync, once, states, signal });
   const deletes = openSourceDeletes({
     row,
@@ -162,8 +158,7 @@ export function openSourceParts(options: PartOptions, begin: Begin): SourceParts
     context,
     agenda,
     passes,
-    guard,
-    adoption,
+    contact,
     deletes,
     isPaused,
     begin: begin.files,
@@ -174,16 +169,13 @@ export function openSourceParts(options: PartOptions, begin: Begin): SourceParts
     context,
     source,
     agenda,
-    guard,
-    adoption,
-    settler,
+    contact,
     passes,
     deletes,
     checking,
     state,
     stop: () => {
       stopping.abort(new Error("the daemon is stopping"));
-      settler.stop();
       agenda.stop();
     },
   };

@@ -41,7 +41,7 @@ export function progressOf({
   options: { row },
   context: { ledger, now },
   agenda: { states },
-  adoption,
+  contact,
   deletes,
   checking,
   state,
@@ -53,14 +53,14 @@ export function progressOf({
     const { agreed, failed, nothing } = states.counts((path) => countedAs(stateOf(path)), state.paused);
     // While it is paused, what waits for the adoption is among what was counted.
     return {
-      backlog: agreed + nothing + (state.paused ? 0 : adoption.waiting().size),
+      backlog: agreed + nothing + (state.paused ? 0 : contact.waiting().size),
       backlogAgreed: agreed,
       backlogFailed: failed,
       reading: states.readingCount(),
     };
   };
   const isIdle = (): boolean =>
-    state.recovered && checking.isPlanned() && !checking.isPassing() && states.isQuiet() && !isSending();
+    checking.isPlanned() && !checking.isPassing() && states.isQuiet() && !isSending();
   return {
     noteBacklog: () => {
       const { backlog, backlogAgreed } = activity();
@@ -72,16 +72,16 @@ export function progressOf({
     oldestWaitingMs: () => {
       if (state.paused || ledger.drift.loss(row.id) !== undefined) return undefined;
       return earliest(
-        state.recovered && checking.isPlanned() ? undefined : openedMs,
+        checking.isPlanned() ? undefined : openedMs,
         states.oldestMs((path) => stateOf(path) === "parked"),
         deletes.oldestMs(),
-        adoption.waiting().size > 0 ? checking.adoptingSinceMs() : undefined,
+        contact.waiting().size > 0 ? checking.adoptingSinceMs() : undefined,
       );
     },
     isSending,
     isScanning: () => {
       const nextMs = states.nextDueMs();
-      return !state.recovered || checking.isPassing() || (nextMs !== undefined && nextMs <= now());
+      return checking.isPassing() || (nextMs !== undefined && nextMs <= now());
     },
     isHalted: () => checking.isHalted(),
     isIdle,

@@ -4,7 +4,7 @@ import type { SourceRow } from "../ledger/sources/rows.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
 import { parkMs } from "../plan/retry.ts";
 import type { WorkQueue } from "../queue/queue.ts";
-import { openSettler } from "../adopt/recover.ts";
+import { ownResources } from "../identity/own-resources.ts";
 import type { Job } from "./source.ts";
 
 /** Deletes the resources of sources that left the configuration, after a person agreed. */
@@ -42,17 +42,7 @@ export function openRemovals(options: RemovalsOptions): Removals {
   const busy = new Set<number>();
 
   const remove = async (row: SourceRow): Promise<void> => {
-    // An interrupted create may have made a resource that no row owns yet. The list shows it.
-    const settler = openSettler({
-      context,
-      source: { id: row.id, checkAgain: () => undefined, deleteLater: () => undefined },
-      stopped: stopping.signal,
-      once,
-      isRemoval: true,
-      onWarning: options.onWarning,
-    });
-    await settler.recover();
-    settler.stop();
+    await takeUnowned(context, row, stopping.signal);
     await beginDeletes(context, row.id, stopping.signal);
     const open = ledger.intents.deletes(row.id);
     if (open.length === 0) finish(row.id);
@@ -122,6 +112,16 @@ export function openRemovals(options: RemovalsOptions): Removals {
       for (const timer of timers) clearTimeout(timer);
     },
   };
+}
+
+/** Records the deletes of resources that have the source's markers and no row, such as those of interrupted creates. */
+async function takeUnowned(context: ActionContext, row: SourceRow, signal: AbortSignal): Promise<void> {
+  const { ledger } = context;
+  const found = await ownResources(context, row.id, signal);
+  await ledger.write(() => {
+    for (const { id } of ledger.intents.creates(row.id)) ledger.intents.remove(id);
+    for (const { docId, title } of found) ledger.intents.delete(row.id, title, docId);
+  });
 }
 
 /**

@@ -48,6 +48,10 @@ export interface SourceDeletesOptions {
   readonly wakeAt: (atMs: number) => void;
 }
 
+const IGNORED = "the service answered that it deleted the document, and still shows it";
+/** How soon after a delete the service is asked for what it deleted. */
+const CHECK_MS = 30_000;
+
 /** Opens the deletes of a source; none is in flight. */
 export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes {
   const { row, context, source, once, wakeAt } = options;
@@ -74,6 +78,34 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
   };
   const isPutOff = ({ id, path }: Pick<Deletion, "id" | "path">): boolean =>
     putOff.get(path)?.some((each) => each.id === id) === true;
+
+  /** A service may answer that it deleted a resource, and keep it. The latest delete is checked for all of them. */
+  let deleted: Deletion | undefined;
+  const checkLater = (deletion: Deletion): void => {
+    if (deleted === undefined) {
+      const timer = setTimeout(() => {
+        // A failure shows in the deletes themselves.
+        void check().catch(() => undefined);
+      }, CHECK_MS);
+      timer.unref();
+    }
+    deleted = deletion;
+  };
+  const check = async (): Promise<void> => {
+    const checked = deleted;
+    deleted = undefined;
+    const shown = checked && (await context.remote.read(checked.docId, context.signal));
+    if (checked === undefined || shown?.kind !== "done" || shown.value.isDeleted) return;
+    const { path, docId } = checked;
+    let id = 0;
+    await ledger.write(() => {
+      id = ledger.intents.delete(row.id, path, docId);
+      ledger.intents.refuse(id, IGNORED);
+    });
+    const facts = { source: row.id, path, from: undefined, docId, action: "delete" as const };
+    context.report({ ...facts, atMs: now(), outcome: "refused", durationMs: 0, message: IGNORED });
+    wakeAt(refused.add({ id, path, docId }, now()));
+  };
 
   const begin = (deletions: readonly Deletion[]): void => {
     for (const { id, path } of deletions) {
@@ -125,6 +157,7 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
         return;
       }
       refused.remove(deletion.id);
+      if (end === "done" && !once) checkLater(deletion);
       // After a pause, `beginLeft` starts what was left. Otherwise the file was back. If it has received its own
       // resource meanwhile, the delete starts again as soon as this job has ended.
       if (end === "left" && !options.isHeld())

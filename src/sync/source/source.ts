@@ -9,10 +9,11 @@ import type { Deletion } from "../ledger/intents/deletes.ts";
 import { kindOfName } from "../../formats/kinds.ts";
 import type { Passes } from "../pass/pass.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
+import type { Signature } from "../plan/marker.ts";
 import type { FileWork } from "../plan/version.ts";
 import type { Send, YieldSlot } from "../queue/sending.ts";
 import type { WorkQueue } from "../queue/queue.ts";
-import type { LossGuard } from "../reconcile-service/loss.ts";
+import type { Contact } from "../identity/contact.ts";
 import type { Rules } from "../rules/rules.ts";
 import { mountProblems } from "./mount-warnings.ts";
 import { openSourceParts, type PartOptions, type SourceParts } from "./parts.ts";
@@ -35,6 +36,8 @@ export type Job =
 export interface SourceSync extends SourceProgress, Pick<Passes, "preview"> {
   readonly id: number;
   readonly rules: Rules;
+  /** As in the markers that it sends. */
+  readonly signature: Signature;
   /** Ends its requests. What changes the service does not leave under it while the source is paused. */
   readonly signal: AbortSignal;
   /** Has this path, or the whole source, checked. */
@@ -53,8 +56,8 @@ export interface SourceSync extends SourceProgress, Pick<Passes, "preview"> {
   delete(deletion: Deletion): Promise<void>;
   /** Called when a job has ended, in whatever way. */
   done(job: Job): void;
-  /** Keeps a service that was reset from being filled again without approval. */
-  readonly guard: LossGuard;
+  /** Compares it with the service's list. */
+  readonly contact: Contact;
   /** Reports whether a file is being read or sent. */
   isBusy(path: RelativePath): boolean;
   /** Deletes a resource whose intent is in the ledger. */
@@ -90,8 +93,6 @@ export interface SourceSync extends SourceProgress, Pick<Passes, "preview"> {
   warnings(): readonly FolderWarning[];
   /** Returns what the rules left out of the last whole scan, by rule. */
   leftOut(): readonly LeftOut[];
-  /** Checks for surplus resources; true: check again when the source is idle. */
-  checkDoubts(): Promise<boolean>;
   stop(): void;
 }
 
@@ -135,12 +136,13 @@ export function openSource(options: SourceOptions): SourceSync {
       withdraw: (path) => queue.withdraw(row.id, path),
     },
   );
-  const { agenda, guard, adoption, settler, passes, deletes, checking } = parts;
+  const { agenda, contact, passes, deletes, checking } = parts;
   const { states } = agenda;
   const hint = (path: RelativePath | undefined): void => agenda.hint(path);
   const self: SourceSync = {
     id: row.id,
     rules,
+    signature: parts.source.signature,
     signal: parts.context.signal,
     hint,
     rescan: () => checking.rescan(),
@@ -148,8 +150,6 @@ export function openSource(options: SourceOptions): SourceSync {
     run: async () => {
       // The known state of the folder is from a former process.
       ledger.note(() => ledger.sources.setCompared(row.id, false));
-      await settler.recover();
-      parts.state.recovered = true;
       await checking.run();
     },
     ...departures(parts),
@@ -162,11 +162,11 @@ export function openSource(options: SourceOptions): SourceSync {
         deletes.beginPutOff(job.candidate.entry.path);
       }
       // One file was sent alone, or the requests in flight have ended.
-      if (adoption.hasNext()) agenda.scanAt(now());
+      if (contact.isProbing()) agenda.scanAt(now());
       onChange();
     },
     ...progressOf(parts),
-    guard,
+    contact,
     isBusy: (path) => states.hasJob(path),
     deleteLater: (deletion) => parts.source.deleteLater(deletion),
     ...pausingOf(parts),
@@ -175,15 +175,22 @@ export function openSource(options: SourceOptions): SourceSync {
     answered: () => agenda.answered(),
     leftOut: () => passes.leftOut(),
     warnings: () => [
+      ...(parts.context.ledger.drift.keepsMarkers() === false ? [NO_MARKERS] : []),
       ...mountProblems(rules),
       ...checking.ignoreProblems().map(({ path, reason, remedy }) => ({ path, reason, remedy })),
     ],
     ...pathQueries(parts),
-    checkDoubts: () => settler.checkDoubts(),
     stop: parts.stop,
   };
   return self;
 }
+
+const NO_MARKERS: FolderWarning = {
+  path: "",
+  reason:
+    "the service does not keep descriptions as they are sent, so only the ledger says which document is which file's",
+  remedy: "back up the state folder: without it, files would be sent as new ones after `kbsync approve`",
+};
 
 function pausingOf({
   options: { row },
@@ -263,7 +270,7 @@ function departures({
 /** The pending work at a path. */
 function pathQueries({
   agenda: { states },
-  adoption,
+  contact,
   deletes,
   passes,
   context: { now },
@@ -274,7 +281,7 @@ function pathQueries({
 > {
   const workAt = (path: RelativePath): FileWork => {
     if (states.reading(path) !== undefined) return "reading";
-    if (adoption.waiting().has(path) || deletes.hasJob(path)) return "queued";
+    if (contact.waiting().has(path) || deletes.hasJob(path)) return "queued";
     switch (states.stateOf(path)) {
       case "at rest":
         return "none";
@@ -302,13 +309,13 @@ function pathQueries({
     *unsent(below) {
       for (const path of states.toSend(state.paused)) if (isBelow(path, below)) yield path;
       if (state.paused) return;
-      for (const path of adoption.waiting()) if (isBelow(path, below)) yield path;
+      for (const path of contact.waiting()) if (isBelow(path, below)) yield path;
     },
     hasOnlyPictures: (path) =>
       states.reading(path) === "pictures" ||
       (states.hasJob(path) && kindOfName(basename(path)).kind === "file" && !/\.pdf$/i.test(path)),
     pending: (below) =>
-      [...new Set([...states.paths(), ...adoption.waiting(), ...deletes.jobPaths()])].filter((path) =>
+      [...new Set([...states.paths(), ...contact.waiting(), ...deletes.jobPaths()])].filter((path) =>
         isBelow(path, below),
       ),
     isInFlight: (path) => states.hasJob(path) || deletes.hasJob(path),
@@ -317,6 +324,6 @@ function pathQueries({
         (path) => isBelow(path, below) || path === "" || (below !== undefined && isBelow(below, path)),
       ),
     isPending: (path) =>
-      states.stateOf(path) !== "at rest" || adoption.waiting().has(path) || deletes.hasJob(path),
+      states.stateOf(path) !== "at rest" || contact.waiting().has(path) || deletes.hasJob(path),
   };
 }

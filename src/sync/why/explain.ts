@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { innermost } from "../../lib/path-below.ts";
 import type { Explanation, FileFacts, NextStep, OnDisk, OpenIntent } from "../../wire/daemon-files.ts";
 import type { UserMetadata } from "../../wire/metadata.ts";
-import { metadataOf } from "../actions/observe.ts";
+import { metadataOf, withMarker } from "../actions/observe.ts";
 import { outsideSources } from "../disk/source-path.ts";
 import { readDocument } from "../read/read.ts";
 import type { ReadOptions, ReadOutcome } from "../read/outcome.ts";
@@ -15,6 +15,7 @@ import { rulesKeysOf } from "../pass/rules-key.ts";
 import { uploadedHash } from "../plan/decide.ts";
 import type { Difference, FileState, Recipe, RelativePath, ScanEntry } from "../plan/model.ts";
 import { reconcile } from "../plan/reconcile.ts";
+import { sentSignature, type Signature } from "../plan/marker.ts";
 import { type LiveWork, type SenderBlocker, versionOf } from "../plan/version.ts";
 import { openRules, type Rules, type Verdict, type WatchedSource } from "../rules/rules.ts";
 import { scanPaths } from "../scan/scan.ts";
@@ -26,7 +27,7 @@ import { originOf } from "./recipe-origin.ts";
 const ACTIVITY_MAX = 10;
 
 /** The part of a ledger that explanations read. */
-type ReadLedger = Pick<Ledger, "activity" | "facts" | "files" | "operator" | "sources">;
+type ReadLedger = Pick<Ledger, "activity" | "drift" | "facts" | "files" | "operator" | "sources">;
 
 /**
  * Explains the state of a file from disk, ledger and rules. Writes and sends nothing. The file need not exist. `path` is
@@ -155,6 +156,8 @@ const NO_WORK = { work: "unknown", sinceMs: undefined } as const;
 interface Known {
   /** Undefined: the source was never synced. */
   readonly row: SourceRow | undefined;
+  /** As in the markers that were sent. */
+  readonly signature: Signature;
   readonly paused: boolean;
   readonly living: FileFacts | undefined;
   readonly held: readonly FileFacts[];
@@ -171,6 +174,7 @@ function knownOf(ledger: ReadLedger, source: WatchedSource, path: RelativePath):
   const activity = ledger.activity.recentAt(row.id, below, ACTIVITY_MAX).toReversed();
   return {
     row,
+    signature: sentSignature(ledger.drift.signature(row.id)),
     paused: ledger.operator.paused().has(row.id),
     living: rows.find((each) => !isHeld(each)),
     held: rows.filter(isHeld),
@@ -308,7 +312,10 @@ function nextOf(
     troubleMessage: living?.error?.message,
     intents: known?.intents ?? [],
     rowOf: ({ id }) => files?.get(id),
-    read,
+    read:
+      known !== undefined && read?.kind === "document"
+        ? { kind: "document", document: withMarker(read.document, known.signature) }
+        : read,
     metadata,
   });
 }
