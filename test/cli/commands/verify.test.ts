@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import type { AuditReport } from "../../../src/wire/daemon-audit.ts";
-import { recoverText } from "../../../src/cli/commands/sync.ts";
 import { auditText } from "../../../src/cli/commands/verify.ts";
 
 const source = {
@@ -75,9 +74,9 @@ describe("the words of verify", () => {
   });
 
   it("says of what --repair deleted that it did, not that it was put right", () => {
-    const same = { ...finding, kind: "same", what: "it is equal to 7, and may be another kbsync's" } as const;
-    expect(auditText(report({ findings: [same], agrees: false, left: 0 }))).toContain(
-      "same     a.txt  (deleted: it is equal to 7, and may be another kbsync's)\n",
+    const second = { ...finding, kind: "twice", what: "it is a second document of the file of 7" } as const;
+    expect(auditText(report({ findings: [second], agrees: false, left: 0 }))).toContain(
+      "twice    a.txt  (deleted: it is a second document of the file of 7)\n",
     );
   });
 
@@ -89,45 +88,14 @@ describe("the words of verify", () => {
   });
 
   it("says why nothing is sent, what others have there, and what cannot be compared yet", () => {
-    expect(auditText(report({ sources: [{ ...source, lost: "the service has lost 9 of 9." }] }))).toContain(
-      "kbsync approve",
+    const lost = auditText(
+      report({ sources: [{ ...source, lost: "the service has lost 9 of 9" }], agrees: false }),
     );
+    expect(lost).toContain("has lost 9 of 9. Nothing is sent: `kbsync status` says what to do.");
+    expect(lost).not.toContain("what was sent is there");
     expect(auditText(report({ foreign: 3 }))).toContain("3 documents of others");
     expect(auditText(report({ sources: [{ ...source, listed: false }] }))).toContain(
       "nothing to compare yet",
     );
-  });
-});
-
-describe("the words of a recovery", () => {
-  const recovered = {
-    source: "/docs",
-    listed: true,
-    adopted: 1000,
-    differing: 2,
-    missing: 1,
-    lost: null,
-    surplus: { count: 1, first: [{ docId: "9", title: "old.txt" }] },
-  };
-  it("the report of a recovery states what was adopted, and what is left", () => {
-    const text = recoverText({
-      setAside: "/state/ledger.db.set-aside-1",
-      sources: [recovered],
-    });
-    expect(text).toContain("the previous ledger is saved as /state/ledger.db.set-aside-1");
-    expect(text).toContain("1,000 adopted as they are, 2 adopted, to be sent, 1 no longer there, to be sent");
-    expect(text).toContain("left     old.txt  (9)");
-  });
-
-  it("says that nothing is sent to a service that lost most, and what sends it", () => {
-    const lost = "the service has lost 40 of 43 resources; was it reset, or restored from a backup?";
-    const text = recoverText({ setAside: null, sources: [{ ...recovered, missing: 40, lost }] });
-    expect(text).toContain("40 no longer there, held");
-    expect(text).toContain(`${lost} \`kbsync approve\` sends them again.`);
-  });
-
-  it("says why nothing could be adopted yet", () => {
-    const text = recoverText({ setAside: null, sources: [{ ...recovered, listed: false }] });
-    expect(text).toContain("nothing adopted yet");
   });
 });

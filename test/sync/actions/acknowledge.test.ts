@@ -47,20 +47,13 @@ describe("acknowledged creates", () => {
     expect([rows().length, creates().length, doubts()]).toEqual([1, 1, []]);
   });
 
-  it("a create that was sent more than once stays in doubt", async () => {
-    await shop.write(() => shop.ledger.intents.again(id));
-    await acknowledge("made");
-    expect(rows()).toMatchObject([{ docId: "made", state: "agreed" }]);
-    expect([creates(), doubts()]).toMatchObject([[], [{ docId: "made", attempts: 2 }]]);
-  });
-
   it.each([false, true])(
-    "a create acknowledged by a resource that differs leaves its row unsure, and stays in doubt (row: %s)",
+    "a create acknowledged by a resource that differs leaves its row unsure (row: %s)",
     async (has) => {
       if (has) await shop.add("a.md", "failed", null);
       await acknowledge("made", false);
       expect(rows()).toMatchObject([{ docId: "made", state: "unsure" }]);
-      expect([creates(), doubts()]).toMatchObject([[], [{ docId: "made", attempts: 2 }]]);
+      expect([creates(), doubts()]).toEqual([[], []]);
     },
   );
 });

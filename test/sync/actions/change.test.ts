@@ -63,11 +63,11 @@ interface Answers {
 /** Sends a change of `a.md`, whose text is new, to a service that gives these answers and repeats the last one. */
 async function change(
   answers: Answers,
-  more: Partial<Pick<Departure, "action" | "mayBeThere" | "metadata">> & {
+  more: Partial<Pick<Departure, "action" | "metadata">> & {
     state?: "agreed" | "unsure";
   } = {},
 ): Promise<void> {
-  const { state = "agreed", action = "update", mayBeThere = false, metadata } = more;
+  const { state = "agreed", action = "update", metadata } = more;
   const known = shop.get(row);
   if (known === undefined) throw new Error("no row");
   const observed = {
@@ -91,7 +91,6 @@ async function change(
     row: { ...known, state },
     startedMs: shop.nowMs,
     intent: undefined,
-    mayBeThere,
   };
   await shop.write(() => shop.ledger.files.setState(row, "unsure"));
   const counts = { update: 0, read: 0 };
@@ -217,20 +216,6 @@ describe("changes that are not sent", () => {
     changesAtGate = true;
     await change({});
     expect([sent, shop.state("a.md"), shop.reports]).toEqual([[], "unsure", []]);
-  });
-
-  it("a change that the service has already, from a request without an answer, is not sent", async () => {
-    await change({ read: [{ kind: "done", value: { ...RECORD, isDeleted: false } }] }, { mayBeThere: true });
-    expect([sent, shop.state("a.md")]).toEqual([[], "agreed"]);
-    expect(shop.reports).toMatchObject([{ action: "update", docId: "doc" }]);
-  });
-
-  it.each([
-    ["has another text", { kind: "done", value: { ...RECORD, content: "old", isDeleted: false } }],
-    ["is not shown", GONE],
-  ] as const)("a change is sent anyway if the resource %s", async (_what, read) => {
-    await change({ read: [read], update: [done()] }, { mayBeThere: true });
-    expect([sent.length, shop.state("a.md")]).toEqual([1, "agreed"]);
   });
 });
 

@@ -35,7 +35,7 @@ let shop: Workshop;
 let sent: { readonly body: NewResource["body"]; readonly key: string }[];
 let uploads: number;
 let deletions: Deletion[];
-let doubted: number;
+let comparisons: number;
 let learned: string[];
 beforeEach(() => {
   shop = openWorkshop();
@@ -43,7 +43,7 @@ beforeEach(() => {
   sent = [];
   uploads = 0;
   deletions = [];
-  doubted = 0;
+  comparisons = 0;
   learned = [];
 });
 afterEach(() => shop.close());
@@ -59,8 +59,6 @@ interface World {
   readonly isFile?: boolean;
   /** Earlier attempts. */
   readonly attempts?: number;
-  /** They had other metadata. */
-  readonly isOther?: true;
   /** Address of an earlier upload. */
   readonly fileUrl?: string;
   readonly isStale?: () => boolean;
@@ -89,7 +87,6 @@ async function create(world: World): Promise<void> {
     row: candidate.known === undefined ? undefined : shop.get(candidate.known.id),
     startedMs: shop.nowMs,
     intent,
-    mayBeThere: false,
   };
   const counts = { create: 0, upload: 0, read: 0 };
   const next = async <T>(name: keyof typeof counts, of: readonly T[]): Promise<T> => {
@@ -116,13 +113,12 @@ async function create(world: World): Promise<void> {
     isStale: world.isStale ?? (() => false),
     isOutdated: world.isStale ?? (() => false),
     settle: async () => await Promise.resolve(world.settle ?? "absent"),
-    doubt: () => void (doubted += 1),
+    compareLater: () => void (comparisons += 1),
     deleteLater: (deletion) => void deletions.push(deletion),
   };
   const yieldSlot = async (wait: (waitsPerSlot: () => number) => Promise<unknown>): Promise<unknown> =>
     wait.length === 0 ? undefined : await wait(() => world.waitsPerSlot ?? 0);
-  const first = world.isOther === undefined ? intent : { ...intent, isOther: world.isOther };
-  await sendCreate(shop.context({ remote, collections, yieldSlot }), source, departure, first);
+  await sendCreate(shop.context({ remote, collections, yieldSlot }), source, departure, intent);
   shop.ledger.flush();
 }
 const rows = (): unknown[] => [...shop.ledger.files.all(shop.source.id)];
@@ -141,7 +137,7 @@ describe("answered creates", () => {
     await create({ create: [made("made", { warning: "page 2" })] });
     expect(sent).toEqual([{ body: { content: "text" }, key: "key" }]);
     expect(rows()).toMatchObject([{ path: "a.md", docId: "made", state: "agreed" }]);
-    expect([open(), doubted, learned]).toEqual([[], 0, ["fastest c1"]]);
+    expect([open(), comparisons, learned]).toEqual([[], 0, ["fastest c1"]]);
     expect(shop.ledger.sources.get(shop.source.id).readInPart).toBe(1);
     expect(shop.reports).toMatchObject([{ action: "create", outcome: "done", docId: "made" }]);
   });
@@ -164,9 +160,9 @@ describe("answered creates", () => {
     expect(open()).toEqual([]);
   });
 
-  it("a repeated create has a second resource searched for", async () => {
+  it("a repeated create has the list compared later", async () => {
     await create({ attempts: 2 });
-    expect([open(), doubted]).toEqual([["doubt 2"], 1]);
+    expect([open(), comparisons]).toEqual([[], 1]);
   });
 
   it.each([
@@ -229,43 +225,30 @@ describe("creates that are answered before they are processed", () => {
       read: [shown({}, true), shown({ status: "chunked" })],
     });
     expect(sent.map(({ key }) => key === "key")).toEqual([true, false]);
-    expect([rows(), open(), doubted]).toMatchObject([[{ docId: "made" }], ["doubt 2"], 1]);
+    expect([rows(), open(), comparisons]).toMatchObject([[{ docId: "made" }], [], 1]);
   });
 });
 
 describe("creates without an answer", () => {
   it("a create without an answer that the list shows is done", async () => {
     await create({ create: [later({ acted: "maybe" })], settle: "adopted" });
-    expect([sent.length, doubted, open()]).toEqual([1, 0, ["create 1"]]);
+    expect([sent.length, comparisons, open()]).toEqual([1, 0, ["create 1"]]);
   });
 
-  it("a create without an answer that the list does not show is sent again under its key, and searched for from then on", async () => {
+  it("a create without an answer that the list does not show is sent again under its key, and a later list may show a second resource", async () => {
     await create({ create: [later({ acted: "maybe" }), made()] });
     expect(sent.map(({ key }) => key)).toEqual(["key", "key"]);
-    expect([rows(), open(), doubted]).toMatchObject([[{ docId: "made" }], ["doubt 2"], 1]);
+    expect([rows(), open(), comparisons]).toMatchObject([[{ docId: "made" }], [], 1]);
   });
 
-  it("a create without an answer that the list shows after it was repeated has a second resource searched for", async () => {
+  it("a create without an answer that the list shows after it was repeated has the list compared later", async () => {
     await create({ create: [later({ acted: "maybe" })], settle: "adopted", attempts: 2 });
-    expect(doubted).toBe(1);
-  });
-
-  it("a create with other metadata than an unanswered one leaves only if the list does not show that", async () => {
-    await create({ settle: "adopted", attempts: 2, isOther: true });
-    expect([sent.length, doubted]).toEqual([0, 1]);
-    await create({ attempts: 2, isOther: true });
-    expect([sent.length, rows()]).toMatchObject([1, [{ docId: "made", state: "agreed" }]]);
-  });
-
-  it("the answer to a create of an old ledger does not show what the resource holds now", async () => {
-    await shop.write(() => shop.ledger.drift.setForgottenMs(MADE_MS + 1));
-    await create({ attempts: 2 });
-    expect([rows(), shop.checks]).toMatchObject([[{ docId: "made", state: "unsure" }], ["a.md"]]);
+    expect(comparisons).toBe(1);
   });
 
   it("a create that certainly had no effect is sent again without a list", async () => {
     await create({ create: [later(), later(), made()], settle: "adopted" });
-    expect([sent.length, open(), doubted]).toEqual([3, [], 0]);
+    expect([sent.length, open(), comparisons]).toEqual([3, [], 0]);
   });
 
   it("a create waits while an earlier one is in flight", async () => {
@@ -278,7 +261,7 @@ describe("creates without an answer", () => {
     await create({ create: [later()] });
     expect([sent.length, shop.state("a.md"), open()]).toEqual([3, "parked", []]);
     await create({ create: [later({ acted: "maybe" })] });
-    expect([open(), doubted]).toEqual([["doubt 4"], 1]);
+    expect([open(), comparisons]).toEqual([["doubt 4"], 1]);
   });
 
   it("a create is sent again while the service answers nothing else either", async () => {
@@ -295,7 +278,7 @@ describe("creates that are given up", () => {
     "a create that is given up after %i attempts because something happened to its file leaves exactly what it must",
     async (attempts, left, doubts) => {
       await create({ isStale: () => true, attempts });
-      expect([sent, open(), doubted, shop.checks]).toEqual([[], left, doubts, []]);
+      expect([sent, open(), comparisons, shop.checks]).toEqual([[], left, doubts, []]);
     },
   );
 
@@ -356,7 +339,7 @@ describe("creates of an uploaded file", () => {
     await create({ isFile: true, fileUrl: "old", create: [REFUSED, made()], attempts: 2 });
     expect([uploads, sent.map(({ body }) => body)]).toEqual([1, [{ url: "old" }, { url: "upload 1" }]]);
     expect(new Set(sent.map(({ key }) => key)).size).toBe(2);
-    expect([rows(), open(), doubted]).toMatchObject([[{ docId: "made" }], ["doubt 2"], 1]);
+    expect([rows(), open(), comparisons]).toMatchObject([[{ docId: "made" }], ["doubt 2"], 1]);
     const [doubt] = shop.ledger.intents.doubts(shop.source.id);
     expect(doubt?.observed.fileUrl).toBe("old");
   });

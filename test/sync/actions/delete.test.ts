@@ -33,12 +33,7 @@ interface Answers {
 }
 
 /** Sends the delete of `a.md` to a service that gives these answers and repeats the last one. */
-async function send(
-  answers: Answers,
-  intent: Deletion,
-  options?: DeleteOptions,
-  following: ReadonlySet<string> = new Set(),
-): Promise<DeleteEnd> {
+async function send(answers: Answers, intent: Deletion, options?: DeleteOptions): Promise<DeleteEnd> {
   const next = <T>(name: string, of: readonly T[]): T => {
     const count = asked.filter((each) => each === name).length;
     asked.push(name);
@@ -57,7 +52,7 @@ async function send(
     save: async () => await Promise.resolve(next("save", answers.keep ?? [])),
   };
   shop.ledger.flush();
-  const context = shop.context({ remote, trash, following, yieldSlot: async () => {} });
+  const context = shop.context({ remote, trash, yieldSlot: async () => {} });
   return await sendDelete(context, shop.source, intent, options);
 }
 
@@ -182,12 +177,6 @@ describe("a delete", () => {
     await shop.add("b.md", "agreed", "doc");
     expect(await send({}, intent)).toBe("taken");
     expect([open(), asked, shop.state("b.md")]).toEqual([0, [], "agreed"]);
-  });
-
-  it("a resource that a create may be about to receive is not deleted until that is certain", async () => {
-    const intent = await deletion();
-    expect(await send({}, intent, {}, new Set(["doc"]))).toBe("refused");
-    expect([open(), refused(), asked]).toEqual([1, 0, []]);
   });
 
   it("a delete during a pause is neither sent nor given up", async () => {

@@ -7,6 +7,7 @@ import type { Activity } from "../../../src/sync/ledger/activity.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import type { FileState, LedgerFile, Candidate, RelativePath } from "../../../src/sync/plan/model.ts";
 import { openRules } from "../../../src/sync/rules/rules.ts";
+import { sourceTag, writerTag } from "../../../src/sync/plan/marker.ts";
 import { TIMING } from "../../../src/sync/plan/timing.ts";
 import { sourceAt } from "../scan/tree.ts";
 
@@ -43,6 +44,7 @@ export function openWorkshop(): Workshop {
     id,
     root: folder,
     rules: openRules(sourceAt(folder)),
+    signature: { source: sourceTag("docs"), writer: writerTag("instance", "machine", "/state", folder) },
     rulesKey: () => 7,
     isStale: () => false,
     isOutdated: () => false,
@@ -53,7 +55,7 @@ export function openWorkshop(): Workshop {
     rereadAt: () => undefined,
     mayRecreate: () => true,
     settle: async () => await Promise.resolve("absent"),
-    doubt: () => undefined,
+    compareLater: () => undefined,
     deleteLater: () => undefined,
   };
   const workshop: Workshop = {
@@ -69,15 +71,13 @@ export function openWorkshop(): Workshop {
         now: () => workshop.nowMs,
         signal: new AbortController().signal,
         timing: TIMING,
-        // A wait ends at once.
-        following: new Set(),
         unanswered: new Map(),
-        underWay: { seenMs: -Infinity },
         capabilities: {
           readsMails: () => false,
           takesMetadata: () => false,
           checkMails: async () => await Promise.resolve(),
         },
+        // A wait ends at once.
         yieldSlot: async (wait: (waitsPerSlot: () => number) => Promise<unknown>) =>
           wait.length === 0 ? undefined : await wait(() => 0),
         report: (activity: Activity) => reports.push(activity),

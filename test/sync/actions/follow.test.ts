@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import type { ActionContext } from "../../../src/sync/actions/context.ts";
-import { follow, followFound, openPatience, sameKeyRestMs } from "../../../src/sync/actions/follow.ts";
+import { follow, openPatience, sameKeyRestMs } from "../../../src/sync/actions/follow.ts";
 import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
 
 const { signal } = new AbortController();
@@ -153,41 +153,11 @@ describe("following a resource for long", () => {
   });
 });
 
-describe("a resource whose answer was lost", () => {
-  it.each<[what: string, answers: Reply<unknown>[], end: unknown]>([
-    ["a resource whose answer was lost is found as it is", [shown()], { kind: "done" }],
-    [
-      "a resource whose answer was lost is followed while the service processes it",
-      [QUEUED, shown()],
-      { kind: "done" },
-    ],
-    ["a resource whose answer was lost is not found if the service does not show it", [GONE], undefined],
-    ["a resource whose answer was lost is not found if it is deleted", [shown({}, true)], undefined],
-    [
-      "a resource whose answer was lost is not found if the service could not process it",
-      [shown({ status: "error" })],
-      undefined,
-    ],
-    [
-      "a resource whose answer was lost is not found if the service fails at once",
-      [later("request")],
-      undefined,
-    ],
-  ])("%s", async (_what, answers, end) => {
-    const found = await followFound(contextOf(answers), "a", never);
-    expect(found?.kind).toBe((end as { kind: string } | undefined)?.kind);
-  });
-
-  it("a resource whose answer was lost does not matter any more when something happened to its file", async () => {
-    expect(await followFound(contextOf([QUEUED], 1), "a", () => true)).toEqual({ kind: "outdated" });
-  });
-});
-
 describe("earlier requests with the same key", () => {
   const waits = async (reply: Partial<Later>): Promise<[boolean, number]> => {
     let rests = 0;
     const yieldSlot = async (): Promise<void> => void (await Promise.resolve((rests += 1)));
-    const patience = openPatience({ yieldSlot, signal, underWay: { seenMs: 0 } } as unknown as ActionContext); // It waits in no time.
+    const patience = openPatience({ yieldSlot, signal } as unknown as ActionContext); // It waits in no time.
     const more = await patience.wait({ ...later("request"), ...reply });
     return [more, rests];
   };
@@ -214,7 +184,7 @@ describe("earlier requests with the same key", () => {
     let nowMs = 0;
     const clock = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
     const yieldSlot = async (): Promise<void> => await Promise.resolve();
-    const patience = openPatience({ yieldSlot, signal, underWay: { seenMs: 0 } } as unknown as ActionContext);
+    const patience = openPatience({ yieldSlot, signal } as unknown as ActionContext);
     const answer = async (): Promise<boolean> =>
       await patience.wait({ ...later("request"), isInFlight: true });
     expect(await answer()).toBe(true);

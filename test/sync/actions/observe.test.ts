@@ -1,13 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  holds,
-  labelOf,
-  labelsOf,
-  storedAs,
-  storedOf,
-  topicOf,
-  withListedMetadata,
-} from "../../../src/sync/actions/observe.ts";
+import { holds, labelOf, storedAs, storedOf, withListedMetadata } from "../../../src/sync/actions/observe.ts";
 import { digestOf } from "../../../src/formats/digest.ts";
 import { observedAt } from "./fixture.ts";
 
@@ -25,15 +17,6 @@ describe("labels", () => {
     expect(new Set([labelOf("a", "b"), labelOf("b", "a"), labelOf("ab", ""), labelOf("", "ab")]).size).toBe(
       4,
     );
-    expect(topicOf("d")).toBe(labelOf("", "d"));
-  });
-
-  it("a label in the form of older rows is returned if it differs", () => {
-    expect(labelsOf("a", "d")).toEqual({ label: labelOf("a", "d") });
-    const { label, plainLabel } = labelsOf("e\u0301", "d");
-    expect(label).toBe(labelOf("\u00e9", "d"));
-    expect(plainLabel).toMatch(/^.+$/);
-    expect(plainLabel).not.toBe(label);
   });
 });
 

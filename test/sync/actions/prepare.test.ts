@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { labelOf } from "../../../src/sync/actions/observe.ts";
 import { type Prepared, prepareFile } from "../../../src/sync/actions/prepare.ts";
 import type { ReadOutcome, SourceDocument } from "../../../src/sync/read/outcome.ts";
+import { bytesTag, fileTag, markedDescription } from "../../../src/sync/plan/marker.ts";
+import { versionsOf } from "../../../src/sync/plan/versions.ts";
 import type { FileState, Candidate } from "../../../src/sync/plan/model.ts";
 import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";
 
@@ -31,12 +33,13 @@ const prepare = async (
     shop.source,
     candidate,
   );
+/** The label of `document()`, whose description ends with the marker of its file and version. */
+const sentLabel = (): string => {
+  const marker = { ...shop.source.signature, file: fileTag("a.md"), bytes: bytesTag("hash", 1) };
+  return labelOf("a.md", markedDescription("d", marker));
+};
 /** A row whose title and description are those of `document()`. */
-const add = async (
-  state: FileState,
-  docId: string | null = "doc",
-  label = labelOf("a.md", "d"),
-): Promise<number> => {
+const add = async (state: FileState, docId: string | null = "doc", label = sentLabel()): Promise<number> => {
   await shop.write(() =>
     shop.ledger.files.insert(shop.source.id, docId, state, { ...observedAt("a.md"), label }),
   );
@@ -158,13 +161,6 @@ describe("files that need no request", () => {
     expect([shop.state("a.md"), shop.reports]).toEqual(["agreed", []]);
     expect(shop.get(id)?.docId).toBe("doc");
   });
-
-  it("a file whose path is not part of its names is in agreement, and its move is reported", async () => {
-    await add("agreed");
-    expect(await prepare(document(), { ...shop.candidate("a.md"), from: "old.md" })).toBeUndefined();
-    expect(shop.state("a.md")).toBe("agreed");
-    expect(shop.reports).toMatchObject([{ action: "move", from: "old.md", docId: "doc", outcome: "done" }]);
-  });
 });
 
 describe("files that must be sent", () => {
@@ -174,18 +170,20 @@ describe("files that must be sent", () => {
     expect(shop.ledger.intents.creates(shop.source.id)).toEqual([]);
     const departures = await shop.write(() => prepared?.write());
     const [intent] = shop.ledger.intents.creates(shop.source.id);
-    expect(departures).toMatchObject({ action: "create", mayBeThere: false, intent });
+    expect(departures).toMatchObject({ action: "create", intent });
     expect(intent).toMatchObject({ path: "a.md", attempts: 1, docId: null });
     expect(intent?.key).toMatch(/^[0-9a-f-]{36}$/);
+    const marker = { ...shop.source.signature, file: fileTag("a.md"), bytes: bytesTag("hash", 1) };
+    expect(departures?.document.recipe.description).toBe(markedDescription("d", marker));
   });
 
   it.each([
-    ["has other bytes", document({ hash: "other" }), undefined, "update"],
-    ["has another title", document({ title: "Other" }), undefined, "retitle"],
-    ["moved and has its path in its names", document(), "old.md", "move"],
+    ["has other bytes", document({ hash: "other" }), undefined, "update", "other", "a.md"],
+    ["has another title", document({ title: "Other" }), undefined, "retitle", "hash", "a.md"],
+    ["moved", document(), "old.md", "move", "hash", "old.md"],
   ] as const)(
-    "a file that %s counts as unsure until that is acknowledged",
-    async (_what, outcome, from, action) => {
+    "a file that %s counts as unsure until that is acknowledged, and its versions are remembered",
+    async (_what, outcome, from, action, sentHash, before) => {
       const id = await add("agreed", "doc", from === undefined ? undefined : "label of the old path");
       const prepared = await prepare(outcome, {
         ...shop.candidate("a.md"),
@@ -193,8 +191,15 @@ describe("files that must be sent", () => {
       });
       expect(shop.state("a.md")).toBe("agreed");
       const departure = await shop.write(() => prepared?.write());
-      expect(departure).toMatchObject({ action, intent: undefined, mayBeThere: false });
+      expect(departure).toMatchObject({ action, intent: undefined });
       expect(shop.get(id)?.state).toBe("unsure");
+      const versions = [
+        { file: fileTag(before), bytes: bytesTag("hash", 1) },
+        { file: fileTag("a.md"), bytes: bytesTag(sentHash, 1) },
+      ];
+      expect(versionsOf(shop.get(id)?.sent ?? "")).toEqual(
+        action === "retitle" ? versions.slice(1) : versions,
+      );
     },
   );
 

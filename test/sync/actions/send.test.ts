@@ -12,21 +12,20 @@ beforeEach(() => {
 });
 afterEach(() => shop.close());
 
-/** Sends a create of `a.md`, and returns how often its source's doubts are to be checked. */
+/** Sends a create of `a.md`, and returns how often its source is to be compared with the list. */
 async function sendHeldBack(intent: CreateIntent): Promise<number> {
-  let doubted = 0;
+  let comparisons = 0;
   const context = shop.context({
     collections: { guard: async () => await Promise.resolve(false) },
-    twins: { run: async (_key: string, run: () => Promise<void>) => await run() },
   });
-  const source = { ...shop.source, doubt: () => (doubted += 1) };
+  const source = { ...shop.source, compareLater: () => (comparisons += 1) };
   const departure = { intent, observed: intent.observed } as unknown as Departure; // What is used of it.
   await send(context, source, departure);
   shop.ledger.flush();
-  return doubted;
+  return comparisons;
 }
 
-it("checks the doubts again when an earlier attempt of a create that does not leave may have made a resource", async () => {
+it("compares with the list again when an earlier attempt of a create that does not leave may have made a resource", async () => {
   const { intents } = shop.ledger;
   await shop.write(() => {
     intents.doubt(intents.create(shop.source.id, "key", 1, observedAt("a.md")), null);

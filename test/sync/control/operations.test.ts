@@ -28,19 +28,16 @@ async function ask<N extends DaemonOperation>(
   return { result, events };
 }
 
-it.each([true, false])(
-  "treats verify as a person's approval of second resources only with --repair: %s",
-  async (repair) => {
-    let options: Record<string, unknown> = {};
-    const audit = async (given: Record<string, unknown>): Promise<unknown> => {
-      options = given;
-      return await Promise.resolve({ agrees: true, sources: ["s"], findings: ["f"] });
-    };
-    const { result } = await ask({ audit }, "verify", { folder: "/d", repair });
-    expect(result).toEqual({ agrees: true, sources: ["s"], findings: ["f"] });
-    expect(options).toMatchObject({ folder: "/d", repair, byPerson: repair });
-  },
-);
+it.each([true, false])("repairs what verify finds only with --repair: %s", async (repair) => {
+  let options: Record<string, unknown> = {};
+  const audit = async (given: Record<string, unknown>): Promise<unknown> => {
+    options = given;
+    return await Promise.resolve({ agrees: true, sources: ["s"], findings: ["f"] });
+  };
+  const { result } = await ask({ audit }, "verify", { folder: "/d", repair });
+  expect(result).toEqual({ agrees: true, sources: ["s"], findings: ["f"] });
+  expect(options).toMatchObject({ folder: "/d", repair });
+});
 
 describe("the log", () => {
   const activity = (path: string, more: Partial<DaemonActivity> = {}): DaemonActivity =>

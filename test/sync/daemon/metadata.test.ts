@@ -1,6 +1,7 @@
 import { mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ledgerFile } from "../../../src/sync/ledger/ledger.ts";
 import { openWorld, until, type World } from "./harness.ts";
 
 let world: World;
@@ -150,7 +151,7 @@ describe("a service that takes metadata", () => {
     await pass();
     const beta = world.service.live().find(({ title }) => title === "Beta");
     delete beta?.metadata;
-    rmSync(world.stateDir, { recursive: true });
+    rmSync(ledgerFile(world.stateDir));
     expect(await pass()).toEqual([SMALL]);
     expect(metadataOf("Beta")).toMatchObject({ path: "b.md" });
     expect(await pass()).toEqual([]);

@@ -70,6 +70,8 @@ describe("a file is counted once", () => {
       let commits = 0;
       const daemon = world.daemon({
         stateDir,
+        // Another state folder is another installation, which does not take over the documents of the one before.
+        sources: [world.source({ ownerId: `owner ${crashAt}` })],
         settings: { concurrency: 4 },
         step: (name) => {
           if (name === "commit" && (commits += 1) >= crashAt) throw new Error("killed");

@@ -3,7 +3,7 @@ import { blockersOf } from "../../../src/sync/ledger/blockers.ts";
 
 const going = {
   lost: null,
-  isUnclear: false,
+  lostKind: null,
   held: 0,
   holdReason: null,
   halted: null,
@@ -34,9 +34,14 @@ describe("what waits for a person", () => {
   });
 
   it("suggests waiting, not restoring, while the service is merely asked again", () => {
-    const [found] = blockersOf({ ...going, lost: "the lists differ", isUnclear: true });
+    const [found] = blockersOf({ ...going, lost: "the lists differ", lostKind: "unclear" });
     expect(found?.remedy).toMatch(/^wait until .*continues by itself.*`kbsync approve`/);
     expect(found?.remedy).not.toContain("restore the service's data");
+  });
+
+  it("suggests taking over what another kbsync wrote", () => {
+    const [found] = blockersOf({ ...going, lost: "another kbsync writes them", lostKind: "identity" });
+    expect(found?.remedy).toMatch(/`kbsync approve` takes the documents over/);
   });
 
   it("describes deletes held for a reason that is no longer known", () => {

@@ -52,53 +52,9 @@ describe("the ledger", () => {
     });
     ledger.flush();
     expect(ledger.intents.allOpen().map(({ path }) => path)).toEqual(["a", "b"]);
-    expect(ledger.intents.allCreates().map(({ path }) => path)).toEqual(["a"]);
     ledger.note(() => ledger.sources.keepActive([]));
     ledger.flush();
     expect(ledger.intents.allOpen()).toEqual([]);
-    expect(ledger.intents.allCreates()).toEqual([]);
-    ledger.close();
-  });
-
-  it("records its beginning by the clock it is given", () => {
-    openLedger(dir, "s", { now: () => 1000 }).close();
-    const ledger = openLedger(dir, "s", { now: () => 2000 });
-    expect(ledger.drift.bornThereMs(0)).toBe(1000);
-    ledger.close();
-  });
-
-  it("remembers its beginning by the service's clock from the first answer, though its own clock is set later", () => {
-    openLedger(dir, "s", { now: () => 1000 }).close();
-    const ledger = openLedger(dir, "s");
-    expect(ledger.drift.forgottenThereMs(5000)).toBe(6000);
-    ledger.note(() => ledger.drift.noteOffset(200));
-    ledger.note(() => ledger.drift.noteOffset(5000));
-    ledger.flush();
-    expect(ledger.drift.forgottenThereMs(5000)).toBe(1200);
-    ledger.note(() => ledger.drift.distrustAll(3000));
-    ledger.flush();
-    expect(ledger.drift.forgottenThereMs(5000)).toBe(8000);
-    expect(ledger.drift.bornThereMs(5000)).toBe(1200);
-    ledger.close();
-  });
-
-  it("knows a create from before it turned out to be old, though its own clock was set in between", () => {
-    const ledger = openLedger(dir, "s", { now: () => 0 });
-    const { drift } = ledger;
-    const hour = 3_600_000;
-    const isForgotten = (atMs: number, clockOffsetMs: number | null): boolean =>
-      drift.isForgotten({ atMs, clockOffsetMs });
-    ledger.note(() => drift.distrustAll(10 * hour));
-    ledger.flush();
-    expect([10 * hour, 10 * hour + 1].map((atMs) => isForgotten(atMs, 0))).toEqual([true, false]);
-    ledger.note(() => drift.noteOffset(hour));
-    ledger.flush();
-    // The clock was set back by an hour before the ledger turned out to be old, or after it.
-    expect([11 * hour, 11 * hour + 1].map((atMs) => isForgotten(atMs, 0))).toEqual([true, false]);
-    expect([9 * hour, 9 * hour + 1].map((atMs) => isForgotten(atMs, 2 * hour))).toEqual([true, false]);
-    // A date in an answer has whole seconds.
-    expect([10 * hour, 10 * hour + 1].map((atMs) => isForgotten(atMs, hour - 999))).toEqual([true, false]);
-    expect([10 * hour, 10 * hour + 1].map((atMs) => isForgotten(atMs, null))).toEqual([true, false]);
     ledger.close();
   });
 
@@ -144,6 +100,7 @@ describe("the ledger", () => {
       rulesKey: 2 ** 47 + 1,
       hash: "h",
       digest: "d",
+      sent: "",
       title: "a/b",
       label: "l",
       extractorVersion: 1,

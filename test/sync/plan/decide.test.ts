@@ -30,6 +30,7 @@ const row = (more: Partial<LedgerFile> = {}): LedgerFile => ({
   ino: 1,
   rulesKey: 1,
   digest: "d",
+  sent: "",
   fileUrl: null,
   metadataHash: null,
   ...more,

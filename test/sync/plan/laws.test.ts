@@ -14,12 +14,9 @@ import { followMoves, pairByHash, sameIdentity } from "../../../src/sync/plan/mo
 import { reconcile } from "../../../src/sync/plan/reconcile.ts";
 import { scopeTest } from "../../../src/sync/plan/scope.ts";
 import { DELAY_MS_MAX, delayMs, narrow, parkMs, widen } from "../../../src/sync/plan/retry.ts";
-import type { CandidateResource, OpenCreate } from "../../../src/sync/plan/create-likeness.ts";
-import { type Settlement, startSettling } from "../../../src/sync/plan/settlement.ts";
 import { findSourceMoves, type LostSource, type NewSource } from "../../../src/sync/plan/source-moves.ts";
 import { openChecks } from "../../../src/sync/agenda/checks.ts";
 import { VERSION_GAP_MS } from "../../../src/sync/plan/timing.ts";
-import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
 
 /** Laws of the pure functions. Each title says what would break without it. */
 
@@ -431,7 +428,7 @@ describe("laws of decide", () => {
   it("stable: what was acknowledged as it was read needs nothing", () => {
     fc.assert(
       fc.property(reads, files, (read, row) => {
-        const nothing = { digest: "", fileUrl: null, metadataHash: null };
+        const nothing = { digest: "", sent: "", fileUrl: null, metadataHash: null };
         const before = row ?? { ...NOWHERE, ...nothing, id: 1, rulesKey: KEY };
         const agreed: LedgerFile = { ...before, ...read, docId: "doc", state: "agreed" };
         expect(decide(read, agreed, false)).toBe("touch");
@@ -574,142 +571,6 @@ describe("laws of the brakes", () => {
         const other = brake(scan, shuffled(gone, seed), known);
         expect(new Set(idsOf(other.deletes))).toEqual(new Set(idsOf(one.deletes)));
         expect([other.halted, other.reason, other.counted]).toEqual([one.halted, one.reason, one.counted]);
-      }),
-      RUNS,
-    );
-  });
-});
-
-describe("laws of settling creates", () => {
-  const settings = [DEFAULT_SETTINGS, { ...DEFAULT_SETTINGS, chunkSize: 500 }];
-  const creates = fc
-    .array(
-      fc.record({
-        atMs: fc.constantFrom(100_000, 200_000),
-        attempts: fc.integer({ min: 1, max: 3 }),
-        answered: fc.boolean(),
-        unique: fc.boolean(),
-        title: fc.constantFrom("t", "u"),
-        digest: fc.constantFrom("d", "e"),
-        label: fc.constantFrom("l", "m"),
-        settings: fc.constantFrom(...settings),
-      }),
-      { maxLength: 5 },
-    )
-    .map((list): OpenCreate[] =>
-      list.map((create, index) => ({
-        ...create,
-        id: index + 1,
-        url: create.unique ? `u${index}` : undefined,
-        digest: create.unique ? "" : create.digest,
-      })),
-    );
-  const lists = fc
-    .array(
-      fc.record({
-        createdMs: fc.constantFrom(undefined, 1000, 150_000, 250_000),
-        url: fc.constantFrom(undefined, undefined, "u0", "u1", "foreign"),
-        title: fc.constantFrom("t", "u"),
-        digest: fc.constantFrom("d", "e"),
-        label: fc.constantFrom("l", "m"),
-        settings: fc.constantFrom({}, ...settings),
-        owned: fc.boolean(),
-      }),
-      { maxLength: 8 },
-    )
-    .map((list) =>
-      list.map(({ url, digest, ...resource }, index) => ({
-        ...resource,
-        docId: `doc${index}`,
-        url,
-        digest: url === undefined ? digest : "",
-      })),
-    );
-  const settle = (
-    open: readonly OpenCreate[],
-    list: readonly (CandidateResource & { owned: boolean })[],
-  ): Settlement => {
-    const owned = new Set(list.filter((each) => each.owned).map(({ docId }) => docId));
-    const settling = startSettling(open, (docId) => owned.has(docId));
-    for (const resource of list) if (settling.interested(resource)) settling.see(resource);
-    return settling.finish(0);
-  };
-
-  it("settling never takes a resource that a row owns, nor one twice, nor one that is not ours", () => {
-    fc.assert(
-      fc.property(creates, lists, (open, list) => {
-        const { adopted, extra } = settle(open, list);
-        const taken = [...adopted, ...extra].map(({ docId }) => docId);
-        expect(new Set(taken).size).toBe(taken.length);
-        for (const { id, docId } of [...adopted, ...extra]) {
-          const resource = list.find((each) => each.docId === docId);
-          const create = open.find((each) => each.id === id);
-          const isSecond = extra.some((each) => each.docId === docId);
-          // A resource with another text is ours by its description and age; a second one, by the first that is stored
-          // in the same form.
-          const isLike = (one: typeof resource, other: typeof create): boolean =>
-            one?.digest === other?.digest ||
-            (one?.createdMs !== undefined &&
-              (isSecond
-                ? list.some((each) => each !== one && each.digest === one.digest && each.label === one.label)
-                : one.label === other?.label));
-          expect(resource?.owned).toBe(false);
-          const isOurs =
-            create?.unique === true
-              ? resource?.url === create.url
-              : resource?.title === create?.title && isLike(resource, create);
-          expect(isOurs).toBe(true);
-        }
-      }),
-      RUNS,
-    );
-  });
-
-  it("settling accounts for every create: each is adopted or absent once, an answered one is neither", () => {
-    fc.assert(
-      fc.property(creates, lists, (open, list) => {
-        const { adopted, absent } = settle(open, list);
-        const reported = [...adopted.map(({ id }) => id), ...absent];
-        expect(reported.toSorted((a, b) => a - b)).toEqual(
-          open.filter(({ answered }) => !answered).map(({ id }) => id),
-        );
-      }),
-      RUNS,
-    );
-  });
-
-  it("settling takes no more resources than there were attempts, so that a stranger's twin is never deleted as ours", () => {
-    fc.assert(
-      fc.property(creates, lists, (open, list) => {
-        const { adopted, extra } = settle(open, list);
-        const keyOf = (create: OpenCreate | undefined): string =>
-          create?.unique === true ? (create.url ?? "") : `${create?.title} ${create?.digest}`;
-        const attempts = Map.groupBy(open, keyOf);
-        const takes = Map.groupBy([...adopted, ...extra], ({ id }) =>
-          keyOf(open.find((each) => each.id === id)),
-        );
-        for (const [key, taken] of takes) {
-          const group = attempts.get(key) ?? [];
-          const made = group.reduce((sum, create) => sum + create.attempts, 0);
-          const answered = group.filter((create) => create.answered).length;
-          expect(taken.length).toBeLessThanOrEqual(made - answered);
-        }
-      }),
-      RUNS,
-    );
-  });
-
-  it("order-free: neither the order of the list nor that of the creates matters", () => {
-    fc.assert(
-      fc.property(creates, lists, seeds, (open, list, seed) => {
-        const sorted = ({ adopted, extra, absent }: Settlement): unknown => ({
-          adopted: adopted.toSorted((a, b) => a.id - b.id),
-          extra: extra.toSorted((a, b) => (a.docId < b.docId ? -1 : 1)),
-          absent: absent.toSorted((a, b) => a - b),
-        });
-        expect(sorted(settle(shuffled(open, seed), shuffled(list, seed)))).toEqual(
-          sorted(settle(open, list)),
-        );
       }),
       RUNS,
     );

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { ActionContext, ActionSource } from "../../../src/sync/actions/context.ts";
 import type { Observed } from "../../../src/sync/ledger/files/observed.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
@@ -62,7 +62,6 @@ function deletesOf(
     remote,
     signal,
     yieldSlot: async () => {},
-    following: new Set(),
     now,
     timing: TIMING,
     report: () => undefined,
@@ -276,4 +275,28 @@ it("two deletes of one path have jobs until both are done, and wait since they b
   expect([[...deletes.jobPaths()], deletes.oldestMs()]).toEqual([["a"], 20]);
   deletes.end(other);
   expect([deletes.hasJobs(), deletes.hasJob("a"), deletes.oldestMs()]).toEqual([false, false, undefined]);
+});
+
+it("a resource that the service still shows half a minute after its delete is deleted again, and reported", async () => {
+  vi.useFakeTimers();
+  try {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
+    const read = { kind: "done", value: { _id: "doc", isDeleted: false } };
+    const remote = {
+      delete: async () => await Promise.resolve(DONE),
+      read: async () => await Promise.resolve(read),
+    } as unknown as Remote;
+    const { deletes, wakes, run } = deletesOf(id, { remote });
+    deletes.beginLeft();
+    await run();
+    ledger.flush();
+    expect(ledger.intents.deletes(id)).toEqual([]);
+    await vi.advanceTimersByTimeAsync(30_000);
+    await vi.waitFor(() => expect(wakes).toHaveLength(1));
+    ledger.flush();
+    expect(ledger.intents.deletes(id)).toMatchObject([{ path: "a.txt", docId: "doc" }]);
+  } finally {
+    vi.useRealTimers();
+  }
 });

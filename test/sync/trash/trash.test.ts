@@ -14,8 +14,6 @@ import {
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { syncSettings } from "../settings.ts";
-import { recoverLedger } from "../../../src/sync/daemon.ts";
 import { ledgerFile, openLedger } from "../../../src/sync/ledger/ledger.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
 import { openTrash } from "../../../src/sync/trash/trash.ts";
@@ -468,19 +466,6 @@ describe("saved texts whose ledger was lost", () => {
     await until(() => saved().length === 1);
     expect(await back("a.txt")).toMatchObject([{ outcome: "restored", path: "a.txt" }]);
     expect(read("a.txt")).toBe("text a");
-  });
-
-  it("finds texts of a lost ledger with `recover`", async () => {
-    await remember();
-    const { stateDir, service } = world;
-    await recoverLedger({
-      stateDir,
-      service: { apiUrl: service.url, dbUrl: service.url, pauthkey: service.key },
-      sources: [world.source()],
-      sync: syncSettings({ ...KEEP, concurrency: 2 }),
-    });
-    expect(world.offline.trash()).toMatchObject([{ title: "a.txt" }]);
-    expect(service.live()).toHaveLength(1);
   });
 
   it("retains texts of an unconfigured source until they expire", async () => {

@@ -15,7 +15,7 @@ const OTHER: ScanEntry = { ...ENTRY, path: "other.md", ino: 2 };
 
 function row(state: FileState, more: Partial<LedgerFile> = {}): LedgerFile {
   const names = { title: "A", label: labelOf("A", "a.md") };
-  const facts = { id: 1, docId: "doc", rulesKey: 0, hash: "h", digest: "d", extractorVersion: 1 };
+  const facts = { id: 1, docId: "doc", rulesKey: 0, hash: "h", digest: "d", sent: "", extractorVersion: 1 };
   return { ...ENTRY, ...facts, ...names, state, shape: SHAPE, fileUrl: null, metadataHash: null, ...more };
 }
 

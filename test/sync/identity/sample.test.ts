@@ -3,7 +3,7 @@ import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ActionContext } from "../../../src/sync/actions/context.ts";
-import { findOmission } from "../../../src/sync/adopt/search.ts";
+import { findOmission } from "../../../src/sync/identity/sample.ts";
 import type { ScanEntry } from "../../../src/sync/plan/model.ts";
 import type { Reply } from "../../../src/sync/remote/answer.ts";
 import type { SearchQuery } from "../../../src/sync/remote/remote.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ActionContext } from "../../../src/sync/actions/context.ts";
-import { askPresence } from "../../../src/sync/reconcile-service/presence.ts";
+import { askPresence } from "../../../src/sync/identity/presence.ts";
 
 /** Queries a resource of a service that shows none by its id and answers this many changes of it with 404 first. */
 async function ask(denials: number): Promise<readonly [presence: string, asked: number]> {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { AuditReport } from "../../../src/wire/daemon-audit.ts";
-import { auditWords, scheduleAudits, type AuditSchedule } from "../../../src/sync/audit/schedule.ts";
+import { auditWords, scheduleAudits, type AuditSchedule } from "../../../src/sync/identity/schedule.ts";
 
 const NOTHING: AuditReport = { sources: [], findings: [], unnamed: 0, foreign: 0, agrees: true, left: 0 };
 const HOUR_MS = 3_600_000;
