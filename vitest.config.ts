@@ -29,7 +29,6 @@ export const LONG_TESTS = [
   "test/long/{citations,image-recall,ordinary-documents}.test.ts",
   "test/mcp/conformance.test.ts",
   "test/simulate/{histories,simulate}.test.ts",
-  "test/sync/adopt/adopt-crash.test.ts",
   "test/sync/operator/status.test.ts",
   "test/sync/remote/{false-404,long-work,pressure,request-keys}.test.ts",
   "test/sync/scenarios/{folders,links,writers}.test.ts",
