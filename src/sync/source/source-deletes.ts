@@ -79,34 +79,7 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
   const isPutOff = ({ id, path }: Pick<Deletion, "id" | "path">): boolean =>
     putOff.get(path)?.some((each) => each.id === id) === true;
 
-  /** A service may answer that it deleted a resource, and keep it. The latest delete is checked for all of them. */
-  let deleted: Deletion | undefined;
-  const checkLater = (deletion: Deletion): void => {
-    if (deleted === undefined) {
-      const timer = setTimeout(() => {
-        // A failure shows in the deletes themselves.
-        void check().catch(() => undefined);
-      }, CHECK_MS);
-      timer.unref();
-    }
-    deleted = deletion;
-  };
-  const check = async (): Promise<void> => {
-    const checked = deleted;
-    deleted = undefined;
-    const shown = checked && (await context.remote.read(checked.docId, context.signal));
-    if (checked === undefined || shown?.kind !== "done" || shown.value.isDeleted) return;
-    const { path, docId } = checked;
-    let id = 0;
-    await ledger.write(() => {
-      id = ledger.intents.delete(row.id, path, docId);
-      ledger.intents.refuse(id, IGNORED);
-    });
-    const facts = { source: row.id, path, from: undefined, docId, action: "delete" as const };
-    context.report({ ...facts, atMs: now(), outcome: "refused", durationMs: 0, message: IGNORED });
-    wakeAt(refused.add({ id, path, docId }, now()));
-  };
-
+  const checkLater = openDeleteCheck(options, refused);
   const begin = (deletions: readonly Deletion[]): void => {
     for (const { id, path } of deletions) {
       if (jobs.has(id)) continue;
@@ -148,14 +121,9 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
         believes: once || denials >= deletedAgainMs.length,
         wasDenied: denials > 0,
       });
-      if (end === "refused") {
-        if (!once) wakeAt(refused.add(deletion, now()));
-        return;
-      }
-      if (end === "denied") {
-        wakeAt(refused.addDenied(deletion, now()));
-        return;
-      }
+      if (end === "refused" && once) return;
+      if (end === "refused") return wakeAt(refused.add(deletion, now()));
+      if (end === "denied") return wakeAt(refused.addDenied(deletion, now()));
       refused.remove(deletion.id);
       if (end === "done" && !once) checkLater(deletion);
       // After a pause, `beginLeft` starts what was left. Otherwise the file was back. If it has received its own
@@ -180,6 +148,43 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
       refused.makeDue(below, now());
       wakeAt(now());
     },
+  };
+}
+
+/**
+ * Opens the check of deletes that were done: a service may answer that it deleted a resource, and keep it. The latest delete is
+ * checked for all of them.
+ */
+function openDeleteCheck(
+  { row, context, wakeAt }: SourceDeletesOptions,
+  refused: RefusedDeletes,
+): (deletion: Deletion) => void {
+  const { ledger, now } = context;
+  let latest: Deletion | undefined;
+  const check = async (): Promise<void> => {
+    const checked = latest;
+    latest = undefined;
+    const shown = checked && (await context.remote.read(checked.docId, context.signal));
+    if (checked === undefined || shown?.kind !== "done" || shown.value.isDeleted) return;
+    const { path, docId } = checked;
+    let id = 0;
+    await ledger.write(() => {
+      id = ledger.intents.delete(row.id, path, docId);
+      ledger.intents.refuse(id, IGNORED);
+    });
+    const facts = { source: row.id, path, from: undefined, docId, action: "delete" as const };
+    context.report({ ...facts, atMs: now(), outcome: "refused", durationMs: 0, message: IGNORED });
+    wakeAt(refused.add({ id, path, docId }, now()));
+  };
+  return (deletion) => {
+    if (latest === undefined) {
+      const timer = setTimeout(() => {
+        // A failure shows in the deletes themselves.
+        void check().catch(() => undefined);
+      }, CHECK_MS);
+      timer.unref();
+    }
+    latest = deletion;
   };
 }
 

@@ -19,7 +19,7 @@ export interface Followed {
   readonly agrees: (expected?: () => Record<string, string>) => Promise<void>;
   /** Ids of the live resources, by path. */
   readonly ids: () => Record<string, string>;
-  /** What was sent since the last call, by operation. */
+  /** The changes that were sent since the last call, by operation. */
   readonly sent: () => Partial<Record<FakeRequest["operation"], number>>;
   readonly end: () => Promise<void>;
 }
@@ -80,7 +80,9 @@ export async function openFollowed(
       const requests = world.service.requests.slice(reported);
       reported = world.service.requests.length;
       const counts: Partial<Record<FakeRequest["operation"], number>> = {};
-      for (const { operation } of requests) counts[operation] = (counts[operation] ?? 0) + 1;
+      for (const { operation } of requests)
+        if (operation === "create" || operation === "update" || operation === "delete")
+          counts[operation] = (counts[operation] ?? 0) + 1;
       return counts;
     },
     end: async () => {

@@ -60,25 +60,32 @@ describe("names that are odd and UTF-8", () => {
     expect(sent()).toEqual({ update: 1, delete: names.length });
   });
 
-  it("names that differ in composition or case alone are files of their own, whichever is renamed to whichever", async () => {
-    const twins = { "\u00E9.txt": "composed", "e\u0301.txt": "apart", "A.txt": "upper", "a.txt": "lower" };
-    followed = await openFollowed(twins, { timing: SINGLE_DELETES });
+  it("names that differ in case alone are files of their own, whichever is renamed to whichever", async () => {
+    followed = await openFollowed({ "A.txt": "upper", "a.txt": "lower" }, { timing: SINGLE_DELETES });
     const { at, agrees, sent, ids } = followed;
-    expect(Object.keys(ids())).toHaveLength(4);
     const before = ids();
-    renameSync(at("\u00E9.txt"), at("x.txt"));
-    renameSync(at("e\u0301.txt"), at("\u00E9.txt"));
-    renameSync(at("x.txt"), at("e\u0301.txt"));
     renameSync(at("A.txt"), at("AA.txt"));
     renameSync(at("a.txt"), at("A.txt"));
     await agrees();
-    expect(ids()).toEqual({
-      "\u00E9.txt": before["e\u0301.txt"],
-      "e\u0301.txt": before["\u00E9.txt"],
-      "AA.txt": before["A.txt"],
-      "A.txt": before["a.txt"],
-    });
-    expect(sent()).toEqual({ update: 4 });
+    expect(ids()).toEqual({ "AA.txt": before["A.txt"], "A.txt": before["a.txt"] });
+    expect(sent()).toEqual({ update: 2 });
+  });
+
+  it("of two names that differ in composition alone, the second is skipped with its reason until a check finds the first renamed", async () => {
+    followed = await openFollowed({ "\u00E9.txt": "composed" }, { timing: SINGLE_DELETES });
+    const { world, at, agrees, sent, ids, daemon } = followed;
+    const before = ids();
+    world.write("e\u0301.txt", "apart");
+    await until(() => daemon.status().sources[0]?.skipped === 1);
+    expect(daemon.files({ state: "skipped", limit: 10 })).toMatchObject([
+      { path: "e\u0301.txt", message: expect.stringContaining("composed") as string },
+    ]);
+    expect(sent()).toEqual({});
+    renameSync(at("\u00E9.txt"), at("x.txt"));
+    await until(() => "x.txt" in ids());
+    await daemon.retry();
+    await agrees();
+    expect(ids()).toMatchObject({ "x.txt": before["\u00E9.txt"] });
   });
 });
 
