@@ -19,8 +19,13 @@ export function acknowledgeCreate(
   stored: Stored = {},
 ): Deletion | "taken" | undefined {
   const { source, path, observed } = intent;
+  const end = (): void => {
+    // Another attempt may have made, or still make, a second resource.
+    if (intent.attempts > 1) ledger.intents.doubt(intent.id, docId);
+    else ledger.intents.remove(intent.id);
+  };
   if (exact && ledger.files.insertFree(source, docId, observed, stored)) {
-    ledger.intents.remove(intent.id);
+    end();
     return undefined;
   }
   const row = ledger.files.living(source, path);
@@ -34,7 +39,7 @@ export function acknowledgeCreate(
     ledger.files.agree(row.id, docId, observed, stored);
     if (!exact) ledger.files.setState(row.id, "unsure");
   }
-  ledger.intents.remove(intent.id);
+  end();
   return left;
 }
 

@@ -92,8 +92,7 @@ export async function prepareFile(
       const departure = { ...outgoing, startedMs };
       if (action !== "create" && action !== "replace") {
         if (row !== undefined) {
-          const before = { ...row, path: candidate.from ?? row.path };
-          ledger.files.depart(row.id, sentWith(before, { ...observed, path: candidate.entry.path }));
+          ledger.files.depart(row.id, sentWith(row, { ...observed, path: candidate.entry.path }));
         }
         return { ...departure, intent: undefined };
       }

@@ -170,7 +170,11 @@ function openWork(context: ActionContext, source: ApplySource, gathered: Gathere
     if (resource === undefined || reading.kind !== "whole") return;
     const { bytes, file } = reading.marker;
     const entry = entries.get(path) ?? { path, sizeBytes: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 };
-    change(path, () => ledger.files.assign(source.id, assignedOf(source, entry, resource, { bytes, file })));
+    change(path, () => {
+      const id = ledger.files.assign(source.id, assignedOf(source, entry, resource, { bytes, file }));
+      // The service may never end its work on it: that is sent again.
+      if (resource.isUnfinished === true) ledger.files.setState(id, "unsure");
+    });
   };
   /** The ledger's row is what this ledger sent, or older than the marker. */
   const isKnown = (path: RelativePath, docId: string): boolean => {
@@ -218,11 +222,11 @@ function openWork(context: ActionContext, source: ApplySource, gathered: Gathere
           return;
         case "delete":
           // The file of a row is gone: that is for the plan, with its moves and brakes.
-          if (!rows.has(verdict.docId)) assign(goneName(resources.get(verdict.docId)), verdict.docId);
+          if (!rows.has(verdict.docId)) assign(absentName(resources.get(verdict.docId)), verdict.docId);
           return;
         case "delete-again": {
           const { docId } = verdict;
-          const path = goneName(resources.get(docId));
+          const path = absentName(resources.get(docId));
           find(path, docId, "returned", "kbsync deleted it, and it exists again; was the service restored?");
           changes.push(() => {
             if (ledger.files.ownsDoc(docId)) return;
@@ -278,8 +282,8 @@ function assignedOf(
   };
 }
 
-/** A name for a resource whose file is gone, for a person. No file of a source has it. */
-function goneName(resource: ListedResource | undefined): RelativePath {
+/** The name of a resource whose file is not there. `Files.absent` recognises it. */
+function absentName(resource: ListedResource | undefined): RelativePath {
   return `${resource?.title ?? ""} [${resource?.docId ?? ""}]`;
 }
 

@@ -80,6 +80,11 @@ export interface Situation {
   readonly rows: readonly LedgerRow[];
   /** Some files may be hidden: a part of the folder cannot be read. Then no resource counts as one without a file. */
   readonly isPartial: boolean;
+  /**
+   * The ledger is new and was never compared. Its rows are of files that were sent to learn the collection's id, and give
+   * way to older resources.
+   */
+  readonly isNew: boolean;
   /** Resources that this ledger deleted. */
   readonly tombstones: ReadonlySet<string>;
   readonly memory: ListMemory;
@@ -135,6 +140,8 @@ export interface Comparison {
   readonly holds: readonly Hold[];
   /** Each path and each resource appears at most once. */
   readonly verdicts: readonly Verdict[];
+  /** Tags of files that may be hidden, and have a resource. */
+  readonly hidden: readonly string[];
   readonly memory: ListMemory;
 }
 
@@ -157,7 +164,7 @@ export function compare(situation: Situation): Comparison {
   const undead = new Map(tombstones.map((docId) => [docId, situation.memory.undead.get(docId) ?? list]));
   const visible = visibleIn(situation, own, rows);
   if (holds.length > 0) {
-    return { holds, verdicts: [], memory: { ...situation.memory, list, undead, visible } };
+    return { holds, verdicts: [], hidden: [], memory: { ...situation.memory, list, undead, visible } };
   }
 
   const verdicts: Verdict[] = [];
@@ -175,7 +182,9 @@ export function compare(situation: Situation): Comparison {
     const row = rowOfFile.get(file.file);
     const items = byFile.get(file.file) ?? [];
     byFile.delete(file.file);
-    const [item, ...rest] = items.toSorted((a, b) => compareClaims(a, b, file, row));
+    const [item, ...rest] = items.toSorted((a, b) =>
+      situation.isNew ? byAge(a, b) : compareClaims(a, b, file, row),
+    );
     if (item === undefined) missing.push(file);
     else if (row !== undefined && row.docId !== item.docId && !listed.has(row.docId)) {
       verdicts.push({ kind: "ask", path: file.path, docId: row.docId, instead: item.docId });
@@ -198,7 +207,10 @@ export function compare(situation: Situation): Comparison {
 
   // Surplus resources go first to files that have none: no file has lost them.
   const homeless = [...byFile.values()].flat().toSorted(byId);
-  const free = groupBy([...surplus.map(({ item }) => item), ...homeless], ({ bytes }) => bytes);
+  const free = groupBy(
+    [...surplus.map(({ item }) => item), ...(situation.isPartial ? [] : homeless)],
+    ({ bytes }) => bytes,
+  );
   const moved = new Set<string>();
   for (const { path, file, bytes } of missing) {
     const row = rowOfFile.get(file);
@@ -215,9 +227,10 @@ export function compare(situation: Situation): Comparison {
     const isOurs = item.writer === situation.writer;
     verdicts.push({ kind: "surplus", docId: item.docId, ofDocId, isOurs });
   }
-  if (!situation.isPartial)
-    for (const { docId } of homeless) if (!moved.has(docId)) verdicts.push({ kind: "delete", docId });
-  return { holds, verdicts, memory: { list, stale, undead, visible, resent } };
+  const left = homeless.filter(({ docId }) => !moved.has(docId));
+  if (!situation.isPartial) for (const { docId } of left) verdicts.push({ kind: "delete", docId });
+  const hidden = situation.isPartial ? left.map(({ file }) => file) : [];
+  return { holds, verdicts, hidden, memory: { list, stale, undead, visible, resent } };
 }
 
 /** Decides of each item whose it is. */
@@ -293,7 +306,7 @@ function hasSent({ sent }: LedgerRow, { file, bytes }: Version): boolean {
 /** Of several items with one file's marker: the ledger's, else one with the file's bytes, else the oldest. */
 function compareClaims(a: OwnItem, b: OwnItem, file: DiskFile, row: LedgerRow | undefined): number {
   const rank = (item: OwnItem): number => (item.docId === row?.docId ? 0 : item.bytes === file.bytes ? 1 : 2);
-  return rank(a) - rank(b) || a.createdMs - b.createdMs || byId(a, b);
+  return rank(a) - rank(b) || byAge(a, b);
 }
 
 /**
@@ -346,6 +359,10 @@ function groupBy(items: readonly OwnItem[], keyOf: (item: OwnItem) => string): M
     else group.push(item);
   }
   return groups;
+}
+
+function byAge(a: OwnItem, b: OwnItem): number {
+  return a.createdMs - b.createdMs || byId(a, b);
 }
 
 function byId(a: { readonly docId: string }, b: { readonly docId: string }): number {

@@ -2,8 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { kindOfName } from "../../formats/kinds.ts";
 import type { ActionContext } from "../actions/context.ts";
 import type { HoldKind } from "../ledger/sources/rows.ts";
-import { readMarker } from "../plan/marker.ts";
+import { fileTag, readMarker } from "../plan/marker.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
+import type { AcknowledgedFile } from "../ledger/drift/drift.ts";
+
 import { parkMs } from "../plan/retry.ts";
 import { type Applied, type ApplySource, applyComparison } from "./apply.ts";
 import { compare, type Comparison, type Hold, type ListMemory, NO_MEMORY } from "./compare.ts";
@@ -72,6 +74,10 @@ const GONE_MS = 10 * 60_000;
 const LISTS_MAX = 4;
 /** A list that may have lagged is read again after these multiples of the lag. */
 const AGAIN_LAGS = [1.25, 4, 12];
+/** A request that nobody answered may act this much later, even where lists do not lag. */
+const LATE_MS = 5000;
+/** A source of which a part could not be read is compared again after this. */
+const HIDDEN_AGAIN_MS = 10 * 60_000;
 /** First wait for a list that shows what was sent; it doubles up to a minute. */
 const SHOWN_MS = 1000;
 const SHOWN_MS_MAX = 60_000;
@@ -86,6 +92,8 @@ export function openContact(options: ContactOptions): Contact {
   const waiting = new Set<RelativePath>();
   /** No file is left to probe the service with. */
   let areAllParked = false;
+  /** Files that the last comparison could not see and that have a resource. All: the folder was missing. */
+  let hidden: { readonly files: ReadonlySet<string>; readonly isAll: boolean } = { files: new Set(), isAll: false };
   let checks = 0;
   let nextMs = 0;
   let memory: ListMemory = NO_MEMORY;
@@ -106,6 +114,10 @@ export function openContact(options: ContactOptions): Contact {
     checks += 1;
     return await hold(reason, parkMs(checks), kind);
   };
+  /** What a partial comparison left open is decided when its files appear, or later. */
+  const noteHidden = (comparison: Comparison, { isRootless }: Gathered): void => {
+    hidden = { files: new Set(comparison.hidden), isAll: isRootless && comparison.hidden.length > 0 };
+  };
   const open = async (): Promise<true> => {
     const { markerId = source.markerId, writer = source.signature.writer } = ledger.drift.signature(
       source.id,
@@ -117,7 +129,8 @@ export function openContact(options: ContactOptions): Contact {
     checks = 0;
     await ledger.write(() => {
       ledger.drift.setLoss(source.id, undefined);
-      ledger.drift.setAdopted(source.id, true);
+      // The next start compares again until the last of these comparisons was made.
+      ledger.drift.setAdopted(source.id, again === undefined);
       ledger.drift.sign(source.id, source.markerId, source.signature.writer);
       if (isTakenOver) ledger.files.reread(source.id);
       for (const { id, path } of ledger.intents.creates(source.id)) {
@@ -131,8 +144,18 @@ export function openContact(options: ContactOptions): Contact {
   };
   const compareLater = (round = 0): void => {
     const lags = AGAIN_LAGS[round];
-    again = lagMs === 0 || lags === undefined ? undefined : { atMs: now() + lags * lagMs, round };
+    if (hidden.files.size > 0) again = { atMs: now() + HIDDEN_AGAIN_MS, round };
+    else if (lags !== undefined) again = { atMs: now() + lags * Math.max(lagMs, LATE_MS), round };
+    else {
+      again = undefined;
+      // What did not act by now is not expected to.
+      ledger.note(() => {
+        ledger.intents.forgetDoubts(source.id);
+        ledger.drift.setAdopted(source.id, true);
+      });
+    }
   };
+  if (ledger.intents.doubts(source.id).length > 0) compareLater();
 
   const compareOnce = async (
     { repair, signal: stop }: { readonly repair: boolean; readonly signal: AbortSignal },
@@ -144,11 +167,9 @@ export function openContact(options: ContactOptions): Contact {
     });
     if (gathered === undefined) return { kind: "unlisted" };
     if (gathered === "unclear") return { kind: "unclear" };
-    // What was made to probe the service is no reason to prefer it to an older document of the same file.
-    const isNew = isProbing && !ledger.drift.isAdopted(source.id);
-    const rows = isNew ? [] : gathered.situation.rows;
-    const comparison = compare({ ...gathered.situation, rows, isApproved, memory, nowMs: Date.now(), lagMs });
+    const comparison = compare({ ...gathered.situation, isApproved, memory, nowMs: Date.now(), lagMs });
     ({ memory } = comparison);
+    noteHidden(comparison, gathered);
     if (comparison.holds.length > 0)
       return { kind: "held", reason: holdWords(gathered, comparison.holds), gathered };
     await noteMarkers(context, gathered);
@@ -189,6 +210,7 @@ export function openContact(options: ContactOptions): Contact {
         const { gathered, findings, unjudged } = compared;
         if (findings.length > 0) freeUntilMs = now() + GONE_MS;
         const isFirst = !ledger.drift.isAdopted(source.id);
+        const hasCreates = ledger.intents.creates(source.id).length > 0;
         if (isFirst && !isApproved && gathered.foreign.count > 0 && gathered.situation.items.length === 0) {
           // Unmarked documents of this owner may be ours if the service keeps no descriptions. One file shows that.
           if (ledger.drift.keepsMarkers() === false)
@@ -196,11 +218,12 @@ export function openContact(options: ContactOptions): Contact {
           isProbing = ledger.drift.keepsMarkers() === undefined;
           if (isProbing) return true;
         }
-        if (isProbing && gathered.rows.size > 0 && gathered.shown === 0) {
+        const isShown = ({ docId }: AcknowledgedFile): boolean => gathered.resources.has(docId);
+        if (isProbing && !isApproved && gathered.shown === 0 && gathered.rows.size > 0 && ![...gathered.rows.values()].some(isShown)) {
           checks += 1;
           return await hold(NOT_SHOWN, Math.min(SHOWN_MS_MAX, SHOWN_MS * 2 ** (checks - 1)), "unclear");
         }
-        if (isFirst || unjudged > 0) compareLater();
+        if ((isFirst && lagMs > 0) || hasCreates || unjudged > 0 || hidden.files.size > 0) compareLater();
         if (isApproved) await leaveDamagedAlone(context, source, gathered);
         return await open();
       }
@@ -235,6 +258,17 @@ export function openContact(options: ContactOptions): Contact {
     nextCheckMs: () => nextMs,
     admit: (candidates, isWhole) => {
       if (isWhole || !isProbing) waiting.clear();
+      const isHidden = ({ entry, known }: Candidate): boolean =>
+        known === undefined && (hidden.isAll || hidden.files.has(fileTag(entry.path)));
+      const unseen = isProbing ? [] : candidates.filter(isHidden);
+      if (unseen.length > 0) {
+        for (const { entry } of unseen) waiting.add(entry.path);
+        const rest = candidates.filter((each) => !isHidden(each));
+        hidden = { files: new Set(), isAll: false };
+        isDue = true;
+        scanAt(now());
+        return rest;
+      }
       if (!isProbing) return candidates;
       const isKnown = ({ known }: Candidate): boolean => known !== undefined && known.docId !== null;
       const admitted = candidates.filter(isKnown);

@@ -5,10 +5,11 @@ import type { ResourceRecord } from "../../wire/resource.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
 import type { AcknowledgedFile, Scope } from "../ledger/drift/drift.ts";
 import { alterationsOf, isAsStored, type Alteration } from "../plan/alterations.ts";
+import { isSameRoot } from "../plan/brakes.ts";
 import { sameStat } from "../plan/compared-rows.ts";
 import { bytesTag, fileTag, markedDescription, readMarker } from "../plan/marker.ts";
 import type { ListedResource, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
-import { acknowledgedTag, versionsOf } from "../plan/versions.ts";
+import { acknowledgedTag, sentBefore, versionsOf } from "../plan/versions.ts";
 import { readDocument } from "../read/read.ts";
 import { scanSource } from "../scan/scan.ts";
 import type { DiskFile, Item, LedgerRow, Situation } from "./compare.ts";
@@ -29,6 +30,8 @@ export interface Gathered {
   /** The rows of the situation. */
   readonly rows: ReadonlyMap<string, AcknowledgedFile>;
   readonly entries: ReadonlyMap<RelativePath, ScanEntry>;
+  /** The folder is missing. */
+  readonly isRootless: boolean;
   /** Rows whose resource has the row's version, and differs otherwise. */
   readonly altered: readonly Altered[];
   /** Rows in agreement that the list shows. */
@@ -63,6 +66,8 @@ export interface GatherOptions {
   readonly isUnlimited?: boolean;
 }
 
+/** Files that a new ledger sends before it is compared. */
+const PROBES_MAX = 3;
 /** Rows read between two turns of the loop. */
 const PAGE_ROWS = 1000;
 /** Number of foreign resources that are named. */
@@ -89,6 +94,8 @@ export async function gather(
   const { collection, ownerId } = source.rules.source;
   const scan = await scanSource(source.root, source.rules, { signal: options.signal });
   const files = await filesOf(context, source, scan, listed, rows, options.signal);
+  const { root } = ledger.sources.get(source.id);
+  const isAnotherRoot = root !== undefined && !isSameRoot(root, scan.root);
   const items = [...listed.items, ...shownItems(source, rows, listed.seen)];
   return {
     ...listed,
@@ -101,7 +108,8 @@ export async function gather(
       files,
       rows: [...rows.values()].map(ledgerRowOf),
       leftAlone: ledger.drift.leftAlone(source.id),
-      isPartial: scan.root === undefined || scan.unreadable.length > 0,
+      isPartial: scan.root === undefined || isAnotherRoot || scan.unreadable.length > 0,
+      isNew: isNewLedger(context, source),
       tombstones: new Set(
         listed.items.flatMap(({ docId }) => (ledger.intents.isDeleted(docId) ? [docId] : [])),
       ),
@@ -110,7 +118,16 @@ export async function gather(
     altered: keepsMarkers(context, listed) ? listed.altered : listed.altered.flatMap(withoutNames),
     rows,
     entries: new Map(scan.entries.map((entry) => [entry.path, entry])),
+    isRootless: scan.root === undefined,
   };
+}
+
+/**
+ * Reports whether the ledger is new and was never compared: it has rows of the few files that were sent to learn the
+ * collection's id.
+ */
+function isNewLedger({ ledger }: Pick<ActionContext, "ledger">, { id }: Pick<IdentitySource, "id">): boolean {
+  return !ledger.drift.isAdopted(id) && ledger.sources.withResource(id) <= PROBES_MAX;
 }
 
 /** Reports whether the service keeps markers, as far as it has shown. */
@@ -125,7 +142,7 @@ function withoutNames(each: Altered): readonly Altered[] {
 }
 
 /** What a list shows of one source. */
-interface Listed extends Omit<Gathered, "situation" | "descriptions" | "rows" | "entries"> {
+interface Listed extends Omit<Gathered, "situation" | "descriptions" | "rows" | "entries" | "isRootless"> {
   readonly items: readonly Item[];
   /** Rows whose resource needs no decision. */
   readonly seen: NumberSet;
@@ -179,6 +196,7 @@ function openCollector(
   scope: Scope,
   isCurrent: boolean,
 ): { readonly see: (record: ResourceRecord) => void; finish(isPaged: boolean): Listed } {
+  const isNew = isNewLedger({ ledger }, { id });
   const items: Item[] = [];
   const seen = openNumberSet();
   const named = new Set<string>();
@@ -216,7 +234,7 @@ function openCollector(
           marker.bytes === acknowledgedTag(row) &&
           marker.writer === signature.writer;
         const isUnmarked = row.state === "agreed" && marker === undefined;
-        if (!isAsSaid && !isUnmarked) {
+        if ((!isAsSaid && !isUnmarked) || (isAsSaid && isNew)) {
           keep(record, marker?.file ?? fileTag(row.path));
           return;
         }
@@ -296,10 +314,9 @@ function shownItems(
 
 function ledgerRowOf(row: AcknowledgedFile): LedgerRow {
   const file = fileTag(row.path);
-  const bytes = row.state === "agreed" ? acknowledgedTag(row) : undefined;
-  const own = bytes === undefined ? [] : [{ file, bytes }];
-  const { docId, acknowledgedMs } = row;
-  return { file, docId, acknowledged: bytes, sent: [...versionsOf(row.sent), ...own], acknowledgedMs };
+  const { docId, state, acknowledgedMs } = row;
+  const acknowledged = state === "agreed" ? acknowledgedTag(row) : undefined;
+  return { file, docId, acknowledged, sent: versionsOf(sentBefore(row)), acknowledgedMs };
 }
 
 /**
@@ -337,7 +354,8 @@ async function filesOf(
     }
     if (index % PAGE_ROWS === PAGE_ROWS - 1) await nextTurn();
   }
-  for (const { path } of scan.refused) add(path, undefined);
+  // What cannot be looked at is a file or a folder. No resource names a folder.
+  for (const { path } of [...scan.refused, ...scan.unreadable]) add(path, undefined);
   for (const { entry, absent } of scan.skipped) if (absent !== true) add(entry.path, undefined);
   const isHomeless = ({ docId, description }: Item): boolean => {
     const reading = readMarker(description);

@@ -1,6 +1,7 @@
 import type { LeftOut } from "../../wire/daemon-folders.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import { brake, isSameRoot, losesAll, mayHold } from "../plan/brakes.ts";
+import { fileTag } from "../plan/marker.ts";
 import type { Candidate, RelativePath, Scan } from "../plan/model.ts";
 import { scopeTest } from "../plan/scope.ts";
 import { UNSETTLED } from "../rules/ignore-reader.ts";
@@ -74,6 +75,7 @@ export function openPasses(options: PassOptions): Passes {
     const inFlight = isBurstOver ? [...busy.known()] : [];
     let { scan, whole } = await scanDue(options, parts, due, { inFlight, isBurstOver, wasHalted });
     if (scan.root === undefined) return halt(rootless(scan, rules), undefined, 0);
+    await placeAbsent(options, scan);
 
     let difference: Compared;
     ({ scan, difference } = await comparison.compareJudged(scan, busy, first || !whole));
@@ -140,6 +142,18 @@ export function openPasses(options: PassOptions): Passes {
     unsent: (due) => findUnsent(options, parts, due),
     preview: (before) => previewPass(options, parts, before),
   };
+}
+
+/** Gives resources whose file was not there when a list showed them to the files that have appeared since. */
+async function placeAbsent({ source, context: { ledger } }: PassOptions, scan: Scan): Promise<void> {
+  ledger.flush();
+  const absent = ledger.files.absent(source.id);
+  if (absent.size === 0) return;
+  const found = scan.entries.flatMap(({ path }) => {
+    const id = absent.get(fileTag(path));
+    return id === undefined || ledger.files.living(source.id, path) !== undefined ? [] : [{ id, to: path }];
+  });
+  if (found.length > 0) await ledger.write(() => ledger.files.repath(found));
 }
 
 /** Records what a pass found out about the source. `identity` is the root's. */

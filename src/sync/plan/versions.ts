@@ -58,18 +58,25 @@ export function versionsOf(sent: string): readonly Version[] {
   });
 }
 
+/** A row of the ledger, as far as its history requires. */
+interface SentRow {
+  readonly sent: string;
+  readonly path: string;
+  readonly hash: string;
+  readonly extractorVersion: number;
+}
+
+/** Returns the history of a row with its current version, when that is about to become a former one. */
+export function sentBefore(row: SentRow): string {
+  const before = acknowledgedTag(row);
+  return before === undefined ? row.sent : withSent(row.sent, [{ file: fileTag(row.path), bytes: before }]);
+}
+
 /** Returns the history of a row when the version of `read` is about to leave for its resource. */
 export function sentWith(
-  row: {
-    readonly sent: string;
-    readonly path: string;
-    readonly hash: string;
-    readonly extractorVersion: number;
-  },
+  row: SentRow,
   read: { readonly path: string; readonly hash: string; readonly extractorVersion: number },
 ): string {
-  const before = acknowledgedTag(row);
-  const versions = before === undefined ? [] : [{ file: fileTag(row.path), bytes: before }];
   const next = { file: fileTag(read.path), bytes: bytesTag(read.hash, read.extractorVersion) };
-  return withSent(row.sent, [...versions, next]);
+  return withSent(sentBefore(row), [next]);
 }

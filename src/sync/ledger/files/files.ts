@@ -1,4 +1,5 @@
 import type { FileState, RelativePath, ScanEntry, Shape } from "../../plan/model.ts";
+import { sentBefore, versionsOf } from "../../plan/versions.ts";
 import type { Sqlite } from "../database/open.ts";
 import { type FileRows, prepareRows } from "./rows.ts";
 import { type FileTroubles, type Trouble, prepareTroubles } from "./troubles.ts";
@@ -62,9 +63,14 @@ interface FileChanges {
   depart(id: number, sent: string): void;
   /**
    * Inserts a row for a resource that a list shows, as its marker says. Its file is read at the next check. A row that has the
-   * resource already, or the path, is replaced.
+   * resource already, or the path, is replaced. Returns the row's id.
    */
-  assign(source: number, found: AssignedResource): void;
+  assign(source: number, found: AssignedResource): number;
+  /**
+   * Returns rows of resources whose file was not there when a list showed them, by the tag of the file in their marker. Their
+   * path is the title with the id.
+   */
+  absent(source: number): ReadonlyMap<string, number>;
   /**
    * Holds a row whose file is gone. If it was not in agreement, its file must be read when it returns, whatever its
    * times. For an unsure row it is not even known which bytes the service has.
@@ -196,6 +202,11 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
        extractor_version, sent, shape, file_url, metadata_hash)
      VALUES (?, ?, ?, 'agreed', ?, ?, ?, ?, 0, ?, '', ?, ?, 0, ?, ?, ?, ?)`,
   );
+  const absent = db.prepare<[number], { id: number; sent: string }>(
+    "SELECT id, sent FROM files WHERE source = ? AND hash LIKE 'kb:%' AND path = title || ' [' || doc_id || ']'",
+  );
+  /** By source; the query reads all rows. */
+  const absentRows = new Map<number, ReadonlyMap<string, number>>();
   const hold = db.prepare(
     `UPDATE files SET rules_key = CASE state WHEN 'agreed' THEN rules_key ELSE 0 END,
        hash = CASE state WHEN 'unsure' THEN '' ELSE hash END, state = 'held' WHERE id = ?`,
@@ -219,6 +230,16 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
   const repath = db.prepare(
     "UPDATE files SET path = ?, rules_key = 0, state = CASE WHEN state = 'held' THEN 'agreed' ELSE state END WHERE id = ?",
   );
+  const versionAt = db.prepare<[number], Parameters<typeof sentBefore>[0]>(
+    "SELECT path, hash, extractor_version AS extractorVersion, sent FROM files WHERE id = ?",
+  );
+  const setSent = db.prepare("UPDATE files SET sent = ? WHERE id = ?");
+  /** The service shows the marker of the former path until the move is sent. */
+  const leave = (id: number): void => {
+    const row = versionAt.get(id);
+    if (row !== undefined) setSent.run(sentBefore(row), id);
+    repath.run(`\0${id}`, id);
+  };
   const taken =
     "source = (SELECT source FROM files WHERE id = ?) AND path = ? AND state NOT IN ('held', 'doomed')";
   const livingAt = "source = ? AND path = ? AND state NOT IN ('held', 'doomed')";
@@ -243,7 +264,16 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
       clearPath.run(source, path);
       doomPath.run(source, path);
       const facts = [hash, title, label, sent, shapes.idOf(shape), fileUrl ?? null, metadataHash ?? null];
-      assign.run(source, path, docId, sizeBytes, mtimeMs, ctimeMs, ino, ...facts);
+      const { lastInsertRowid } = assign.run(source, path, docId, sizeBytes, mtimeMs, ctimeMs, ino, ...facts);
+      absentRows.delete(source);
+      return Number(lastInsertRowid);
+    },
+    absent: (source) => {
+      const known = absentRows.get(source);
+      if (known !== undefined) return known;
+      const found = new Map(absent.all(source).map(({ id, sent }) => [versionsOf(sent)[0]?.file ?? "", id]));
+      absentRows.set(source, found);
+      return found;
     },
     hold: (id) => void hold.run(id),
     distrust: (id) => void distrust.run(id),
@@ -258,7 +288,7 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
     repath: (moves) => {
       // First out of the way, then to the target: within a swap or a ring each path is taken until its owner has left.
       // No path on a disk contains a NUL.
-      for (const { id } of moves) repath.run(`\0${id}`, id);
+      for (const { id } of moves) leave(id);
       for (const { id, to } of moves) {
         displace(id, to);
         repath.run(to, id);

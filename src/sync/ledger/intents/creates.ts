@@ -35,6 +35,8 @@ export interface CreateIntents {
   again(id: number): void;
   /** Records that the create is settled, although an attempt of it may have made, or still make, an extra resource. */
   doubt(id: number, docId: string | null): void;
+  /** Forgets those: no attempt will act any more. */
+  forgetDoubts(source: number): void;
 }
 
 /** An intent with its document, as `INTENT_COLUMNS` reads it. */
@@ -66,6 +68,7 @@ export function prepareCreates(db: Sqlite, shapes: Shapes, remove: (id: number) 
   const setAttempts = db.prepare("UPDATE intents SET attempts = ? WHERE id = ?");
   const setKey = db.prepare("UPDATE intents SET key = ? WHERE id = ?");
   const again = db.prepare("UPDATE intents SET attempts = attempts + 1 WHERE id = ?");
+  const forgetDoubts = db.prepare("DELETE FROM intents WHERE kind = 'doubt' AND source = ?");
   const doubt = db.prepare("UPDATE intents SET kind = 'doubt', doc_id = ? WHERE id = ?");
 
   const add = (source: number, key: string, atMs: number, observed: Observed): number => {
@@ -91,6 +94,7 @@ export function prepareCreates(db: Sqlite, shapes: Shapes, remove: (id: number) 
     setKey: (id, key) => void setKey.run(key, id),
     again: (id) => void again.run(id),
     doubt: (id, docId) => void doubt.run(docId, id),
+    forgetDoubts: (source) => void forgetDoubts.run(source),
   };
 }
 
