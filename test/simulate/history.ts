@@ -188,8 +188,7 @@ export type Mode = "run" | "once";
 
 /**
  * What a crash leaves of the ledger: all that was committed (kill -9); of what was not flushed a part, from 0 to below 1
- * (power loss); nothing, for somebody deletes it; or the last backup, which somebody puts in its place and, in most
- * worlds, has `recover` compare with the service.
+ * (power loss); nothing, for somebody deletes it; or the last backup, which somebody puts in its place.
  */
 export type Kept = "all" | number | "none" | "backup";
 
@@ -250,10 +249,6 @@ export interface Conditions {
   readonly coarseMs?: number;
   /** The source's folder is a mount, and so is one in it; what happens is found without a rescan. */
   readonly mounted?: true;
-  /** After a backup is put in place, the daemon starts on it without `recover`. */
-  readonly unrecovered?: true;
-  /** What a lost ledger knew can be found whatever lists omit: no file gets a second resource. */
-  readonly findsLost?: true;
   /** How often somebody asks for the status. */
   readonly statusEveryMs?: number;
   /** How often somebody waits for agreement. */

@@ -34,8 +34,6 @@ const CALM: Readonly<Record<keyof Conditions, Conditions[keyof Conditions]>> = {
   statusEveryMs: undefined,
   waitEveryMs: undefined,
   mounted: undefined,
-  unrecovered: undefined,
-  findsLost: undefined,
   metadataFromMs: undefined,
   hostility: undefined,
 };

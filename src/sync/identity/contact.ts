@@ -93,7 +93,10 @@ export function openContact(options: ContactOptions): Contact {
   /** No file is left to probe the service with. */
   let areAllParked = false;
   /** Files that the last comparison could not see and that have a resource. All: the folder was missing. */
-  let hidden: { readonly files: ReadonlySet<string>; readonly isAll: boolean } = { files: new Set(), isAll: false };
+  let hidden: { readonly files: ReadonlySet<string>; readonly isAll: boolean } = {
+    files: new Set(),
+    isAll: false,
+  };
   let checks = 0;
   let nextMs = 0;
   let memory: ListMemory = NO_MEMORY;
@@ -219,7 +222,13 @@ export function openContact(options: ContactOptions): Contact {
           if (isProbing) return true;
         }
         const isShown = ({ docId }: AcknowledgedFile): boolean => gathered.resources.has(docId);
-        if (isProbing && !isApproved && gathered.shown === 0 && gathered.rows.size > 0 && ![...gathered.rows.values()].some(isShown)) {
+        if (
+          isProbing &&
+          !isApproved &&
+          gathered.shown === 0 &&
+          gathered.rows.size > 0 &&
+          ![...gathered.rows.values()].some(isShown)
+        ) {
           checks += 1;
           return await hold(NOT_SHOWN, Math.min(SHOWN_MS_MAX, SHOWN_MS * 2 ** (checks - 1)), "unclear");
         }

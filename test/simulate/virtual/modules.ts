@@ -47,6 +47,10 @@ function fsModule(): Module {
       done(null);
     });
   };
+  // The state folder has another name after each crash, which nothing but its real path shows.
+  module["realpathSync"] = Object.assign(module["realpathSync"] as Call, {
+    native: (path: string) => (isVirtualPath(path) ? path : "/state"),
+  });
   module["default"] = module;
   return module;
 }

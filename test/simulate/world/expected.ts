@@ -2,7 +2,9 @@ import { createHash } from "node:crypto";
 import ignore, { type Ignore } from "ignore";
 import type { Clock } from "../virtual/clock.ts";
 import { SECOND } from "../history.ts";
-import type { Disk } from "./disk.ts";
+import { basename } from "node:path";
+import { fileTag, sourceTag } from "../../../src/sync/plan/marker.ts";
+import { NESTED_ROOT, SECOND_ROOT, type Disk } from "./disk.ts";
 import type { Normaliser } from "./normalise.ts";
 import type { Resource, Service } from "./service.ts";
 
@@ -16,7 +18,7 @@ export const IGNORE_FILES: readonly string[] = [GIT_IGNORE, IGNORE_FILE];
 export interface Expected {
   /** On the simulation's disk: of the second source with `SECOND` before it. */
   readonly path: string;
-  /** Owner and description, which distinguish the resources of files: see `placeOf`. */
+  /** Its path within its source, with `SECOND_PLACE` before it in the second one. */
   readonly place: string;
   readonly ownerId: string;
   /** The file belongs to the second source. */
@@ -37,15 +39,11 @@ export interface Expectations {
   version(): number;
   /** All wanted files, by path. */
   all(): readonly Expected[];
-  /** How many files at a place must have a resource: two at most, where two sources have one owner. */
-  countAt(place: string): number;
-  /** Since when all wanted files at a place have been there; undefined: there is none. */
-  thereSinceMs(place: string): number | undefined;
-  /** What the wanted file at a place should be; undefined where one may be anything or nothing, or is none. */
-  bodyAt(place: string): string | undefined;
+  /** The wanted file at a place; undefined: there is none. */
+  at(place: string): Expected | undefined;
 }
 
-/** Begins the places of a second source that has an owner of its own. */
+/** Begins the places of the second source. */
 export const SECOND_PLACE = "second: ";
 
 /** Who owns the resources of which source. */
@@ -55,10 +53,17 @@ export interface Owners {
   readonly second: string | undefined;
 }
 
-/** Where a resource belongs: what its files' `Expected.place` is. */
-export function placeOf({ ownerId, description }: Pick<Resource, "ownerId" | "description">, owners: Owners) {
-  const isSecond = owners.second === ownerId && owners.second !== owners.first;
-  return isSecond ? SECOND_PLACE + description : description;
+/** A description with its marker: path, tag of the source, tag of the file, and the rest. */
+const DESCRIPTION = /^(.*?) ?\[kb:([a-z2-7]{8})\.([a-z2-7]{12})(\.[a-z2-7]{12}\.[a-z2-7]{8})\]$/s;
+const SECOND_TAGS: ReadonlySet<string> = new Set(
+  [SECOND_ROOT, NESTED_ROOT].map((root) => sourceTag(basename(root))),
+);
+
+/** The place of the file that a resource is, as its description was last sent: its `Expected.place`. */
+export function placeOf({ sent }: Pick<Resource, "sent">): string {
+  const [, path = sent, source = "", file] = DESCRIPTION.exec(sent) ?? [];
+  const place = SECOND_TAGS.has(source) ? SECOND_PLACE + path : path;
+  return file === fileTag(path) ? place : `${place}, unmarked`;
 }
 
 /** Watches a disk's files. The rules are stated here once more, without the daemon's own code. */
@@ -76,8 +81,8 @@ export function openExpectations(
   }
   let known = new Map<string, Known>();
   let all: readonly Expected[] = [];
+  let places: ReadonlyMap<string, Expected> = new Map();
   let version = 0;
-  let places = new Map<string, readonly Known[]>();
   const testOf = (prefix: string): ((path: string) => ReturnType<Ignore["test"]>) => {
     const ignored = ignore({ ignorecase: false });
     for (const name of IGNORE_FILES) ignored.add(disk.bytes(`${prefix}${name}`)?.toString("utf8") ?? "");
@@ -119,7 +124,7 @@ export function openExpectations(
           const isAsBefore = isSame && before.expected.title === title && before.expected.body === body;
           const expected = {
             path,
-            place: placeOf({ ownerId, description }, owners),
+            place: isSecond ? SECOND_PLACE + description : description,
             ownerId,
             isSecond,
             title,
@@ -137,20 +142,12 @@ export function openExpectations(
         known.set(path, { expected: { ...expected, sinceMs, body: undefined }, sinceMs, inode: undefined });
       }
       all = [...known.values()].map(({ expected }) => expected);
+      places = new Map(all.map((each) => [each.place, each]));
       version += 1;
-      places = Map.groupBy(known.values(), ({ expected }) => expected.place);
     },
     version: () => version,
     all: () => all,
-    countAt: (place) => places.get(place)?.filter(({ expected }) => expected.body !== undefined).length ?? 0,
-    thereSinceMs: (place) => {
-      const files = places.get(place);
-      return files === undefined ? undefined : Math.max(...files.map(({ sinceMs }) => sinceMs));
-    },
-    bodyAt: (place) => {
-      const bodies = places.get(place)?.map(({ expected }) => expected.body) ?? [];
-      return bodies.includes(undefined) ? undefined : bodies[0];
-    },
+    at: (place) => places.get(place),
   };
 }
 

@@ -37,7 +37,7 @@ export interface BehindFile {
 /** Returns a function that returns the files which are behind. It knows since when by how often it is called. */
 export function watchBehind(
   { clock, judge, expectations }: World,
-  { happenings, conditions }: History,
+  { happenings }: History,
 ): () => readonly BehindFile[] {
   const spoilt = happenings.flatMap((each) => (each.kind === "spoil" ? [each.path] : []));
   const isSpoilt = (path: string): boolean =>
@@ -51,13 +51,9 @@ export function watchBehind(
         each.atMs <= clock.nowMs() &&
         clock.nowMs() <= each.atMs + each.forMs + NOTICED_MS,
     );
-  /** Of two files of one owner at the same place nobody can say whose resource is whose. */
-  const isAlone = (path: string): boolean =>
-    conditions.second !== "same-owner" ||
-    !expectations.all().some((each) => each.path !== path && folderAt(each.path) === folderAt(path));
   let behindSince = new Map<string, { readonly sinceMs: number; readonly writtenMs: number | undefined }>();
   return () => {
-    const isSeen = (path: string): boolean => !isSpoilt(path) && !isAway(path) && isAlone(path);
+    const isSeen = (path: string): boolean => !isSpoilt(path) && !isAway(path);
     const behind = judge.behind().filter(({ file }) => isSeen(file.path));
     const files = behind.map(({ file: { path, place, changedMs }, words, writtenMs }) => {
       const before = behindSince.get(path);
@@ -65,7 +61,7 @@ export function watchBehind(
       const isSame = before !== undefined && before.writtenMs === writtenMs;
       const sinceMs = isSame ? Math.min(before.sinceMs, changedMs) : changedMs;
       // Until the rules let it in again it was no file to sync.
-      const thereMs = expectations.thereSinceMs(place) ?? sinceMs;
+      const thereMs = expectations.at(place)?.sinceMs ?? sinceMs;
       return { path, changedMs, sinceMs: Math.max(sinceMs, thereMs), writtenMs, words };
     });
     behindSince = new Map(files.map((each) => [each.path, each]));
@@ -75,11 +71,6 @@ export function watchBehind(
 
 /** A change is noticed so soon at the latest, and counted as waiting from then on. */
 const NOTICED_MS = 10_000;
-
-/** The path within its source. */
-function folderAt(path: string): string {
-  return path.startsWith(SECOND) ? path.slice(SECOND.length) : path;
-}
 
 /** Whether a file lies in a folder of the first source; "" is the source's own. */
 function isBelow(path: string, folder: string): boolean {

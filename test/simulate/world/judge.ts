@@ -1,8 +1,8 @@
 import { basename } from "node:path";
 import type { Clock } from "../virtual/clock.ts";
 import { GROWING, SECRET } from "../worlds/folder.ts";
-import { SECOND_ROOT, SOURCE_ROOT } from "./disk.ts";
-import { bodyOf, placeOf, type Expectations, type Expected, type Owners } from "./expected.ts";
+import { SOURCE_ROOT } from "./disk.ts";
+import { bodyOf, placeOf, SECOND_PLACE, type Expectations, type Expected, type Owners } from "./expected.ts";
 import type { Answer, Resource, SentRequest, Service } from "./service.ts";
 
 /** What must not happen, by kind, and what happened. */
@@ -39,16 +39,16 @@ export interface Judge {
    * Many files of `before` were removed in one go: their resources stay until a person agrees. 0: nothing is left of the
    * folder, so that not one of them may go.
    */
-  massRemoved(paths: readonly string[], before: number): void;
+  massRemoved(places: readonly string[], before: number): void;
   /** The service lost these: most of its resources are not made again until a person agrees. */
   reset(lost: readonly Resource[], before: number): void;
   /** A person agreed to what was held: so many deletes. */
   agreed(deletes: number): void;
   /**
-   * The ledger was deleted or put back from a backup, when the processes up to this one had run; or a power loss took the
-   * end of it, so that it may not know what the service lost.
+   * The ledger was deleted or put back from a backup; or a power loss took the end of it, so that it may not know what the
+   * service lost.
    */
-  ledgerLost(process: number): void;
+  ledgerLost(): void;
   powerLost(): void;
   /** A person asks the daemon to pause; call the returned function once the daemon has answered. */
   pauses(): () => void;
@@ -60,6 +60,8 @@ export interface Judge {
   startsPass(process: number): void;
   /** What differs between folder and service; empty when they agree. Default: metadata as well. */
   differences(but?: "metadata"): readonly string[];
+  /** Files that have another resource than before the ledger was lost, though nothing asked for that. */
+  exchanged(): readonly string[];
   /** What differs of the files that count, whatever else there is at the service. */
   wrong(isCounted: (file: Expected) => boolean): readonly string[];
   /** Files that differ, each with what differs and when its resource was last written; undefined: it has none. */
@@ -68,8 +70,6 @@ export interface Judge {
     readonly words: string;
     readonly writtenMs: number | undefined;
   }[];
-  /** Resources that no file has and that may stay, as `differences` saw them last: an audit may find and delete them. */
-  leftovers(): number;
   requests(): number;
   /** Requests that change something. */
   changes(): number;
@@ -91,13 +91,11 @@ export interface JudgeOptions {
   readonly takesMetadata: boolean;
   /** Whether a resource that is there can be found by the list, at every time of this history. */
   readonly isListTrue: boolean;
-  /** Whether what a lost ledger knew can always be found. */
-  readonly findsLost: boolean;
   /** Whether the service lists the ids of its collections, and does not only show them in answers to creates. */
   readonly reportsCollections: boolean;
   /** Whether the daemon's ledger has the id of a collection, without which there is no list. */
   readonly knowsCollection: () => boolean;
-  /** The resources that the daemon's ledger has for the files of a place. */
+  /** The resources that the daemon's ledger has for the file at a place. */
   readonly ownedBy: (place: string) => readonly string[];
   /** Whether the daemon's ledger can be asked what it has. */
   readonly isLedgerOpen: () => boolean;
@@ -109,8 +107,6 @@ export interface JudgeOptions {
 
 /** A file that has been there this long is known to the daemon as far as it can know it. */
 const KNOWN_AFTER_MS = 60_000;
-/** A create in doubt is remembered for so long. */
-const UNTOLD_MS = 60 * 60_000;
 /** So long deletes may go that a person agreed to. */
 const AGREED_MS = 60_000;
 /** What leaves so long after a change was read after it. */
@@ -187,8 +183,6 @@ export function openJudge(options: JudgeOptions): Judge {
   /** Refused requests that were sent once more, as may be. */
   let excused = new Set<string>();
   const passes = new Set<number>();
-  /** Addresses of uploads that did not come when they were fetched: their files were sent again after a while. */
-  const unfetched = new Set<string>();
   /** Resources of which a single pass got the false answer that they are gone. */
   const denied = new Set<string>();
   /** By process: how many lists in a row the service said that it does not know of. */
@@ -205,7 +199,6 @@ export function openJudge(options: JudgeOptions): Judge {
   /** Resources that there would be without the loss, and how many of them were lost: it is one while these are most. */
   let loss = { missed: 0, before: 0 };
   let freeDeletes = 0;
-  let leftovers = 0;
   /** Everything that the service ever lost. */
   const lostIds = new Set<string>();
   let pausedSinceMs: number | undefined;
@@ -213,9 +206,10 @@ export function openJudge(options: JudgeOptions): Judge {
   let lastWord = {};
   /** When a person last agreed to deletes. */
   let agreedMs = -Infinity;
-  /** What these processes made may be left over: no ledger knows of it. */
-  let forgotten = 0;
-  let forgottenMs = 0;
+  /** When a ledger was last lost or replaced by an old one, and the resources that its files had. */
+  let forgotten:
+    | { readonly atMs: number; readonly had: ReadonlyMap<string, readonly Resource[]> }
+    | undefined;
   /** The ledger is lost, or its end, and the next process has not started. */
   let isBlank = false;
   /** When the ignore file was last taken away, and when it came back. */
@@ -226,24 +220,8 @@ export function openJudge(options: JudgeOptions): Judge {
 
   /** Titles, descriptions and texts of creates that were not answered. */
   const making = new Set<string>();
-  /** Resources whose create was answered with their id. */
-  const reported = new Set<string>();
-  /** Whether one was answered since the ledger was last lost. */
-  let isNotified = false;
-  /**
-   * When each source last said that its file of a path has a resource: with one owner several have files at one place. A
-   * file that came since, under the name of one that went, has had none.
-   */
-  const acknowledged = new Map<string, Map<string, number>>();
-  const hadResource = ({ isSecond, place, sinceMs }: Expected): boolean => {
-    const root = isSecond ? SECOND_ROOT : SOURCE_ROOT;
-    return (acknowledged.get(place)?.get(root) ?? -Infinity) >= sinceMs;
-  };
-  /** How many of the files that are at a place now have had a resource: another one that has none yet loses none. */
-  const countServed = (place: string): number => {
-    const files = expectations.all().filter((file) => file.place === place);
-    return Math.max(files.filter(hadResource).length, options.ownedBy(place).length);
-  };
+  /** When the daemon last said that a file has a resource. */
+  const acknowledged = new Map<string, number>();
 
   const fail = (kind: string, words: string): void => {
     failure ??= { kind, words: `at ${(clock.nowMs() / 1000).toFixed(3)} s: ${words}` };
@@ -261,57 +239,30 @@ export function openJudge(options: JudgeOptions): Judge {
     () => service.version(),
     (): readonly Resource[] => service.resources().filter(({ foreign, deleted }) => !foreign && !deleted),
   );
-  const locationIn = (resource: Resource): string => placeOf(resource, options.owners);
-  const isSame = (a: Resource, b: Resource): boolean =>
-    a.title === b.title && locationIn(a) === locationIn(b) && bodyOf(a, service) === bodyOf(b, service);
+  const isSameSort = (a: Resource, b: Resource): boolean =>
+    (a.url === undefined) === (b.url === undefined) && chunkSizeOf(a) === chunkSizeOf(b);
 
   service.onWrite = (what, resource) => {
     const { title, id } = resource;
     if (resource.foreign) fail("foreign", `${what} of ${id}, a resource of others: ${title}`);
     if (what !== "delete") return;
-    const place = locationIn(resource);
-    const left = ours().filter((each) => locationIn(each) === place && each.id !== id);
-    const files = expectations.countAt(place);
-    const wanted = Math.max(1, files > 1 ? Math.min(files, countServed(place)) : files);
-    if (left.length >= wanted) return;
-    const sinceMs = expectations.thereSinceMs(place);
-    // No answer ever showed it, and the file is about to be sent again: nobody took it for the file's.
-    if (!reported.has(id) && clock.nowMs() - resource.createdMs < UNTOLD_MS) return;
+    const place = placeOf(resource);
+    if (ours().some((each) => each.id !== id && placeOf(each) === place)) return;
+    const file = expectations.at(place);
     // A create acted late whose file was emptied meanwhile: the file is no document any more.
-    if (resource.late && expectations.bodyAt(place) === undefined) return;
-    // A restored ledger knows it by an earlier name, which another file has now, and this file has no text to compare.
-    const isElsewhere = (each: Resource): boolean =>
-      locationIn(each) !== place && expectations.thereSinceMs(locationIn(each)) !== undefined;
-    if (
-      forgotten > 0 &&
-      service.madeMs(id) < forgottenMs &&
-      expectations.bodyAt(place) === undefined &&
-      service.versionsOf(id).some(isElsewhere)
-    )
-      return;
-    // Of two sources that share an owner one has an empty file there, which is no document; the other's resource may go.
-    if (options.owners.second !== undefined && expectations.bodyAt(place) === undefined) return;
-    // Of two sources that share an owner only the other one's file ever had a resource there: this was it.
-    if (options.owners.second === options.owners.first && countServed(place) === 0) return;
-    // What is left there is equal, and nobody can tell whose it is after a lost ledger; the other file gets another.
-    if (
-      options.owners.second === options.owners.first &&
-      forgotten > 0 &&
-      left.some((each) => isSame(each, resource))
-    )
-      return;
+    if (resource.late && file?.body === undefined) return;
     // A person agreed to the end of what was held; a file that could not be checked then is another one.
     if (clock.nowMs() - agreedMs < AGREED_MS && service.madeMs(id) < agreedMs) return;
     // A resource whose requests all came before the file was another file's of that name.
     const isKnown =
-      sinceMs !== undefined && clock.nowMs() - sinceMs > KNOWN_AFTER_MS && service.requestedMs(id) >= sinceMs;
+      file !== undefined &&
+      clock.nowMs() - file.sinceMs > KNOWN_AFTER_MS &&
+      service.requestedMs(id) >= file.sinceMs;
     // Renamed over: the file's own resource is another one, which still goes by its old name.
     const owned = isKnown ? options.ownedBy(place).filter((each) => each !== id) : [];
     // A second one is deleted for the sake of one that the service lost meanwhile; the next audit makes it again.
-    const others = owned.filter((each) => lostIds.has(each) || ours().some((one) => one.id === each));
-    if (isKnown && others.length < wanted) {
+    if (isKnown && !owned.some((each) => lostIds.has(each) || ours().some((one) => one.id === each)))
       fail("wrong-delete", `the only resource of ${place} is deleted, whose file has been there all along`);
-    }
     // Its text went on under another name, and with other settings that is another resource.
     const isReplaced = (each: Resource): boolean =>
       each.id !== id &&
@@ -327,16 +278,15 @@ export function openJudge(options: JudgeOptions): Judge {
   /**
    * Whether a create makes again what was lost. Chunk settings and the kind, text or address, never change by an update:
    * such a file gets another resource, and nobody asks whether the old one is there. Neither is it asked for when a file
-   * comes to a path whose file was removed. Who edits a file asks for it.
+   * comes to a place whose file was removed. Who edits a file asks for it.
    */
   const isMadeAgain = (resource: Resource, before: Resource): boolean =>
-    chunkSizeOf(before) === chunkSizeOf(resource) &&
-    (before.url === undefined) === (resource.url === undefined) &&
+    isSameSort(before, resource) &&
     bodyOf(before, service) === bodyOf(resource, service) &&
-    (expectations.thereSinceMs(locationIn(resource)) ?? Infinity) <= lostMs;
+    (expectations.at(placeOf(resource))?.sinceMs ?? Infinity) <= lostMs;
 
   service.onCreate = (resource, { begunMs }) => {
-    const place = locationIn(resource);
+    const place = placeOf(resource);
     const before = lost.get(place);
     if (before !== undefined && isMadeAgain(resource, before)) {
       remade += 1;
@@ -352,37 +302,38 @@ export function openJudge(options: JudgeOptions): Judge {
       else loss.before += 1;
       if (2 * loss.missed <= loss.before) lost = new Map();
     }
-    if (resource.late || !options.isListTrue || forgotten > 0) return;
+    if (resource.late || !options.isListTrue) return;
     // Without the collection's id there is no list.
     if (!options.knowsCollection() && !options.reportsCollections) return;
-    // It takes the place of one that the ledger has; whether there is yet another one is for doubts to find out.
-    if (options.ownedBy(locationIn(resource)).length > 0) return;
-    // The create is in doubt then, and the extra one goes.
+    // It takes the place of one that the ledger has.
+    if (options.ownedBy(place).length > 0) return;
+    // The extra one goes.
     if ((denials.get(resource.process) ?? 0) >= DENIALS_BELIEVED) return;
     // Of two sources each may send its first file before an answer to either shows the collection's id.
     if (begunMs < (learnedMs.get(resource.process) ?? -Infinity) + READ_AFTER_MS) return;
     const listedMs = service.listedMs(resource.process) ?? Infinity;
     // A request that was on its way when its process died may be acted on after the next process has settled by a list what
-    // it left; lists for another purpose are no second question. The create is in doubt then, and the extra one goes.
+    // it left. The extra one goes.
     const cameAfterList = (each: Resource): boolean =>
       each.process !== resource.process && service.writtenMs(each.id) > listedMs;
     const twin = ours().find(
       (each) =>
         !each.late &&
         !cameAfterList(each) &&
-        isSame(each, resource) &&
+        placeOf(each) === place &&
+        isSameSort(each, resource) &&
         service.writtenMs(each.id) < begunMs &&
         !options.isOwned(each.id),
     );
     if (twin !== undefined) {
-      fail("second-create", `${resource.description} is made again, though the list has it: ${twin.id}`);
+      fail("second-create", `${place} is made again, though the list has it: ${twin.id}`);
     }
   };
 
   /** A ledger lost while the ignore file was away: nothing shows that there was one. */
   const isUnruled = (nowMs: number): boolean =>
     areRulesLost ||
-    (forgotten > 0 && forgottenMs >= hidden.sinceMs && nowMs < hidden.untilMs + READ_AFTER_MS);
+    (forgotten !== undefined && forgotten.atMs >= hidden.sinceMs && nowMs < hidden.untilMs + READ_AFTER_MS);
   /** One that rested has come to its end: what follows is another growth. */
   const noteGrowth = (): void => {
     if (clock.nowMs() - grewMs > GROWTH_ENDS_MS) growth = { sinceMs: 0, texts: new Set() };
@@ -417,79 +368,9 @@ export function openJudge(options: JudgeOptions): Judge {
     }
   };
 
-  /** What a lost ledger knew and no file has is left alone, unless a file that was there all along was sent again. */
-  const isForgiven = (stray: Resource, kept: readonly Resource[]): boolean => {
-    if (options.findsLost) return false;
-    // No answer showed the ledger in force a collection's id, so there is no list that shows it.
-    if (!isNotified && !options.reportsCollections && !options.knowsCollection()) return true;
-    if (stray.process > forgotten) return isMistaken(stray);
-    // Made after the loss by a request from before it: no ledger ever knew of it.
-    if (stray.late || service.madeMs(stray.id) > forgottenMs) return true;
-    if (stray.url !== undefined && unfetched.has(new URL(stray.url).pathname)) return true;
-    const sinceMs = expectations.thereSinceMs(locationIn(stray)) ?? Infinity;
-    // One with other settings would have been replaced: without its ledger that is nobody's to know.
-    const isDouble = (each: Resource): boolean =>
-      isSame(each, stray) && JSON.stringify(each.settings) === JSON.stringify(stray.settings);
-    // One that was made with another title and text did not repeat the stray, even if an update made them equal later.
-    const asMade = ({ id }: Resource): Resource | undefined =>
-      service.versionsOf(id).find(({ queued }) => queued.length === 0);
-    return (
-      sinceMs >= forgottenMs ||
-      wasOtherSort(stray) ||
-      !kept.some((each) => each.process > forgotten && isDouble(each) && isDouble(asMade(each) ?? each))
-    );
-  };
-  /**
-   * A create of a later process got no answer, and before it was acted on, the lost ledger's create of the same file was: the
-   * list then shows one resource for one attempt, and nothing shows that it is not this attempt's.
-   */
-  const isMistaken = (stray: Resource): boolean =>
-    !reported.has(stray.id) &&
-    service
-      .resources()
-      .filter(({ foreign, process }) => !foreign && process <= forgotten)
-      .some(
-        ({ id }) =>
-          service.madeMs(id) > forgottenMs &&
-          service.madeMs(id) < service.madeMs(stray.id) &&
-          service.versionsOf(id).some((each) => isSame(each, stray)),
-      );
-  /** It was there when the last ledger was lost, or a later process made it. */
-  const outlivesLoss = (id: string, { process }: Resource): boolean => {
-    const isDeletedNow = service.versionsOf(id).at(-1)?.deleted === true;
-    const wasThere =
-      service.madeMs(id) < forgottenMs && !(isDeletedNow && service.writtenMs(id) < forgottenMs);
-    return wasThere || process > forgotten;
-  };
-  /**
-   * Since the loss the file was an upload where the stray is a text, or the reverse: no update makes one of the other. It may
-   * equal the stray again since, but a file that has its resource takes no other one.
-   */
-  const wasOtherSort = (stray: Resource): boolean =>
-    [...reported].some((id) => {
-      const [made] = service.versionsOf(id);
-      return (
-        made !== undefined &&
-        outlivesLoss(id, made) &&
-        locationIn(made) === locationIn(stray) &&
-        (made.url === undefined) !== (stray.url === undefined)
-      );
-    });
-  /** Of equal ones, the one that is too many is the one that no row has. */
-  const unknownOf = (stray: Resource, kept: readonly Resource[]): Resource =>
-    (options.isOwned(stray.id)
-      ? kept.find((each) => isSame(each, stray) && !options.isOwned(each.id))
-      : undefined) ?? stray;
-  const strayWords = (strays: readonly Resource[], kept: readonly Resource[]): string[] =>
-    strays
-      .map((stray) => unknownOf(stray, kept))
-      .filter((stray) => !isForgiven(stray, kept) && !denied.has(stray.id))
-      .map((stray) => `${stray.id} of ${locationIn(stray)} is too many`);
-
   /** The metadata of a resource and of its file, as text. */
   const metadataWords = (file: Expected, resource: Resource): readonly [found: string, wanted: string] => {
-    // The file of another ledger may have had other bytes of the same text.
-    const left = forgotten > 0 ? ["modified", "created", "size"] : ["modified", "created"];
+    const left = ["modified", "created"];
     return [without(resource.metadata, left), without(options.metadataOf(file.path), left)];
   };
   const hasMetadata = (file: Expected, resource: Resource): boolean => {
@@ -501,49 +382,38 @@ export function openJudge(options: JudgeOptions): Judge {
     readonly taken: ReadonlyMap<Expected, Resource | undefined>;
     readonly extra: readonly Resource[];
   } => {
-    const left = Map.groupBy(ours(), locationIn);
-    // The newest first: it is the one the daemon knows, should a lost ledger have left others.
-    for (const group of left.values()) group.sort((a, b) => b.process - a.process);
-    const taken = new Map<Expected, Resource | undefined>();
-    const all = expectations.all();
+    const left = Map.groupBy(ours(), placeOf);
     const fits = (file: Expected, each: Resource): boolean =>
       each.title === file.title && bodyOf(each, service) === file.body;
-    const fitsWhole = (file: Expected, each: Resource): boolean =>
-      fits(file, each) && hasMetadata(file, each);
-    // Two sources of one owner may have a file at the same place: the one that fits takes its own first. A file that is
-    // refused may keep a resource that fits another file's.
-    for (const isFit of [fitsWhole, fits, () => true]) {
-      for (const file of all) {
+    const taken = new Map(
+      expectations.all().map((file) => {
         const here = left.get(file.place) ?? [];
-        if (taken.get(file) !== undefined) continue;
-        const match = here.findIndex((each) => isFit(file, each));
-        taken.set(file, match === -1 ? undefined : here.splice(match, 1)[0]);
-      }
-    }
+        const only =
+          here.find((each) => fits(file, each) && hasMetadata(file, each)) ??
+          here.find((each) => fits(file, each)) ??
+          here[0];
+        left.set(
+          file.place,
+          here.filter((each) => each !== only),
+        );
+        return [file, only] as const;
+      }),
+    );
     return { taken, extra: [...left.values()].flat() };
   };
   /** Whether files and resources fit is asked each second, and seldom has anything changed since. */
   const version = (): string => `${service.version()} ${expectations.version()} ${options.chunkSize()}`;
   const paired = recalled(version, pair);
-  /**
-   * A text that was written before the ledger was lost may be what the service made of the file's, as far as the daemon knows:
-   * it compares texts in a form without blanks at the ends of lines, and after a loss there is nothing else to compare.
-   */
-  const hasText = (resource: Resource, body: string): boolean => {
-    const text = bodyOf(resource, service);
-    if (text === body) return true;
-    const isOlder = forgotten > 0 && service.requestedMs(resource.id) <= forgottenMs;
-    return isOlder && asCompared(text) === asCompared(body);
-  };
   const wordsOf = ({ path, ownerId, title, body }: Expected, only: Resource | undefined): string[] => {
     if (body === undefined) return [];
     if (only === undefined) return [`${path} has no resource`];
-    const { id } = only;
+    const { id, description, sent } = only;
     const chunkSize = chunkSizeOf(only);
     return [
-      ...(hasText(only, body) ? [] : [`${path} has another text at the service: ${id}`]),
+      ...(bodyOf(only, service) === body ? [] : [`${path} has another text at the service: ${id}`]),
       ...(only.title === title ? [] : [`${path} is called ${only.title} there, not ${title}: ${id}`]),
       ...(only.ownerId === ownerId ? [] : [`${path} has the owner ${only.ownerId}: ${id}`]),
+      ...(description === service.describe(sent) ? [] : [`${path} is described as ${description}: ${id}`]),
       ...(chunkSize === options.chunkSize() ? [] : [`${path} has chunks of ${chunkSize}: ${id}`]),
     ];
   };
@@ -584,7 +454,7 @@ export function openJudge(options: JudgeOptions): Judge {
     minute = openMinute(clock.nowMs(), true);
     // One that is there again is a file like any other.
     if (held.size > 0) {
-      held = new Set([...held].filter((path) => expectations.thereSinceMs(path) === undefined));
+      held = new Set([...held].filter((place) => expectations.at(place) === undefined));
     }
   };
 
@@ -643,18 +513,12 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     delivered: (request, { status, headers, text }) => {
       const { process, operation, docId } = request;
-      if (operation === "download" && status >= 500) unfetched.add(request.path);
       if (operation === "delete" && status === 404 && docId !== undefined && passes.has(process))
         denied.add(docId);
       if (operation === "create" || operation === "update") noteRefusal(request, status, text);
       if (request.operation === "create" && (status === 201 || status === 202)) {
-        const id = idOf(text);
         making.delete(madeBy(request));
-        if (id !== "") {
-          reported.add(id);
-          isNotified = true;
-          if (!options.knowsCollection()) learnedMs.set(process, clock.nowMs());
-        }
+        if (text.endsWith("}") && !options.knowsCollection()) learnedMs.set(process, clock.nowMs());
       }
       // A proxy's words say nothing of the collection.
       if (request.operation === "list" && text.includes('"success":true')) denials.delete(process);
@@ -715,34 +579,33 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     massRemoved: (removed, before) => {
       // One that has no resource yet is no file of the folder to the daemon, and a single file is no folder.
-      const paths = before === 0 ? removed.filter((path) => options.ownedBy(path).length > 0) : removed;
-      if (paths.length < 2) return;
+      const places = before === 0 ? removed.filter((place) => options.ownedBy(place).length > 0) : removed;
+      if (places.length < 2) return;
       // Where files go one after the other, those that have one may all be gone while the folder is not empty.
-      if (before === 0 && paths.length * 2 < removed.length) return;
+      if (before === 0 && places.length * 2 < removed.length) return;
       // The first of them may be found before the others, and be none too many by themselves.
       freeDeletes = before === 0 ? 0 : options.freeDeletes(before);
-      held = new Set([...held, ...paths]);
+      held = new Set([...held, ...places]);
     },
     reset: (gone, before) => {
       for (const { id } of gone) lostIds.add(id);
       // Nobody can miss what no ledger knows. One that was lost may still know nothing when the process after it has ended.
-      if (isBlank || (forgotten > 0 && !options.isLedgerOpen())) return;
+      if (isBlank || (forgotten !== undefined && !options.isLedgerOpen())) return;
       // What the service was still working on was never acknowledged, and is on its way.
       // One whose file is gone, too, is not missed: its delete is held.
-      const isThere = (each: Resource): boolean => expectations.bodyAt(locationIn(each)) !== undefined;
-      const acknowledgedMs = (each: Resource): number =>
-        Math.max(...(acknowledged.get(locationIn(each))?.values() ?? []), -Infinity);
+      const isThere = (each: Resource): boolean => expectations.at(placeOf(each))?.body !== undefined;
+      const acknowledgedMs = (each: Resource): number => acknowledged.get(placeOf(each)) ?? -Infinity;
       const isKnown = (each: Resource): boolean =>
         options.isLedgerOpen() ? options.isOwned(each.id) : acknowledgedMs(each) >= service.madeMs(each.id);
       const known = gone.filter((each) => each.queued.length === 0 && isKnown(each));
       const missed = known.filter(isThere);
-      // Each source judges its own loss; of two that share an owner nobody can say whose resource it was.
+      // Each source judges its own loss.
       if (options.owners.second !== undefined) return;
       // Of fewer so many may have been made again before it is noticed that the rest is no loss any more.
       const min = LOSS_MIN + REMADE_MAX + options.concurrency;
       const served = before - (known.length - missed.length);
       if (missed.length >= min && 2 * missed.length > served) {
-        lost = new Map(missed.map((each) => [locationIn(each), each]));
+        lost = new Map(missed.map((each) => [placeOf(each), each]));
         lostMs = clock.nowMs();
         loss = { missed: missed.length, before: served };
       }
@@ -754,11 +617,9 @@ export function openJudge(options: JudgeOptions): Judge {
       lost = new Map();
       remade = 0;
     },
-    ledgerLost: (process) => {
-      forgotten = process;
-      forgottenMs = clock.nowMs();
+    ledgerLost: () => {
+      forgotten = { atMs: clock.nowMs(), had: Map.groupBy(ours(), placeOf) };
       isBlank = true;
-      isNotified = false;
       // Nobody remembers what was held.
       held = new Set();
       lost = new Map();
@@ -782,27 +643,41 @@ export function openJudge(options: JudgeOptions): Judge {
     differences: (but) => {
       const words = ours()
         .filter(({ queued }) => queued.length > 0)
-        .map((each) => `${each.id} of ${locationIn(each)} is not taken in yet`);
+        .map((each) => `${each.id} of ${placeOf(each)} is not taken in yet`);
       const { taken, extra } = paired();
       /** Files that keep whatever resource they had, under whatever name, and show none of their own name. */
       let keepers = 0;
       for (const [file, only] of taken) {
-        // What a lost ledger knew of is none that it keeps.
-        if (file.body === undefined && (only === undefined || only.process <= forgotten)) keepers += 1;
+        if (file.body === undefined && only === undefined) keepers += 1;
         words.push(...wordsOf(file, only));
         if (but !== "metadata") words.push(...metadataWordsOf(file, only));
       }
-      const strays = strayWords(
-        extra,
-        [...taken.values()].filter((each) => each !== undefined),
-      );
-      leftovers = extra.length - strays.length;
-      return strays.length > keepers ? [...words, ...strays] : words;
+      // Without the collection's id there is no list that shows them.
+      const isListed = options.knowsCollection() || options.reportsCollections;
+      const strays = isListed ? extra.filter(({ id }) => !denied.has(id)) : [];
+      if (strays.length > keepers)
+        words.push(...strays.map((stray) => `${stray.id} of ${placeOf(stray)} is too many`));
+      return words;
     },
     acknowledged: (source, path) => {
-      const sources = acknowledged.get(path) ?? new Map<string, number>();
-      const root = source === SOURCE_ROOT ? SOURCE_ROOT : SECOND_ROOT;
-      acknowledged.set(path, sources.set(root, clock.nowMs()));
+      acknowledged.set(source === SOURCE_ROOT ? path : SECOND_PLACE + path, clock.nowMs());
+    },
+    exchanged: () => {
+      if (forgotten === undefined || !options.isListTrue) return [];
+      const { atMs, had } = forgotten;
+      return [...paired().taken].flatMap(([file, only]) => {
+        const before = (had.get(file.place) ?? []).filter(({ id }) => !lostIds.has(id));
+        // Another kind, or other chunks, make another resource: back again is yet another one.
+        const isOther = (id: string): boolean =>
+          service.versionsOf(id).some((each) => before.some((one) => !isSameSort(each, one)));
+        const isOld = file.body !== undefined && file.sinceMs <= atMs && before.length > 0;
+        if (!isOld || only === undefined || before.some(({ id }) => id === only.id)) return [];
+        const made = service.resources().filter((each) => placeOf(each) === file.place);
+        if (made.some(({ id }) => service.madeMs(id) > atMs && isOther(id))) return [];
+        return [
+          `${file.path} has ${only.id} since the ledger was lost, not ${before.map(({ id }) => id).join(", ")}`,
+        ];
+      });
     },
     wrong: (isCounted) => differing().flatMap(({ file, words }) => (isCounted(file) ? words : [])),
     behind: () =>
@@ -811,7 +686,6 @@ export function openJudge(options: JudgeOptions): Judge {
         words: words.join(", "),
         writtenMs: only && service.writtenMs(only.id),
       })),
-    leftovers: () => leftovers,
     requests: () => requests,
     changes: () => changes,
   };
@@ -850,17 +724,4 @@ function isQuestion({ operation, body }: SentRequest): boolean {
 function madeBy({ body }: SentRequest): string {
   const { title, description, content } = JSON.parse(body.toString()) as Record<string, unknown>;
   return JSON.stringify([title, description, content]);
-}
-
-/** A text without what services change in texts. */
-function asCompared(text: string): string {
-  return text
-    .normalize("NFC")
-    .replaceAll(/[ \t]+$/gm, "")
-    .trim();
-}
-
-/** The id in a create's answer; empty in one that is cut or forged. */
-function idOf(text: string): string {
-  return text.endsWith("}") ? (/"_id":"([0-9a-f]{24})"/.exec(text)?.[1] ?? "") : "";
 }

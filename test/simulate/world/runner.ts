@@ -1,7 +1,7 @@
 import Database from "better-sqlite3";
 import { ConfigFile } from "../../../src/config/schema.ts";
 import { KbsyncError } from "../../../src/lib/failure.ts";
-import { recoverLedger, openDaemon, type Daemon, type DaemonOptions } from "../../../src/sync/daemon.ts";
+import { openDaemon, type Daemon, type DaemonOptions } from "../../../src/sync/daemon.ts";
 import { openLocalReader } from "../../../src/sync/read/reader.ts";
 import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
 import { type Conditions, type Kept, type Mode } from "../history.ts";
@@ -37,7 +37,7 @@ interface Settings {
 
 /** The daemon's processes, one after another. */
 export interface Runner {
-  start(mode: Mode | "recover"): void;
+  start(mode: Mode): void;
   /** Stops the process in an orderly way; the next one starts some time after its end. */
   stop(restMs: number, next: Mode): void;
   /** The process that runs dies at its nth effect from now. */
@@ -75,7 +75,7 @@ export interface RunnerOptions {
 export function openRunner(options: RunnerOptions): Runner {
   const { clock, stage, machine, network, watching, judge, conditions, note } = options;
   let current:
-    | { process: SimulatedProcess; daemon: Daemon | undefined; stop: AbortController; mode: Mode | "recover" }
+    | { process: SimulatedProcess; daemon: Daemon | undefined; stop: AbortController; mode: Mode }
     | undefined;
   interface Death {
     effects: number;
@@ -97,7 +97,7 @@ export function openRunner(options: RunnerOptions): Runner {
   };
   let settingsNow = settings;
 
-  const startIn = (ms: number, mode: Mode | "recover"): void => {
+  const startIn = (ms: number, mode: Mode): void => {
     clock.at(clock.nowMs() + Math.max(1, ms), { alive: true }, () => {
       machine.bury();
       start(mode);
@@ -108,18 +108,15 @@ export function openRunner(options: RunnerOptions): Runner {
     crash.effects -= 1;
     if (crash.effects > 0) return;
     const { kept, restMs, mode } = crash;
-    const wasRecovering = current?.mode === "recover";
     [crash, ...deaths] = deaths;
     planned = undefined;
     const left = machine.kill(process, kept);
     note(() => `process ${process.number} dies at ${name}, ${left} of the ledger is left`);
     current = undefined;
     const isLost = left === "none" || left === "backup";
-    if (isLost) judge().ledgerLost(process.number);
+    if (isLost) judge().ledgerLost();
     else if (left !== "all") judge().powerLost();
-    // A person who has an old ledger compared waits for the end.
-    const isRecovered = left === "backup" && conditions.unrecovered !== true;
-    startIn(restMs, isRecovered || wasRecovering ? "recover" : mode);
+    startIn(restMs, mode);
     throw new Crash(name);
   };
   const onEnd = (process: SimulatedProcess, error: unknown): void => {
@@ -134,12 +131,10 @@ export function openRunner(options: RunnerOptions): Runner {
     }
     current = undefined;
     machine.kill(process, "all");
-    // A person who restored an old ledger does not start the daemon before it was compared.
-    const again = mode === "recover" && error !== undefined ? "recover" : "run";
     // A person who sees it fail repeatedly tries less often: a service may be down for a day.
     failed = error === undefined ? 0 : failed + 1;
     const restMs = planned?.restMs ?? Math.min(HOUR_MS, MINUTE_MS * 2 ** Math.max(0, failed - 1));
-    const wanted = again === "recover" ? again : (planned?.mode ?? again);
+    const wanted = planned?.mode ?? "run";
     planned = undefined;
     startIn(restMs, wanted);
   };
@@ -173,6 +168,7 @@ export function openRunner(options: RunnerOptions): Runner {
       watch: watching.watchFor(process),
       random: () => stage.random.next(),
       openReader: openLocalReader,
+      machineId: () => "a machine",
       connect: (_origin, limits) =>
         new SimulatedConnection({
           clock,
@@ -190,13 +186,8 @@ export function openRunner(options: RunnerOptions): Runner {
         }),
     },
   });
-  const begin = (
-    process: SimulatedProcess,
-    mode: Mode | "recover",
-    stop: AbortController,
-  ): Promise<unknown> => {
+  const begin = (process: SimulatedProcess, mode: Mode, stop: AbortController): Promise<unknown> => {
     const { signal } = stop;
-    if (mode === "recover") return recoverLedger(optionsOf(process), { signal });
     const daemon = openDaemon(optionsOf(process));
     if (mode === "run") {
       current = { process, daemon, stop, mode };
@@ -204,7 +195,7 @@ export function openRunner(options: RunnerOptions): Runner {
     }
     return passOnce(daemon, signal);
   };
-  const start = (mode: Mode | "recover"): void => {
+  const start = (mode: Mode): void => {
     const process = machine.boot(onEffect);
     stage.process = process;
     const hadInner = settingsNow.inner;
@@ -303,15 +294,10 @@ function sourcesOf(
   });
 }
 
-/** What the ledger of a process says of the files at a place; nothing when it is closed or has no row. */
-export function ownedBy(
-  process: SimulatedProcess,
-  place: string,
-  { first, second }: Owners,
-): readonly string[] {
+/** What the ledger of a process says of the file at a place; nothing when it is closed or has no row. */
+export function ownedBy(process: SimulatedProcess, place: string): readonly string[] {
   const isSecond = place.startsWith(SECOND_PLACE);
-  const seconds = [SECOND_ROOT, NESTED_ROOT];
-  const roots = second === first ? [SOURCE_ROOT, ...seconds] : isSecond ? seconds : [SOURCE_ROOT];
+  const roots = isSecond ? [SECOND_ROOT, NESTED_ROOT] : [SOURCE_ROOT];
   const query = queryOf<[string, string], string>(
     process,
     `SELECT doc_id FROM files JOIN sources ON sources.id = files.source

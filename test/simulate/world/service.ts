@@ -11,6 +11,8 @@ export interface Resource {
   readonly foreign: boolean;
   readonly title: string;
   readonly description: string;
+  /** The description as it was last sent, whatever the service made of it. */
+  readonly sent: string;
   readonly settings: unknown;
   readonly url: string | undefined;
   /** Of an upload: the hash of its bytes. */
@@ -31,7 +33,7 @@ export interface Resource {
 }
 
 /** Work that goes on after its answer: what of a resource is another then. */
-export type Work = Partial<Pick<Resource, "title" | "description" | "url" | "content" | "metadata">>;
+export type Work = Partial<Pick<Resource, "title" | "description" | "sent" | "url" | "content" | "metadata">>;
 
 /** A request as it left. */
 export interface SentRequest {
@@ -94,6 +96,8 @@ export interface Service {
     facts: Pick<Resource, "title" | "description" | "content" | "ownerId" | "tier">,
     ageMs?: number,
   ): void;
+  /** What it stores of a description. */
+  describe(description: string): string;
   /** SHA-256 of the bytes of an upload; undefined for any other address. */
   uploadOf(url: string): string | undefined;
   /** When a resource was made or changed last, by the simulation's clock. */
@@ -213,7 +217,10 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       ...(typeof url === "string" && { url }),
       ...(typeof content === "string" && { content: normalise.text(content) }),
       ...(typeof title === "string" && { title: normalise.title(title) }),
-      ...(typeof description === "string" && { description: normalise.description(description) }),
+      ...(typeof description === "string" && {
+        description: normalise.description(description),
+        sent: description,
+      }),
       ...(metadata !== undefined && { metadata }),
     };
   };
@@ -256,6 +263,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       foreign: false,
       title: normalise.title(title),
       description: normalise.description(description),
+      sent: description,
       settings,
       url: typeof url === "string" ? url : undefined,
       content: typeof content === "string" ? normalise.text(content) : undefined,
@@ -559,6 +567,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
         foreign: true,
         title,
         description,
+        sent: description,
         settings: { strategy: "recursive", chunkSize: 1000, chunkOverlap: 100 },
         url: undefined,
         content,
@@ -574,6 +583,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
         queued: [],
       });
     },
+    describe: normalise.description,
     uploadOf: (url) => uploads.get(url)?.hash,
     writtenMs: (id) => versions.get(id)?.at(-1)?.atMs ?? 0,
     requestedMs: (id) => versions.get(id)?.findLast(({ isWorkEnd }) => !isWorkEnd)?.atMs ?? 0,

@@ -91,8 +91,7 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
   const isListTrue =
     !happenings.some(isListWrong) &&
     (conditions.listLagMs ?? 0) === 0 &&
-    conditions.normalisation === undefined &&
-    conditions.second !== "same-owner";
+    conditions.normalisation === undefined;
   const judge = openJudge({
     clock,
     service,
@@ -105,10 +104,9 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     hasCoarseTimes: (conditions.coarseMs ?? 0) > 0,
     takesMetadata: conditions.metadataFromMs !== undefined,
     isListTrue,
-    findsLost: conditions.findsLost === true,
     reportsCollections: conditions.collections,
     knowsCollection: () => knowsCollection(stage.process),
-    ownedBy: (place) => ownedBy(stage.process, place, owners),
+    ownedBy: (place) => ownedBy(stage.process, place),
     isLedgerOpen: () => isLedgerOpen(stage.process),
     isOwned: (docId) => isOwned(stage.process, docId),
     metadataOf: (path) => metadataAt(disk, path, runner.team(), runner.hasInner()),

@@ -23,7 +23,7 @@ export const CALM_WORLDS: readonly UnkindWorld[] = [
 
 /** Nothing else happens: so few files can all be searched for, and none gets a second resource. */
 function drawShortLists(random: Random, { seed, conditions: drawn }: History): History {
-  const conditions: Conditions = { ...calmOf(drawn), collections: true, findsLost: true };
+  const conditions: Conditions = { ...calmOf(drawn), collections: true };
   const paths = Array.from({ length: 2 + random.below(4) }, (_, index) => `n/${index}.txt`);
   const lostMs = MINUTE_MS;
   return {
@@ -44,10 +44,7 @@ function drawShortLists(random: Random, { seed, conditions: drawn }: History): H
 
 /** The resources of the replaced files are known to no row of the ledger that is restored. */
 function drawReplaced(random: Random, { seed, conditions: drawn }: History): History {
-  const conditions: Conditions = {
-    ...calmOf(drawn),
-    ...(random.chance(0.3) && { unrecovered: true }),
-  };
+  const conditions = calmOf(drawn);
   const paths = Array.from({ length: 1 + random.below(4) }, () => drawPath(random));
   const write = (atMs: number, path: string, isEmpty: boolean): Happening => {
     return { atMs, kind: "write", path, text: isEmpty ? "" : drawText(random, path) };

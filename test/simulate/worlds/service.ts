@@ -135,14 +135,14 @@ export const SERVICE_WORLDS: readonly UnkindWorld[] = [
       ),
   },
   {
-    name: "unnoticed-backup",
-    does: "a backup of the state folder is put in place, and the daemon starts on it without `recover`",
+    name: "old-ledger",
+    does: "a backup of the state folder is put in place",
     share: 0.1,
     passes: true,
     change: (random, history, endMs) => {
       const atMs = random.between(MINUTE_MS / 2, endMs);
       const agoMs = random.pick([0, 1000, 10_000, MINUTE_MS, endMs]);
-      return withHappenings(withConditions(history, { unrecovered: true }), [
+      return withHappenings(history, [
         { atMs: random.between(Math.max(0, atMs - agoMs), atMs), kind: "backup" },
         { atMs, kind: "write", path: drawPath(random), text: `before the end ${random.below(1000)}` },
         {

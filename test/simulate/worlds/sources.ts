@@ -55,7 +55,7 @@ export const SOURCE_WORLDS: readonly UnkindWorld[] = [
       // A source that comes late waits for what came before.
       if (history.happenings.some((each) => each.kind === "configure" && each.inner !== undefined))
         return history;
-      const slow = { eachMs: 60_000, atOnce: 1, quickMs: 150_000 };
+      const slow = { eachMs: 60_000, atOnce: 1, quickMs: 200_000 };
       const conditions = { second: "other-owner", slow, keys: true, concurrency: 4 } as const;
       const calm = {
         requestTimeoutMs: 30_000,
