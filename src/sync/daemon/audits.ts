@@ -32,7 +32,7 @@ export function openDaemonAudits(parts: Parts, sources: () => readonly SourceSyn
   const compareAgain = async (): Promise<void> => {
     for (const source of sources()) {
       const dueMs = source.contact.againMs();
-      if (dueMs === undefined || dueMs > context.now()) continue;
+      if (dueMs === undefined || dueMs > Date.now()) continue;
       if (source.isPaused() || source.contact.isClosed() || !source.isIdle()) continue;
       await source.contact.compare({ repair: true, signal: source.signal });
     }

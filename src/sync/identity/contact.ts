@@ -4,7 +4,7 @@ import type { ActionContext } from "../actions/context.ts";
 import type { HoldKind } from "../ledger/sources/rows.ts";
 import { fileTag, readMarker } from "../plan/marker.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
-import type { AcknowledgedFile } from "../ledger/drift/drift.ts";
+import type { AcknowledgedFile, Again } from "../ledger/drift/drift.ts";
 
 import { parkMs } from "../plan/retry.ts";
 import { type Applied, type ApplySource, applyComparison } from "./apply.ts";
@@ -39,7 +39,10 @@ export interface Contact {
   mayRecreate(): boolean;
   /** Compares now, and holds the source where that must be. Throws `list_refused`. */
   compare(options: { readonly repair: boolean; readonly signal: AbortSignal }): Promise<Compared>;
-  /** When the source should be compared again although nothing is due, because a list may have lagged; undefined: never. */
+  /**
+   * When, by the system's clock, the source should be compared again although nothing is due, because a list may have lagged;
+   * undefined: never.
+   */
   againMs(): number | undefined;
   /** A create was sent twice: a later list may show a second resource. */
   compareLater(): void;
@@ -103,7 +106,7 @@ export function openContact(options: ContactOptions): Contact {
   let goneMs: readonly number[] = [];
   /** Until then, what a comparison found gone may be created again. */
   let freeUntilMs = -Infinity;
-  let again: { readonly atMs: number; readonly round: number } | undefined;
+  let again = ledger.drift.again(source.id);
   let turn: Promise<unknown> = Promise.resolve();
 
   const hold = async (reason: string, waitMs: number, kind: HoldKind): Promise<false> => {
@@ -132,8 +135,7 @@ export function openContact(options: ContactOptions): Contact {
     checks = 0;
     await ledger.write(() => {
       ledger.drift.setLoss(source.id, undefined);
-      // The next start compares again until the last of these comparisons was made.
-      ledger.drift.setAdopted(source.id, again === undefined);
+      ledger.drift.setAdopted(source.id, hidden.files.size === 0);
       ledger.drift.sign(source.id, source.markerId, source.signature.writer);
       if (isTakenOver) ledger.files.reread(source.id);
       for (const { id, path } of ledger.intents.creates(source.id)) {
@@ -145,20 +147,21 @@ export function openContact(options: ContactOptions): Contact {
     });
     return true;
   };
+  const setAgain = (next: Again | undefined): void => {
+    again = next;
+    ledger.note(() => ledger.drift.setAgain(source.id, next));
+  };
   const compareLater = (round = 0): void => {
     const lags = AGAIN_LAGS[round];
-    if (hidden.files.size > 0) again = { atMs: now() + HIDDEN_AGAIN_MS, round };
-    else if (lags !== undefined) again = { atMs: now() + lags * Math.max(lagMs, LATE_MS), round };
+    if (hidden.files.size > 0) setAgain({ atMs: Date.now() + HIDDEN_AGAIN_MS, round });
+    else if (lags !== undefined) setAgain({ atMs: Date.now() + lags * Math.max(lagMs, LATE_MS), round });
     else {
-      again = undefined;
+      setAgain(undefined);
       // What did not act by now is not expected to.
-      ledger.note(() => {
-        ledger.intents.forgetDoubts(source.id);
-        ledger.drift.setAdopted(source.id, true);
-      });
+      ledger.note(() => ledger.intents.forgetDoubts(source.id));
     }
   };
-  if (ledger.intents.doubts(source.id).length > 0) compareLater();
+  if (again === undefined && ledger.intents.doubts(source.id).length > 0) compareLater();
 
   const compareOnce = async (
     { repair, signal: stop }: { readonly repair: boolean; readonly signal: AbortSignal },

@@ -89,8 +89,17 @@ interface Contacts {
   /** Resources with a damaged marker that a person left alone. */
   leftAlone(source: number): ReadonlySet<string>;
   setLeftAlone(source: number, docIds: Iterable<string>): void;
+  /** The next comparison for lists that may have lagged: when, by the system's clock, and which of them. */
+  again(source: number): Again | undefined;
+  setAgain(source: number, again: Again | undefined): void;
   auditedMs(): number | undefined;
   setAuditedMs(atMs: number): void;
+}
+
+/** A comparison that is due later. */
+export interface Again {
+  readonly atMs: number;
+  readonly round: number;
 }
 
 /** Sources whose resources the service lost. */
@@ -104,6 +113,7 @@ interface Losses {
   setLoss(source: number, reason: string | undefined, kind?: HoldKind): void;
 }
 
+const AgainText = z.object({ atMs: z.number(), round: z.int() });
 const Ids = z.array(z.string());
 
 /** Prepares the statements. */
@@ -183,6 +193,12 @@ function prepareContacts(db: Sqlite, meta: Meta): Contacts {
     setKeepsMarkers: (keeps) => meta.set("keeps_markers", keeps ? "1" : "0"),
     leftAlone: (source) => new Set(Ids.parse(JSON.parse(meta.get(`left_alone ${source}`) ?? "[]"))),
     setLeftAlone: (source, docIds) => meta.set(`left_alone ${source}`, JSON.stringify([...docIds])),
+    again: (source) => {
+      const text = meta.get(`again ${source}`) ?? "";
+      return text === "" ? undefined : AgainText.parse(JSON.parse(text));
+    },
+    setAgain: (source, again) =>
+      meta.set(`again ${source}`, again === undefined ? "" : JSON.stringify(again)),
     auditedMs: () => meta.number("audited_ms"),
     setAuditedMs: (atMs) => meta.set("audited_ms", String(atMs)),
   };
