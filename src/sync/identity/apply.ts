@@ -71,24 +71,25 @@ export async function applyComparison(
   const isRecent = ({ docId }: { readonly docId: string }): boolean =>
     (gathered.rows.get(docId)?.acknowledgedMs ?? 0) > settledMs;
   const unlisted = verdicts.filter((each) => each.kind === "ask");
-  const asks = unlisted.filter((each) => !isRecent(each) && !source.isBusy(each.path));
-  const there = await findThere(context, gathered, asks, options.signal);
-  if (there !== undefined) return { kind: "incomplete", path: there, missing: asks.length };
+  const missing = unlisted.filter((each) => !isRecent(each));
+  const there = await findThere(context, gathered, missing, options.signal);
+  if (there !== undefined) return { kind: "incomplete", path: there, missing: missing.length };
 
   const lostWrites = verdicts.filter(({ kind }) => kind === "send-again").length;
   const reason = lossReason({
     acknowledged: gathered.shown + gathered.rows.size,
-    missing: asks.length,
+    missing: missing.length,
     altered: lostWrites + gathered.altered.filter(({ isAsStored }) => !isAsStored).length,
   });
   if (reason !== undefined && !options.isApproved) return { kind: "lost", reason };
 
   const work = openWork(context, source, gathered, options.repair);
-  const settled = new Set(asks);
+  // A file that is being sent finds out by itself.
+  const settled = new Set(missing.filter(({ path }) => !source.isBusy(path)));
   for (const verdict of verdicts) if (verdict.kind !== "ask" || settled.has(verdict)) work.take(verdict);
   for (const altered of gathered.altered) work.resend(altered);
   const surplus = verdicts.filter((each) => each.kind === "surplus");
-  const unjudged = unlisted.length - asks.length;
+  const unjudged = unlisted.length - settled.size;
   if (!options.repair) {
     const doubles = surplus.map((each) => foundTwice(gathered, each, false));
     return { kind: "applied", findings: [...work.findings, ...doubles], unjudged };

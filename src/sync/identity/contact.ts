@@ -132,6 +132,7 @@ export function openContact(options: ContactOptions): Contact {
     isHeld = false;
     isDue = false;
     isProbing = false;
+    goneMs = [];
     checks = 0;
     await ledger.write(() => {
       ledger.drift.setLoss(source.id, undefined);
@@ -214,7 +215,7 @@ export function openContact(options: ContactOptions): Contact {
         return await holdLong(incompleteWords(compared), "unclear");
       case "applied": {
         const { gathered, findings, unjudged } = compared;
-        if (findings.length > 0) freeUntilMs = now() + GONE_MS;
+        if (findings.length + unjudged > 0) freeUntilMs = now() + GONE_MS;
         const isFirst = !ledger.drift.isAdopted(source.id);
         const hasCreates = ledger.intents.creates(source.id).length > 0;
         if (isFirst && !isApproved && gathered.foreign.count > 0 && gathered.situation.items.length === 0) {
@@ -304,10 +305,10 @@ export function openContact(options: ContactOptions): Contact {
     },
     mayRecreate: () => {
       const nowMs = now();
+      if (isDue) return false;
       if (nowMs < freeUntilMs) return true;
       goneMs = [...goneMs.filter((atMs) => nowMs - atMs < GONE_MS), nowMs];
       if (goneMs.length <= GONE_MAX) return true;
-      goneMs = [];
       isDue = true;
       scanAt(nowMs);
       return false;
@@ -318,7 +319,7 @@ export function openContact(options: ContactOptions): Contact {
       if (repair && compared.kind === "held") await holdLong(compared.reason, "identity");
       if (repair && compared.kind === "lost") await holdLong(compared.reason, "lost");
       if (repair && compared.kind === "applied") {
-        if (compared.findings.length > 0) freeUntilMs = now() + GONE_MS;
+        if (compared.findings.length + compared.unjudged > 0) freeUntilMs = now() + GONE_MS;
         if (round !== undefined) compareLater(round + 1);
       }
       return compared;

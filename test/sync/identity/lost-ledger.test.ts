@@ -1,10 +1,9 @@
 import { rmSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ledgerFile } from "../../../src/sync/ledger/ledger.ts";
-import { fileTag, readMarker } from "../../../src/sync/plan/marker.ts";
 import type { FakeOptions, FakeResource } from "../../fakes/knowledge-service.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
+import { documentsOf, holdOfPass, loseLedger, promptService, writesOfPass } from "./fixture.ts";
 
 let world: World;
 /** What a list shows in place of all resources. */
@@ -24,43 +23,10 @@ beforeEach(async () => {
 });
 afterEach(() => world.end());
 
-const loseLedger = (): void => {
-  for (const part of ["", "-wal", "-shm"]) rmSync(`${ledgerFile(world.stateDir)}${part}`, { force: true });
-};
 const remove = (path: string): void => rmSync(join(world.root, path));
 const rename = (from: string, to: string): void => renameSync(join(world.root, from), join(world.root, to));
-/** The live resources, as the file that their marker names, by its path, with text and id. */
-const documents = (
-  ...paths: readonly string[]
-): Record<string, { text: string | undefined; id: string }[]> => {
-  const found: Record<string, { text: string | undefined; id: string }[]> = {};
-  for (const { description, content, _id } of world.service.live()) {
-    const reading = readMarker(description);
-    const file = reading.kind === "whole" ? reading.marker.file : undefined;
-    const path = paths.find((each) => fileTag(each) === file) ?? "nobody's";
-    (found[path] ??= []).push({ text: content, id: _id });
-  }
-  return found;
-};
-const idOf = (path: string): string => documents(path)[path]?.[0]?.id ?? "";
-/** The writes that a pass sends, by operation. */
-const writesOf = async (pass: () => Promise<void>): Promise<Record<string, number>> => {
-  const before = world.service.requests.length;
-  await pass();
-  const made = world.service.requests
-    .slice(before)
-    .filter(({ operation }) => ["create", "update", "delete"].includes(operation));
-  return Object.fromEntries(
-    [...Map.groupBy(made, ({ operation }) => operation)].map(([name, all]) => [name, all.length]),
-  );
-};
-/** Why the source is held after a pass; null: it is not. */
-const holdOf = async (): Promise<string | null> => {
-  const daemon = world.daemon();
-  const { status } = await daemon.syncOnce();
-  await daemon.close();
-  return status.sources[0]?.holdReason ?? null;
-};
+const idOf = (path: string): string | undefined => documentsOf(world, path)[0]?._id;
+const textsOf = (path: string): unknown[] => documentsOf(world, path).map(({ content }) => content);
 
 describe.each<FakeOptions>([{ collections: true }, { collections: true, paged: true, keys: true }, {}])(
   "a lost ledger at a service with %o",
@@ -77,9 +43,9 @@ describe.each<FakeOptions>([{ collections: true }, { collections: true, paged: t
       for (let n = 0; n < 12; n += 1) world.write(`${n}.txt`, `text ${n}`);
       await world.sync();
       const before = world.service.live().map(({ _id }) => _id);
-      loseLedger();
-      expect(await writesOf(world.sync)).toEqual(writes(0, 0, 0));
-      expect(await holdOf()).toBeNull();
+      loseLedger(world);
+      expect(await writesOfPass(world)).toEqual(writes(0, 0, 0));
+      expect(await holdOfPass(world)).toBeNull();
       expect(world.service.live().map(({ _id }) => _id)).toEqual(before);
     });
 
@@ -87,37 +53,32 @@ describe.each<FakeOptions>([{ collections: true }, { collections: true, paged: t
       for (let n = 0; n < 12; n += 1) world.write(`${n}.txt`, `text ${n}`);
       await world.sync();
       const ids = ["0", "1", "2", "3", "4", "5", "9", "10", "11"].map((n) => idOf(`${n}.txt`));
-      loseLedger();
+      loseLedger(world);
       for (const n of [0, 1, 2]) world.write(`${n}.txt`, `another text ${n}`);
       for (const n of [3, 4, 5]) rename(`${n}.txt`, `renamed ${n}.txt`);
       for (const n of [6, 7, 8]) remove(`${n}.txt`);
       world.write("new.txt", "a new one");
-      expect(await writesOf(world.sync)).toEqual(writes(1, 6, 3));
+      expect(await writesOfPass(world)).toEqual(writes(1, 6, 3));
       const paths = ["0.txt", "1.txt", "2.txt", "renamed 3.txt", "renamed 4.txt", "renamed 5.txt"];
       const rest = ["9.txt", "10.txt", "11.txt"];
-      const found = documents(...paths, ...rest, "new.txt");
-      expect([...paths, ...rest].map((path) => found[path]?.map(({ id }) => id))).toEqual(
+      expect([...paths, ...rest].map((path) => documentsOf(world, path).map(({ _id }) => _id))).toEqual(
         ids.map((id) => [id]),
       );
-      expect(found["0.txt"]?.[0]?.text).toBe("another text 0");
+      expect(textsOf("0.txt")).toEqual(["another text 0"]);
       expect(world.service.live()).toHaveLength(10);
-      expect(await writesOf(world.sync)).toEqual({});
+      expect(await writesOfPass(world)).toEqual({});
     });
 
     it("swaps the texts of two files that swapped their names", async () => {
       world.write("a.txt", "of a");
       world.write("b.txt", "of b");
       await world.sync();
-      loseLedger();
+      loseLedger(world);
       rename("a.txt", "c.txt");
       rename("b.txt", "a.txt");
       rename("c.txt", "b.txt");
       await world.sync();
-      const found = documents("a.txt", "b.txt");
-      expect([found["a.txt"]?.map(({ text }) => text), found["b.txt"]?.map(({ text }) => text)]).toEqual([
-        ["of b"],
-        ["of a"],
-      ]);
+      expect([textsOf("a.txt"), textsOf("b.txt")]).toEqual([["of b"], ["of a"]]);
     });
 
     it("leaves the documents of others as they are, even where a list ignores the owner", async () => {
@@ -130,12 +91,12 @@ describe.each<FakeOptions>([{ collections: true }, { collections: true, paged: t
         { ...own, _id: "e".repeat(24), description: "without a marker" },
       ];
       for (const each of others) world.service.resources.set(each._id, each);
-      loseLedger();
+      loseLedger(world);
       remove("a.txt");
       world.write("b.txt", "of b");
       await world.sync();
       for (const each of others) expect(world.service.resources.get(each._id)).toEqual(each);
-      expect(documents("b.txt")["b.txt"]).toHaveLength(1);
+      expect(textsOf("b.txt")).toEqual(["of b"]);
     });
   },
 );
@@ -153,11 +114,11 @@ describe("a lost ledger", () => {
     world.write("a & <b>.txt", "of a");
     world.write("B.txt", "of b");
     await world.sync();
-    loseLedger();
+    loseLedger(world);
     await world.sync();
     await world.sync();
     expect(world.service.count("create")).toBe(2);
-    expect(await writesOf(world.sync)).toEqual({});
+    expect(await writesOfPass(world)).toEqual({});
   });
 
   it.each<[string, (text: string) => string]>([
@@ -172,8 +133,8 @@ describe("a lost ledger", () => {
     await world.sync();
     await world.sync();
     expect(world.service.count("create")).toBe(3);
-    loseLedger();
-    expect(await holdOf()).not.toBeNull();
+    loseLedger(world);
+    expect(await holdOfPass(world)).not.toBeNull();
     expect(world.service.count("create")).toBeLessThanOrEqual(4);
   });
 
@@ -181,11 +142,10 @@ describe("a lost ledger", () => {
     for (let n = 0; n < 12; n += 1) world.write(`${n}.txt`, `text ${n}`);
     await world.sync();
     listed = (all) => all.slice(0, 6);
-    const { url, key } = world.service;
-    const daemon = world.daemon({ service: { apiUrl: url, dbUrl: url, pauthkey: key, listLagMs: 0 } });
+    const daemon = world.daemon({ service: promptService(world) });
     const report = await daemon.audit({ repair: true });
     await daemon.close();
     expect(report).toMatchObject({ findings: [], sources: [{ unjudged: 6, missing: 0 }] });
-    expect(await writesOf(world.sync)).toEqual({});
+    expect(await writesOfPass(world)).toEqual({});
   });
 });

@@ -1,0 +1,170 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { AuditReport } from "../../../src/wire/daemon-audit.ts";
+import { withoutMarker } from "../../../src/wire/marker.ts";
+import { readMarker } from "../../../src/sync/plan/marker.ts";
+import type { FakeResource } from "../../fakes/knowledge-service.ts";
+import { openWorld, until, type World } from "../daemon/harness.ts";
+import { documentsOf, promptService } from "./fixture.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld({ collections: true });
+  for (let n = 0; n < 8; n += 1) world.write(`${n}.txt`, `text ${n}`);
+  await world.sync();
+});
+afterEach(() => world.end());
+
+/** Audits as `verify` does, then runs a pass. Returns the report. */
+const audit = async (repair = true, isPrompt = true): Promise<AuditReport> => {
+  const daemon = world.daemon(isPrompt ? { service: promptService(world) } : {});
+  try {
+    const report = await daemon.audit({ repair });
+    await daemon.syncOnce();
+    return report;
+  } finally {
+    await daemon.close();
+  }
+};
+const document = (path: string): FakeResource => {
+  const [found] = documentsOf(world, path);
+  if (found === undefined) throw new Error(`no document of ${path}`);
+  return found;
+};
+/** A person at the service's page changes a document. */
+const edit = (path: string, changes: Partial<FakeResource>): FakeResource =>
+  Object.assign(document(path), { updatedAt: new Date(Date.now() + 1000).toISOString(), ...changes });
+const add = (resource: FakeResource): void => void world.service.resources.set(resource._id, resource);
+const COPY = "f".repeat(24);
+const words = (report: AuditReport): unknown[] =>
+  report.findings.map(({ path, kind, repaired }) => [path, kind, repaired]);
+
+it("finds nothing where all agree, and sends nothing", async () => {
+  const before = world.service.requests.length;
+  expect(await audit()).toMatchObject({ findings: [], agrees: true, left: 0, foreign: 0 });
+  expect(world.service.requests.slice(before).filter(({ method }) => method !== "GET")).toEqual([]);
+});
+
+describe("what a person did at the service", () => {
+  it.each<[string, Partial<FakeResource>]>([
+    ["text", { content: "edited" }],
+    ["title", { title: "edited" }],
+    ["description", { description: "edited" }],
+  ])("is undone where it is another %s", async (_what, changes) => {
+    const before = { ...document("3.txt") };
+    edit("3.txt", changes);
+    expect(words(await audit())).toEqual([["3.txt", "altered", true]]);
+    const { content, title, description } = world.service.resources.get(before._id) ?? before;
+    expect({ content, title, description }).toEqual({
+      content: before.content,
+      title: before.title,
+      description: before.description,
+    });
+    expect(await audit()).toMatchObject({ findings: [], agrees: true });
+  });
+
+  it("is only reported without a repair", async () => {
+    edit("3.txt", { content: "edited" });
+    const before = world.service.count("update");
+    const daemon = world.daemon({ service: promptService(world) });
+    expect(words(await daemon.audit())).toEqual([["3.txt", "altered", false]]);
+    await daemon.close();
+    expect(world.service.count("update")).toBe(before);
+  });
+
+  it("is undone where a document was deleted", async () => {
+    const { _id } = edit("3.txt", { isDeleted: true });
+    expect(words(await audit())).toEqual([["3.txt", "missing", true]]);
+    expect(document("3.txt")._id).not.toBe(_id);
+    expect([document("3.txt").content, world.service.live().length]).toEqual(["text 3", 8]);
+  });
+
+  it("deletes a copy with the document's own text, and keeps the document", async () => {
+    const { _id } = document("3.txt");
+    add({ ...document("3.txt"), _id: COPY });
+    expect(words(await audit())).toEqual([["3.txt", "twice", true]]);
+    expect(documentsOf(world, "3.txt").map((each) => each._id)).toEqual([_id]);
+  });
+
+  it.each<[string, (copy: FakeResource) => FakeResource]>([
+    ["with another text", (copy) => ({ ...copy, content: "a person's own words" })],
+    [
+      "that another kbsync wrote and this one sent before",
+      (copy) => ({ ...copy, description: copy.description.replace(/\.[a-z2-7]{8}\]$/, ".aaaaaaaa]") }),
+    ],
+  ])("leaves a copy %s alone, and says so", async (what, change) => {
+    add(change({ ...document("3.txt"), _id: COPY }));
+    const report = await audit();
+    if (what.startsWith("with")) expect(words(report)).toEqual([["3.txt", "twice", false]]);
+    else expect(report.sources[0]?.lost).toContain("another kbsync (aaaaaaaa) writes 1 document");
+    expect(documentsOf(world, "3.txt")).toHaveLength(2);
+  });
+});
+
+describe("what the service lost", () => {
+  it("is sent once more where it answered that it stored a text, and is reported where it loses that, too", async () => {
+    const before = { ...document("3.txt") };
+    world.write("3.txt", "a later text");
+    await world.sync();
+    const lose = (): void => {
+      edit("3.txt", {
+        content: before.content ?? "",
+        description: before.description,
+        updatedAt: before.updatedAt,
+      });
+    };
+    lose();
+    const daemon = world.daemon({ service: promptService(world) });
+    const stop = new AbortController();
+    const ended = daemon.run({ signal: stop.signal });
+    await daemon.whenIdle();
+    const first = await daemon.audit({ repair: true });
+    expect(words(first)).toEqual([["3.txt", "altered", true]]);
+    await until(() => document("3.txt").content === "a later text" && daemon.status().idle);
+    lose();
+    const second = await daemon.audit({ repair: true });
+    stop.abort();
+    await ended;
+    expect(words(second)).toEqual([["3.txt", "altered", false]]);
+    expect(second.findings[0]?.what).toContain("answered twice that it stored this version");
+  });
+
+  it("is deleted again where a backup brings it back, and no file is sent for it", async () => {
+    rmSync(join(world.root, "3.txt"));
+    const { _id } = document("3.txt");
+    await world.sync();
+    const restored = world.service.resources.get(_id);
+    if (restored === undefined) throw new Error("no document");
+    restored.isDeleted = false;
+    const report = await audit();
+    expect(report.findings).toMatchObject([{ docId: _id, kind: "returned", repaired: true }]);
+    expect(world.service.live()).toHaveLength(7);
+  });
+
+  it("is sent again only once a person approved it, where it is most of all", async () => {
+    for (const each of world.service.live().slice(0, 6)) each.isDeleted = true;
+    const report = await audit();
+    expect(report.sources[0]?.lost).toBe(
+      "the service has lost 6 of 8 resources; was it reset, or restored from a backup?",
+    );
+    expect(world.service.live()).toHaveLength(2);
+    await world.offline.approve();
+    await world.sync({ service: promptService(world) });
+    expect(world.service.live()).toHaveLength(8);
+  });
+});
+
+describe("documents of others", () => {
+  it("are counted, and neither changed nor deleted", async () => {
+    const foreign = { ...document("3.txt"), _id: COPY, description: "a person's own" };
+    add(foreign);
+    expect(await audit()).toMatchObject({ foreign: 1, agrees: true, left: 0 });
+    expect(world.service.resources.get(COPY)).toEqual(foreign);
+  });
+});
+
+it("gives each document a description that names its file, and a text for people before it", () => {
+  const { description } = document("3.txt");
+  expect([withoutMarker(description), readMarker(description).kind]).toEqual(["3.txt", "whole"]);
+});

@@ -1,0 +1,186 @@
+import { cpSync, rmSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { REAL_WORLD } from "../../../src/sync/daemon/options.ts";
+import { readMarker } from "../../../src/sync/plan/marker.ts";
+import type { FakeOptions, FakeResource } from "../../fakes/knowledge-service.ts";
+import { openWorld, until, type World } from "../daemon/harness.ts";
+import { documentsOf, holdOfPass, loseLedger, promptService, writesOfPass } from "./fixture.ts";
+
+let world: World;
+/** What a list shows in place of all resources. */
+let listed: (all: readonly FakeResource[]) => readonly FakeResource[];
+
+const open = async (options: FakeOptions): Promise<void> => {
+  world = await openWorld({ listed: () => listed([...world.service.resources.values()]), ...options });
+};
+beforeEach(async () => {
+  listed = (all) => all;
+  await open({ collections: true });
+});
+afterEach(() => world.end());
+
+const writeAll = (count: number): void => {
+  for (let n = 0; n < count; n += 1) world.write(`${n}.txt`, `text ${n}`);
+};
+const ids = (): string[] => world.service.live().map(({ _id }) => _id);
+const writers = (): unknown[] =>
+  world.service.live().map(({ description }) => {
+    const reading = readMarker(description);
+    return reading.kind === "whole" ? reading.marker.writer : undefined;
+  });
+
+describe("a second installation", () => {
+  const OTHER_MACHINE = { ...REAL_WORLD, machineId: () => "another machine" };
+
+  it("without a ledger holds before its first write, and says how many documents it found", async () => {
+    writeAll(3);
+    await world.sync();
+    rmSync(world.stateDir, { recursive: true });
+    expect(await writesOfPass(world)).toEqual({});
+    expect(await holdOfPass(world)).toMatch(
+      /^another kbsync \([a-z2-7]{8}\) writes 3 documents of this source/,
+    );
+  });
+
+  it("takes the documents over once a person approved it, with their ids", async () => {
+    writeAll(3);
+    await world.sync();
+    const [before, [former]] = [ids(), writers()];
+    rmSync(world.stateDir, { recursive: true });
+    await world.sync();
+    world.write("1.txt", "another text");
+    await world.offline.approve();
+    await world.sync();
+    expect([ids(), world.service.count("create")]).toEqual([before, 3]);
+    expect(documentsOf(world, "1.txt")).toMatchObject([{ content: "another text" }]);
+    expect(writers()).not.toContain(former);
+    expect(await writesOfPass(world)).toEqual({});
+  });
+
+  it.each([
+    ["on another machine", { world: OTHER_MACHINE }],
+    ["in another folder", { stateDir: "copy" }],
+  ])(
+    "with a copied state folder %s holds before its first write",
+    async (_where, { stateDir, ...options }: { stateDir?: string; world?: typeof REAL_WORLD }) => {
+      writeAll(3);
+      await world.sync();
+      const copy = `${world.stateDir}-${stateDir ?? ""}`;
+      if (stateDir !== undefined) cpSync(world.stateDir, copy, { recursive: true });
+      const more = { ...options, ...(stateDir !== undefined && { stateDir: copy }) };
+      world.write("new.txt", "a new one");
+      expect(await writesOfPass(world, more)).toEqual({});
+      expect(await holdOfPass(world, more)).toContain("this state folder was copied or moved");
+    },
+  );
+
+  it("that was approved stops the first one at the next document that both write", async () => {
+    writeAll(3);
+    await world.sync();
+    const more = { stateDir: `${world.stateDir}-copy`, service: promptService(world) };
+    cpSync(world.stateDir, more.stateDir, { recursive: true });
+    const daemon = world.daemon(more);
+    await daemon.syncOnce();
+    await daemon.approve();
+    await daemon.close();
+    world.write("0.txt", "of the second one");
+    expect(await writesOfPass(world, more)).toMatchObject({ update: 3 });
+    const first = world.daemon({ service: promptService(world) });
+    const report = await first.audit({ repair: true });
+    await first.close();
+    expect(report.sources[0]?.lost).toContain("another kbsync");
+    expect(await writesOfPass(world)).toEqual({});
+  });
+});
+
+describe("a new ledger", () => {
+  it("sends one file to a service that has yet to name the collection, and the rest once a list shows it", async () => {
+    await world.end();
+    await open({});
+    writeAll(3);
+    listed = () => [];
+    expect(await holdOfPass(world)).toContain("does not show the document that was just sent");
+    expect(world.service.count("create")).toBe(1);
+    listed = (all) => all;
+    await world.sync();
+    expect([world.service.count("create"), world.service.live().length]).toEqual([3, 3]);
+  });
+
+  it("sends nothing while two lists of its documents differ again and again", async () => {
+    writeAll(3);
+    await world.sync();
+    loseLedger(world);
+    let lists = 0;
+    listed = (all) => all.slice(0, (lists += 1) % 3);
+    expect(await holdOfPass(world)).toContain("differ from one moment to the next");
+    listed = (all) => all;
+    const before = world.service.requests.length;
+    await world.sync();
+    expect(world.service.requests.slice(before).map(({ operation }) => operation)).not.toContain("create");
+  });
+
+  it("holds where a document's description ends with a damaged marker, and leaves it alone once a person approved that", async () => {
+    writeAll(2);
+    await world.sync();
+    const [damaged] = documentsOf(world, "0.txt");
+    if (damaged === undefined) throw new Error("no document");
+    damaged.description = damaged.description.slice(0, 30);
+    loseLedger(world);
+    expect(await holdOfPass(world)).toContain(`the description of ${damaged._id} ends with a damaged marker`);
+    await world.offline.approve();
+    expect(await writesOfPass(world)).toEqual({ create: 1 });
+    expect(world.service.resources.get(damaged._id)).toEqual(damaged);
+    expect(await holdOfPass(world)).toBeNull();
+  });
+});
+
+describe("resources that turn out to be gone", () => {
+  const loseResources = (count: number): void => {
+    for (const each of world.service.live().slice(0, count)) each.isDeleted = true;
+  };
+
+  it("are created again where they are few", async () => {
+    writeAll(12);
+    await world.sync();
+    loseResources(2);
+    for (let n = 0; n < 12; n += 1) world.write(`${n}.txt`, `another text ${n}`);
+    await world.sync();
+    expect([world.service.live().length, world.service.count("create")]).toEqual([12, 14]);
+  });
+
+  it("hold the source where they are most of all, until a person approves that they are sent again", async () => {
+    writeAll(12);
+    await world.sync();
+    loseResources(10);
+    for (let n = 0; n < 12; n += 1) world.write(`${n}.txt`, `another text ${n}`);
+    const service = promptService(world);
+    expect(await holdOfPass(world, { service, settings: { concurrency: 1 } })).toMatch(
+      /the service has lost 7 of 9 resources/,
+    );
+    expect(world.service.live().length).toBeLessThan(6);
+    await world.offline.approve();
+    await world.sync({ service });
+    await world.sync({ service });
+    expect(world.service.live()).toHaveLength(12);
+  });
+});
+
+describe("a daemon", () => {
+  it("goes on by itself when a hold is over", async () => {
+    writeAll(2);
+    await world.sync();
+    loseLedger(world);
+    let lists = 0;
+    listed = (all) => all.slice(0, (lists += 1) % 2);
+    const daemon = world.daemon({ settings: { settleMs: 0 } });
+    const stop = new AbortController();
+    const ended = daemon.run({ signal: stop.signal });
+    await until(() => daemon.status().sources[0]?.holdReason !== null);
+    listed = (all) => all;
+    await daemon.approve();
+    await until(() => daemon.status().sources[0]?.holdReason === null && daemon.status().idle);
+    stop.abort();
+    await ended;
+    expect(world.service.count("create")).toBe(2);
+  });
+});
