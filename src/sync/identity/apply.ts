@@ -67,7 +67,8 @@ export async function applyComparison(
   { verdicts }: Comparison,
   options: ApplyOptions,
 ): Promise<Applied> {
-  const settledMs = Date.now() - options.lagMs;
+  // Acknowledgements in one millisecond have later times than that.
+  const settledMs = options.lagMs === 0 ? Infinity : Date.now() - options.lagMs;
   const isRecent = ({ docId }: { readonly docId: string }): boolean =>
     (gathered.rows.get(docId)?.acknowledgedMs ?? 0) > settledMs;
   const unlisted = verdicts.filter((each) => each.kind === "ask");

@@ -288,7 +288,7 @@ export function openContact(options: ContactOptions): Contact {
       const fresh = candidates.filter((each) => !isKnown(each));
       // The others do not wait for a file that failed, which has its own next check. A single pass has none: it tries all.
       const untried = fresh.filter(({ known }) => known?.state !== "parked");
-      areAllParked = isWhole && untried.length === 0;
+      areAllParked = isWhole && fresh.length > 0 && untried.length === 0;
       if (areAllParked) return once ? candidates : admitted;
       for (const { entry } of fresh) waiting.add(entry.path);
       const probe = options.isSending() ? undefined : cheapestOf(untried.length > 0 ? untried : fresh);
