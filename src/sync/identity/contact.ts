@@ -325,12 +325,7 @@ export function openContact(options: ContactOptions): Contact {
       return compared;
     },
     againMs: () => again?.atMs,
-    compareLater: () => {
-      // A single pass has no later moment: the next one compares before it sends.
-      if (once && ledger.drift.keepsMarkers() !== false)
-        ledger.note(() => ledger.drift.setAdopted(source.id, false));
-      else compareLater();
-    },
+    compareLater: () => compareLater(),
   };
 }
 

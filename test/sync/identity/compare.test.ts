@@ -59,6 +59,7 @@ function situation(facts: Partial<Situation>): Situation {
     files: [],
     rows: [],
     isPartial: false,
+    isNew: false,
     tombstones: new Set(),
     memory: NO_MEMORY,
     nowMs: 0,
