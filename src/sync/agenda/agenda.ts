@@ -87,10 +87,7 @@ export function openAgenda({ settleMs, now, once, withdraw }: AgendaOptions): Ag
     ask: (below) => {
       asked += 1;
       if (below === undefined) hint(undefined);
-      else {
-        states.ask(below, now());
-        if (states.isSending(below) && !states.isUnresting(below)) withdraw?.(below);
-      }
+      else states.ask(below, now());
       return asked;
     },
     asked: () => asked,

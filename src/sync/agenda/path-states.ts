@@ -179,7 +179,8 @@ export function openPathStates(
     event,
     checkAgain,
     ask: (path, nowMs) => {
-      outdate(path, nowMs);
+      // A check finds by itself whether a file in flight has changed. The service may have read it for hours.
+      if (!jobs.isSending(path)) outdate(path, nowMs);
       checks.checkAt(path, nowMs, nowMs);
     },
     checkAfter: (busyPath, path) => {

@@ -125,13 +125,18 @@ function settle(parts: Parts, waiting: Waiting, acknowledged: ReadonlySet<string
     const isDone =
       !source.isPending(file) ||
       acknowledged.has(`${rootOf(source)}\n${file}`) ||
-      source.isPaused() ||
+      (source.isPaused() && !isRead(source, file)) ||
       (below === undefined && source.hasOnlyPictures(file)) ||
       isUnreadable(parts, source, file);
     // The other files need no check before this one is done.
     if (!isDone) break;
     left.delete(file);
   }
+}
+
+/** Whether the service has a file and reads it, which a pause does not end. */
+function isRead(source: SourceSync, file: RelativePath): boolean {
+  return source.workAt(file).work === "reading";
 }
 
 /** Absolute paths of the files of a whole source that are not waited for. */
@@ -223,7 +228,10 @@ function reasonsAt(
   );
   const blocker = senderBlocker(target.row, source.isPaused());
   if (blocker !== undefined) {
-    for (const path of source.pending(below)) reasons.push(reason(path, blocker.code, blocker.reason));
+    const listed = new Set(reasons.map(({ path }) => path));
+    for (const path of source.pending(below))
+      if (!listed.has(path) && !isRead(source, path))
+        reasons.push(reason(path, blocker.code, blocker.reason));
     // A check during a pause finds nothing to send there, and halts nothing.
     if (kindOnDisk(root) !== "folder")
       reasons.push(reason("", "missing", "the folder is missing, so nothing is known of its files"));

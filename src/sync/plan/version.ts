@@ -99,7 +99,9 @@ export function versionOf(facts: VersionFacts): Version {
     case "parked":
       return version("waiting", trouble?.code ?? "parked", trouble?.message ?? "");
     case "unsure":
-      return version("waiting", "unsure", "an update had no answer yet");
+      return blocker === undefined
+        ? version("waiting", "unsure", "an update had no answer yet")
+        : version("waiting", blocker.code, blocker.reason);
     case undefined:
       return version("waiting", "not_synced", "it was never sent");
   }

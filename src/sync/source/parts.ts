@@ -94,12 +94,12 @@ export function openSourceParts(options: PartOptions, begin: Begin): SourceParts
     rules,
     signature: { source: sourceTag(options.markerId), writer: options.writer },
     rulesKey: rulesKeysOf(rules, () => options.context.capabilities.takesMetadata()),
-    isStale: (path) => source.isOutdated(path) && (isHeld() || !states.isUnresting(path)),
-    isOutdated: (path) => {
+    isStale: (path) => {
       // Files read for sending are dropped while the source is paused, and checked again.
       if (isHeld()) states.outdate(path);
-      return states.isOutdated(path);
+      return states.isOutdated(path) && (isHeld() || !states.isUnresting(path));
     },
+    isOutdated: (path) => states.isOutdated(path),
     sent: (path) => states.sent(path),
     isPaused,
     checkAgain: (path, atMs) => agenda.checkAgain(path, atMs),

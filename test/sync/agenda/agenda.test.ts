@@ -123,13 +123,11 @@ describe("checks that a person requests", () => {
     expect([agenda.asked(), agenda.answered()]).toEqual([2, 1]);
   });
 
-  it("outdates the job of the path that a person asks about", () => {
+  it("checks a file in flight that a person asks about, and leaves its job alone", () => {
     begin();
     agenda.states.send("a.md");
-    agenda.ask("b.md");
-    expect(isOutdated()).toBe(false);
     agenda.ask("a.md");
-    expect([isOutdated(), dueIn()]).toEqual([true, 0]);
+    expect([isOutdated(), dueIn()]).toEqual([false, 0]);
   });
 });
 

@@ -229,8 +229,8 @@ describe("wait", () => {
     world.write("photo.png", Buffer.from("89504e470d0a1a0a0000000d49484452", "hex"));
     let isEnded = false;
     const waited = wait(daemon).finally(() => (isEnded = true));
-    const named = wait(daemon, "scan.pdf");
     await until(() => daemon.status().sources[0]?.reading === 3);
+    const named = wait(daemon, "scan.pdf");
     metadata.set("scan.pdf", { status: "queued", warning: "Pages 1–2 are still being read." });
     const [source] = daemon.status().sources;
     await until(() => world.service.count("read") > 6);
@@ -242,6 +242,36 @@ describe("wait", () => {
     expect(end.readingPaths.toSorted()).toEqual(paths);
     metadata.set("scan.pdf", { status: "chunked" });
     expect(await named).toMatchObject({ agreed: true, reading: 0 });
+    // A wait makes the service read nothing again.
+    expect([world.service.count("create"), world.service.count("update")]).toEqual([4, 0]);
+  });
+
+  it("follows at a pause what the service reads, and sends none of it again", async () => {
+    world.write("first.txt", "shows the service's id of the collection");
+    const daemon = await run();
+    let data: object = { _id: "scan", title: "scan.pdf", metadata: { status: "queued" } };
+    world.service.fault = ({ operation }) => {
+      if (operation !== "create" && operation !== "read") return undefined;
+      const status = operation === "create" ? 202 : 200;
+      return { kind: "answer", status, body: JSON.stringify({ success: true, data }) };
+    };
+    world.write("scan.pdf", "%PDF-1.4 scanned");
+    await until(() => daemon.status().sources[0]?.reading === 1);
+    await daemon.pause();
+    world.write("b.txt", "waits");
+    await until(() => daemon.status().sources[0]?.waiting === 1);
+    const asked = world.service.count("read");
+    await until(() => world.service.count("read") > asked + 1);
+    expect(daemon.status().sources).toMatchObject([{ files: 3, searchable: 1, reading: 1, waiting: 1 }]);
+    const [all, named] = [wait(daemon), wait(daemon, "scan.pdf")];
+    data = { ...data, metadata: { status: "chunked" } };
+    expect((await all).reasons).toMatchObject([{ path: "b.txt", code: "paused" }]);
+    expect(await named).toMatchObject({ agreed: true });
+    world.service.fault = () => undefined;
+    await daemon.resume();
+    await until(() => titles().includes("b.txt"));
+    await daemon.whenIdle();
+    expect([world.service.count("create"), world.service.count("update")]).toEqual([3, 0]);
   });
 
   it("waits for the settle time too", async () => {

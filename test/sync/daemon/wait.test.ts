@@ -63,6 +63,7 @@ const wait = async (path?: string, more: Partial<WaitOptions> = {}): Promise<Wai
     isPaused: () => paused,
     isHalted: () => halted,
     isInFlight: () => false,
+    workAt: () => ({ work: "queued" }),
     hasOnlyPictures: (each: string) => pictures.has(each),
     unsent: (below: string | undefined) => [...pending].filter(isIn(below)),
     unreadable: (below: string | undefined) => unreadable.filter(isIn(below)),
@@ -290,8 +291,10 @@ describe("what keeps from agreement", () => {
   it("returns a pause as a reason for each waiting file", async () => {
     await add("a.md", "agreed");
     paused = true;
+    await add("folder/b.md", "unsure");
+    await ledger.write(() => ledger.operator.setPaused(id, true));
     pending = new Set(["a.md", "folder/b.md"]);
-    expect(codes(await wait())).toEqual(["a.md paused", "folder/b.md paused"]);
+    expect(codes(await wait())).toEqual(["folder/b.md paused", "a.md paused"]);
     expect(codes(await wait("folder"))).toEqual(["folder/b.md paused"]);
   });
 

@@ -52,6 +52,12 @@ describe("the state of a file's newest version", () => {
     ["a change during an outage", { work: "queued", outage: "down" }, "waiting", "down"],
     ["an unchanged file during an outage", { outage: "down" }, "searchable", "found by words"],
     ["a change in a paused folder", { work: "queued", blocker: PAUSED }, "waiting", "paused until resume"],
+    [
+      "an update of it without an answer",
+      { row: "unsure", blocker: PAUSED },
+      "waiting",
+      "paused until resume",
+    ],
     ["an unchanged file in a paused folder", { blocker: PAUSED }, "searchable", "found by words"],
     ["a file of a folder that is missing", { blocker: HALTED }, "waiting", "the folder is missing"],
     [
