@@ -100,13 +100,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "deleted-adopted",
     does: "a resource that this ledger deleted is adopted when a list still shows it",
     worlds: ["lagging-lists"],
-    patches: [
-      patch(
-        "adopt/create-lists.ts",
-        "ledger.drift.ownerOf(docId) !== undefined",
-        "ledger.files.ownsDoc(docId)",
-      ),
-    ],
+    patches: [patch("adopt/create-lists.ts", "ledger.files.knows(docId)", "ledger.files.ownsDoc(docId)")],
   },
   {
     name: "extra-unconfirmed",
@@ -162,7 +156,7 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "adopt/adopt.ts",
-        "isPending: !ledger.drift.isAdopted(source.id) && unsearched.parts.length === 0,",
+        "isPending: !ledger.contacts.isAdopted(source.id) && unsearched.parts.length === 0,",
         "isPending: false,",
       ),
     ],
@@ -178,13 +172,13 @@ export const MUTANTS: readonly Mutant[] = [
       ),
       patch(
         "adopt/adopt-source.ts",
-        'ledger.drift.setAdopted(source.id, !unread.includes(""));',
-        "ledger.drift.setAdopted(source.id, true);",
+        'ledger.contacts.setAdopted(source.id, !unread.includes(""));',
+        "ledger.contacts.setAdopted(source.id, true);",
       ),
       patch(
         "adopt/adopt-source.ts",
-        "ledger.drift.setUnsearched(source.id, unsearched);",
-        "ledger.drift.setUnsearched(source.id, NOTHING_UNSEARCHED);",
+        "ledger.contacts.setUnsearched(source.id, unsearched);",
+        "ledger.contacts.setUnsearched(source.id, NOTHING_UNSEARCHED);",
       ),
     ],
   },
@@ -459,7 +453,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "root-exchanged",
     does: "when another folder replaced the source's, its files are not matched with resources",
     patches: [
-      patch("pass/pass.ts", "if (isAnother) ledger.drift.distrust(id);", ""),
+      patch("pass/pass.ts", "if (isAnother) ledger.contacts.distrust(id);", ""),
       patch("source/checking.ts", "if (plan.newRoot) adoption.again();", ""),
     ],
   },
@@ -480,11 +474,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a list alone decides which resource stays, and a deleted resource is adopted from a list that still shows it",
     worlds: ["lagging-lists"],
     patches: [
-      patch(
-        "adopt/create-lists.ts",
-        "ledger.drift.ownerOf(docId) !== undefined",
-        "ledger.files.ownsDoc(docId)",
-      ),
+      patch("adopt/create-lists.ts", "ledger.files.knows(docId)", "ledger.files.ownsDoc(docId)"),
       patch(
         "adopt/doubted-resources.ts",
         "if (!(await hasAnswered(options, { id: own.id, docId: own.docId }, since))) return false;",

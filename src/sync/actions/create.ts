@@ -299,13 +299,13 @@ function finishCreate(
 /** Records whether the service keeps the marker of a description, once its answer shows one. */
 function noteMarker({ ledger }: ActionContext, { description }: Taken["record"]): void {
   if (
-    ledger.drift.keepsMarkers() !== undefined ||
+    ledger.contacts.keepsMarkers() !== undefined ||
     description === undefined ||
     description === null ||
     description === ""
   )
     return;
-  ledger.note(() => ledger.drift.setKeepsMarkers(readMarker(description).kind === "whole"));
+  ledger.note(() => ledger.contacts.setKeepsMarkers(readMarker(description).kind === "whole"));
 }
 
 /**

@@ -44,13 +44,13 @@ export function openDaemonAudits(parts: Parts, sources: () => readonly SourceSyn
     schedule: (isIdle) => {
       const audits = scheduleAudits({
         periodMs: options.sync.auditHours * 3_600_000,
-        lastMs: ledger.drift.auditedMs(),
+        lastMs: ledger.contacts.auditedMs(),
         nowMs: () => Date.now(),
         random: world.random,
         isIdle,
         audit: () => audit({ repair: true }),
         onDone: (report) => {
-          ledger.note(() => ledger.drift.setAuditedMs(Date.now()));
+          ledger.note(() => ledger.contacts.setAuditedMs(Date.now()));
           const warning = warningOf(report);
           if (warning !== undefined) warn(warning);
         },

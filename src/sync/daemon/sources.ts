@@ -76,7 +76,7 @@ export function openDaemonSources(parts: Parts, onChange: () => void): DaemonSou
       once,
       onUnwatched: () => watches.get(row.id)?.renew(),
       onWarning: parts.warn,
-      markerId: source.id ?? ledger.drift.signature(row.id).markerId ?? basename(source.absolutePath),
+      markerId: source.id ?? ledger.contacts.signature(row.id).markerId ?? basename(source.absolutePath),
       writer: parts.installation.writer(row.path),
       lagMs: options.service.listLagMs ?? LIST_LAG_MS,
       onChange,
@@ -129,19 +129,19 @@ function openRows({
     if (ledger.claim()) warn(oldLedger(ledgerFile(stateDir)));
     for (const { id, path } of movedSources(ledger, sources)) {
       const { path: before } = ledger.sources.get(id);
-      const { markerId, writer } = ledger.drift.signature(id);
+      const { markerId, writer } = ledger.contacts.signature(id);
       ledger.sources.repath(id, path);
       // The same folder under another name: nobody else writes there.
       if (markerId !== undefined && writer === installation.writer(before))
-        ledger.drift.sign(id, markerId, installation.writer(path));
+        ledger.contacts.sign(id, markerId, installation.writer(path));
     }
     const rows = sources.map((source) => {
       const { absolutePath: path, ownerId, collection, deletes, innerFolders } = source;
       const { id } = ledger.sources.open(path, ownerId, collection, deletes === "never");
-      ledger.drift.addScope(id, { tier: collection, ownerId });
+      ledger.contacts.addScope(id, { tier: collection, ownerId });
       // A new ledger, or one from before markers, is this installation's.
-      if (ledger.drift.signature(id).writer === undefined)
-        ledger.drift.sign(id, source.id ?? basename(path), installation.writer(path));
+      if (ledger.contacts.signature(id).writer === undefined)
+        ledger.contacts.sign(id, source.id ?? basename(path), installation.writer(path));
       return { id, path: realPath(path), innerFolders, source };
     });
     ledger.sources.keepActive(rows.map(({ id }) => id));

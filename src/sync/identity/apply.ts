@@ -245,9 +245,9 @@ function openWork(context: ActionContext, source: ApplySource, gathered: Gathere
       find(row.path, row.docId, "altered", alterationWords(alterations));
       change(row.path, () => {
         // It may have been sent since.
-        if (ledger.drift.byDoc(row.docId)?.acknowledgedMs !== row.acknowledgedMs) return;
+        if (ledger.files.acknowledged(row.docId)?.acknowledgedMs !== row.acknowledgedMs) return;
         ledger.files.setState(row.id, "unsure");
-        ledger.drift.setStored(row.id, resource);
+        ledger.files.setStored(row.id, resource);
       });
     },
     write: async () => {
@@ -289,7 +289,8 @@ function absentName(resource: ListedResource | undefined): RelativePath {
   return `${resource?.title ?? ""} [${resource?.docId ?? ""}]`;
 }
 
-function alterationWords(alterations: readonly Alteration[]): string {
+/** Says what of a resource was changed at the service. */
+export function alterationWords(alterations: readonly Alteration[]): string {
   const were = alterations.length === 1 ? "was" : "were";
   return `its ${alterations.join(" and ")} ${were} changed at the service`;
 }
@@ -320,7 +321,7 @@ async function settleSurplus(
 ): Promise<Found> {
   const { ledger } = context;
   const { docId, ofDocId, isOurs } = verdict;
-  const row = ledger.drift.byDoc(ofDocId);
+  const row = ledger.files.acknowledged(ofDocId);
   const path = row?.path ?? "";
   const second = gathered.resources.get(docId);
   const isCopy = row === undefined || (second !== undefined && isAnotherText(gathered, row, second));
@@ -341,10 +342,10 @@ async function settleSurplus(
 /** Reports whether a second resource claims the version of the first and shows another text. */
 function isAnotherText(
   { descriptions, resources }: Gathered,
-  row: { readonly docId: string; readonly digest: string; readonly kind: DocumentKind },
+  row: { readonly docId: string; readonly digest: string; readonly shape: { readonly kind: DocumentKind } },
   second: ListedResource,
 ): boolean {
-  if (row.kind !== "content" || second.isUnfinished === true) return false;
+  if (row.shape.kind !== "content" || second.isUnfinished === true) return false;
   const markerOf = (docId: string) => {
     const reading = readMarker(descriptions.get(docId));
     return reading.kind === "whole" ? reading.marker.bytes : undefined;

@@ -4,8 +4,8 @@ import type { ActionContext } from "../actions/context.ts";
 import type { HoldKind } from "../ledger/sources/rows.ts";
 import { fileTag, readMarker } from "../plan/marker.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
-import type { AcknowledgedFile, Again } from "../ledger/drift/drift.ts";
-
+import type { Again } from "../ledger/contacts.ts";
+import type { AcknowledgedRow } from "../ledger/files/rows.ts";
 import { parkMs } from "../plan/retry.ts";
 import { type Applied, type ApplySource, applyComparison } from "./apply.ts";
 import { compare, type Comparison, type Hold, type ListMemory, NO_MEMORY } from "./compare.ts";
@@ -89,7 +89,7 @@ const SHOWN_MS_MAX = 60_000;
 export function openContact(options: ContactOptions): Contact {
   const { context, source, lagMs, once, signal, scanAt, onWarning } = options;
   const { ledger, now } = context;
-  let isHeld = ledger.drift.loss(source.id) !== undefined;
+  let isHeld = ledger.contacts.loss(source.id) !== undefined;
   let isDue = isUnknown(context, source);
   let isProbing = false;
   const waiting = new Set<RelativePath>();
@@ -106,14 +106,14 @@ export function openContact(options: ContactOptions): Contact {
   let goneMs: readonly number[] = [];
   /** Until then, what a comparison found gone may be created again. */
   let freeUntilMs = -Infinity;
-  let again = ledger.drift.again(source.id);
+  let again = ledger.contacts.again(source.id);
   let turn: Promise<unknown> = Promise.resolve();
 
   const hold = async (reason: string, waitMs: number, kind: HoldKind): Promise<false> => {
     isHeld = true;
     nextMs = now() + waitMs;
     scanAt(nextMs);
-    await ledger.write(() => ledger.drift.setLoss(source.id, reason, kind));
+    await ledger.write(() => ledger.contacts.setLoss(source.id, reason, kind));
     return false;
   };
   const holdLong = async (reason: string, kind: HoldKind): Promise<false> => {
@@ -125,7 +125,7 @@ export function openContact(options: ContactOptions): Contact {
     hidden = { files: new Set(comparison.hidden), isAll: isRootless && comparison.hidden.length > 0 };
   };
   const open = async (): Promise<true> => {
-    const { markerId = source.markerId, writer = source.signature.writer } = ledger.drift.signature(
+    const { markerId = source.markerId, writer = source.signature.writer } = ledger.contacts.signature(
       source.id,
     );
     const isTakenOver = writer !== source.signature.writer || markerId !== source.markerId;
@@ -135,9 +135,9 @@ export function openContact(options: ContactOptions): Contact {
     goneMs = [];
     checks = 0;
     await ledger.write(() => {
-      ledger.drift.setLoss(source.id, undefined);
-      ledger.drift.setAdopted(source.id, hidden.files.size === 0);
-      ledger.drift.sign(source.id, source.markerId, source.signature.writer);
+      ledger.contacts.setLoss(source.id, undefined);
+      ledger.contacts.setAdopted(source.id, hidden.files.size === 0);
+      ledger.contacts.sign(source.id, source.markerId, source.signature.writer);
       if (isTakenOver) ledger.files.reread(source.id);
       for (const { id, path } of ledger.intents.creates(source.id)) {
         if (source.isBusy(path)) continue;
@@ -150,7 +150,7 @@ export function openContact(options: ContactOptions): Contact {
   };
   const setAgain = (next: Again | undefined): void => {
     again = next;
-    ledger.note(() => ledger.drift.setAgain(source.id, next));
+    ledger.note(() => ledger.contacts.setAgain(source.id, next));
   };
   const compareLater = (round = 0): void => {
     const lags = AGAIN_LAGS[round];
@@ -216,16 +216,16 @@ export function openContact(options: ContactOptions): Contact {
       case "applied": {
         const { gathered, findings, unjudged } = compared;
         if (findings.length + unjudged > 0) freeUntilMs = now() + GONE_MS;
-        const isFirst = !ledger.drift.isAdopted(source.id);
+        const isFirst = !ledger.contacts.isAdopted(source.id);
         const hasCreates = ledger.intents.creates(source.id).length > 0;
         if (isFirst && !isApproved && gathered.foreign.count > 0 && gathered.situation.items.length === 0) {
           // Unmarked documents of this owner may be ours if the service keeps no descriptions. One file shows that.
-          if (ledger.drift.keepsMarkers() === false)
+          if (ledger.contacts.keepsMarkers() === false)
             return await holdLong(unmarkedWords(gathered.foreign.count), "identity");
-          isProbing = ledger.drift.keepsMarkers() === undefined;
+          isProbing = ledger.contacts.keepsMarkers() === undefined;
           if (isProbing) return true;
         }
-        const isShown = ({ docId }: AcknowledgedFile): boolean => gathered.resources.has(docId);
+        const isShown = ({ docId }: AcknowledgedRow): boolean => gathered.resources.has(docId);
         if (
           isProbing &&
           !isApproved &&
@@ -248,7 +248,7 @@ export function openContact(options: ContactOptions): Contact {
     ready: async () => {
       if (!isHeld && !isDue) return true;
       ledger.flush();
-      const isApproved = ledger.drift.loss(source.id)?.agreed === true;
+      const isApproved = ledger.contacts.loss(source.id)?.agreed === true;
       if (isHeld && !isApproved && now() < nextMs) return false;
       if (isProbing && options.isSending()) return true;
       try {
@@ -256,7 +256,7 @@ export function openContact(options: ContactOptions): Contact {
         // A hold of before is over while one file shows what the service does.
         if (isReady && isHeld) {
           isHeld = false;
-          ledger.note(() => ledger.drift.setLoss(source.id, undefined));
+          ledger.note(() => ledger.contacts.setLoss(source.id, undefined));
         }
         return isReady;
       } catch (error) {
@@ -332,9 +332,9 @@ export function openContact(options: ContactOptions): Contact {
 /** Reports whether a source was never compared since its ledger is new, old or another one's, or died amid creates. */
 function isUnknown({ ledger }: ActionContext, source: ContactOptions["source"]): boolean {
   ledger.flush();
-  const { markerId = source.markerId } = ledger.drift.signature(source.id);
+  const { markerId = source.markerId } = ledger.contacts.signature(source.id);
   const isOther = writerOf({ ledger }, source) !== source.signature.writer || markerId !== source.markerId;
-  return isOther || !ledger.drift.isAdopted(source.id) || ledger.intents.creates(source.id).length > 0;
+  return isOther || !ledger.contacts.isAdopted(source.id) || ledger.intents.creates(source.id).length > 0;
 }
 
 /** The installation that last wrote with this ledger; a new ledger is this one's. */
@@ -342,7 +342,7 @@ function writerOf(
   { ledger }: Pick<ActionContext, "ledger">,
   { id, signature }: ContactOptions["source"],
 ): string {
-  return ledger.drift.signature(id).writer ?? signature.writer;
+  return ledger.contacts.signature(id).writer ?? signature.writer;
 }
 
 /** Reports whether the ledger is a copy of another installation's, which may still write. */
@@ -396,8 +396,8 @@ function documents(count: number): string {
 
 /** Records whether the service keeps markers, as far as this list shows. */
 async function noteMarkers({ ledger }: ActionContext, { marked, unmarked }: Gathered): Promise<void> {
-  if (marked + unmarked === 0 || ledger.drift.keepsMarkers() === true) return;
-  await ledger.write(() => ledger.drift.setKeepsMarkers(marked > 0));
+  if (marked + unmarked === 0 || ledger.contacts.keepsMarkers() === true) return;
+  await ledger.write(() => ledger.contacts.setKeepsMarkers(marked > 0));
 }
 
 /** Records the resources with a damaged marker that a person, who saw them, left alone. */
@@ -409,7 +409,7 @@ async function leaveDamagedAlone(
   const damaged = [...descriptions]
     .filter(([docId, description]) => !rows.has(docId) && readMarker(description).kind === "damaged")
     .map(([docId]) => docId);
-  if (damaged.length > 0) await ledger.write(() => ledger.drift.setLeftAlone(id, damaged));
+  if (damaged.length > 0) await ledger.write(() => ledger.contacts.setLeftAlone(id, damaged));
 }
 
 function omissionOptions(

@@ -3,7 +3,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import type { ActionContext } from "../actions/context.ts";
-import type { Scope } from "../ledger/drift/drift.ts";
+import type { Scope } from "../ledger/contacts.ts";
 import { delayMs } from "../plan/retry.ts";
 
 /** Default for how long the list of a service that is not ours may lag behind its answers. */

@@ -13,16 +13,16 @@ export async function ownResources(
   signal: AbortSignal,
 ): Promise<readonly { readonly docId: string; readonly title: string }[]> {
   const { ledger } = context;
-  const { markerId, writer } = ledger.drift.signature(source);
+  const { markerId, writer } = ledger.contacts.signature(source);
   if (markerId === undefined) return [];
   const tag = sourceTag(markerId);
   const found = new Map<string, { readonly docId: string; readonly title: string }>();
-  for (const scope of ledger.drift.scopes(source)) {
+  for (const scope of ledger.contacts.scopes(source)) {
     const visit = ({ _id: docId, title, description }: ResourceRecord): void => {
       const reading = readMarker(description);
       const isOurs =
         reading.kind === "whole" && reading.marker.source === tag && reading.marker.writer === writer;
-      if (isOurs && ledger.drift.ownerOf(docId) === undefined) found.set(docId, { docId, title });
+      if (isOurs && !ledger.files.knows(docId)) found.set(docId, { docId, title });
     };
     await readList(context, scope, () => visit, { signal });
   }

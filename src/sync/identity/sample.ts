@@ -99,7 +99,7 @@ async function isThere(
   docId: string,
   signal: AbortSignal,
 ): Promise<boolean> {
-  if (ledger.drift.ownerOf(docId) !== undefined) return false;
+  if (ledger.files.knows(docId)) return false;
   const reply = await remote.read(docId, signal);
   return reply.kind !== "done" || !reply.value.isDeleted;
 }

@@ -2,8 +2,10 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { openNumberSet, type NumberSet } from "../../lib/number-set.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
-import type { ActionContext, ActionSource } from "../actions/context.ts";
-import type { AcknowledgedFile, Scope } from "../ledger/drift/drift.ts";
+import type { ActionSource } from "../actions/context.ts";
+import type { Scope } from "../ledger/contacts.ts";
+import type { AcknowledgedRow } from "../ledger/files/rows.ts";
+import type { Ledger } from "../ledger/ledger.ts";
 import { alterationsOf, isAsStored, type Alteration } from "../plan/alterations.ts";
 import { isSameRoot } from "../plan/brakes.ts";
 import { sameStat } from "../plan/compared-rows.ts";
@@ -13,7 +15,7 @@ import { acknowledgedTag, sentBefore, versionsOf } from "../plan/versions.ts";
 import { readDocument } from "../read/read.ts";
 import { scanSource } from "../scan/scan.ts";
 import type { DiskFile, Item, LedgerRow, Situation } from "./compare.ts";
-import { readList } from "./list.ts";
+import { type ListContext, readList } from "./list.ts";
 import { resourceOf } from "./resource.ts";
 
 /** A source whose resources are compared. */
@@ -28,7 +30,7 @@ export interface Gathered {
   /** The resources of the situation, as the list shows them. */
   readonly resources: ReadonlyMap<string, FoundResource>;
   /** The rows of the situation. */
-  readonly rows: ReadonlyMap<string, AcknowledgedFile>;
+  readonly rows: ReadonlyMap<string, AcknowledgedRow>;
   readonly entries: ReadonlyMap<RelativePath, ScanEntry>;
   /** The folder is missing. */
   readonly isRootless: boolean;
@@ -53,12 +55,17 @@ export interface FoundResource extends ListedResource {
 
 /** A resource that somebody changed at the service, or that the service stores in a form of its own. */
 export interface Altered {
-  readonly row: AcknowledgedFile;
+  readonly row: AcknowledgedRow;
   readonly alterations: readonly Alteration[];
   readonly resource: ListedResource;
   /** Nobody changed it since it was sent. */
   readonly isAsStored: boolean;
 }
+
+/** Dependencies of gathering. */
+export type GatherContext = ListContext & {
+  readonly ledger: Pick<Ledger, "contacts" | "files" | "flush" | "intents" | "sources">;
+};
 
 export interface GatherOptions {
   readonly signal: AbortSignal;
@@ -81,13 +88,13 @@ const READ_AT_ONCE = 32;
  * collection's id is unknown. Throws `list_refused`.
  */
 export async function gather(
-  context: ActionContext,
+  context: GatherContext,
   source: IdentitySource,
   options: GatherOptions,
 ): Promise<Gathered | undefined> {
   const { ledger } = context;
   ledger.flush();
-  const startedMs = ledger.drift.latestMs();
+  const startedMs = ledger.files.latestMs();
   const listed = await readScopes(context, source, options);
   if (listed === undefined) return undefined;
   const rows = await rowsOf(context, source, listed, startedMs, options.signal);
@@ -107,7 +114,7 @@ export async function gather(
       items,
       files,
       rows: [...rows.values()].map(ledgerRowOf),
-      leftAlone: ledger.drift.leftAlone(source.id),
+      leftAlone: ledger.contacts.leftAlone(source.id),
       isPartial: scan.root === undefined || isAnotherRoot || scan.unreadable.length > 0,
       isNew: isNewLedger(context, source),
       tombstones: new Set(
@@ -126,13 +133,13 @@ export async function gather(
  * Reports whether the ledger is new and was never compared: it has rows of the few files that were sent to learn the
  * collection's id.
  */
-function isNewLedger({ ledger }: Pick<ActionContext, "ledger">, { id }: Pick<IdentitySource, "id">): boolean {
-  return !ledger.drift.isAdopted(id) && ledger.sources.withResource(id) <= PROBES_MAX;
+function isNewLedger({ ledger }: Pick<GatherContext, "ledger">, { id }: Pick<IdentitySource, "id">): boolean {
+  return !ledger.contacts.isAdopted(id) && ledger.sources.withResource(id) <= PROBES_MAX;
 }
 
 /** Reports whether the service keeps markers, as far as it has shown. */
-function keepsMarkers({ ledger }: ActionContext, { marked, unmarked }: Listed): boolean {
-  return marked > 0 || (ledger.drift.keepsMarkers() ?? unmarked === 0);
+function keepsMarkers({ ledger }: GatherContext, { marked, unmarked }: Listed): boolean {
+  return marked > 0 || (ledger.contacts.keepsMarkers() ?? unmarked === 0);
 }
 
 /** Titles and descriptions that a service does not keep were not changed by anybody. */
@@ -152,13 +159,13 @@ interface Listed extends Omit<Gathered, "situation" | "descriptions" | "rows" | 
 
 /** Reads the lists of every owner and collection that the source ever wrote to. */
 async function readScopes(
-  context: ActionContext,
+  context: GatherContext,
   source: IdentitySource,
   options: GatherOptions,
 ): Promise<Listed | undefined> {
   const { collection: tier, ownerId } = source.rules.source;
   const isCurrent = (scope: Scope): boolean => scope.tier === tier && scope.ownerId === ownerId;
-  const former = context.ledger.drift.scopes(source.id).filter((scope) => !isCurrent(scope));
+  const former = context.ledger.contacts.scopes(source.id).filter((scope) => !isCurrent(scope));
   const all: Listed[] = [];
   for (const scope of [{ tier, ownerId }, ...former]) {
     let collector = openCollector(context, source, scope, isCurrent(scope));
@@ -191,7 +198,7 @@ function joined(a: Listed, b: Listed): Listed {
 
 /** Collects one list. */
 function openCollector(
-  { ledger }: ActionContext,
+  { ledger }: GatherContext,
   { id, rules, signature }: IdentitySource,
   scope: Scope,
   isCurrent: boolean,
@@ -217,7 +224,7 @@ function openCollector(
   };
   return {
     see: (record) => {
-      const row = ledger.drift.byDoc(record._id);
+      const row = ledger.files.acknowledged(record._id);
       const reading = readMarker(record.description);
       const marker =
         reading.kind === "whole" && reading.marker.source === signature.source ? reading.marker : undefined;
@@ -275,18 +282,18 @@ function openCollector(
 
 /** Returns the rows that need a decision, by resource. Those acknowledged since the list began are left out. */
 async function rowsOf(
-  { ledger }: ActionContext,
+  { ledger }: GatherContext,
   source: IdentitySource,
   { seen, named }: Listed,
   startedMs: number,
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, AcknowledgedFile>> {
-  const rows = new Map<string, AcknowledgedFile>();
+): Promise<ReadonlyMap<string, AcknowledgedRow>> {
+  const rows = new Map<string, AcknowledgedRow>();
   let afterId = 0;
   for (;;) {
     signal.throwIfAborted();
     ledger.flush();
-    const page = ledger.drift.page(source.id, afterId, PAGE_ROWS);
+    const page = ledger.files.page(source.id, afterId, PAGE_ROWS);
     for (const row of page) {
       if (row.state === "held" || row.state === "doomed" || row.acknowledgedMs > startedMs) continue;
       if (!seen.has(row.id) || named.has(fileTag(row.path))) rows.set(row.docId, row);
@@ -301,7 +308,7 @@ async function rowsOf(
 /** Returns the items of rows that need a decision only because another resource names their file. */
 function shownItems(
   { signature }: IdentitySource,
-  rows: ReadonlyMap<string, AcknowledgedFile>,
+  rows: ReadonlyMap<string, AcknowledgedRow>,
   seen: NumberSet,
 ): readonly Item[] {
   return [...rows.values()]
@@ -312,7 +319,7 @@ function shownItems(
     });
 }
 
-function ledgerRowOf(row: AcknowledgedFile): LedgerRow {
+function ledgerRowOf(row: AcknowledgedRow): LedgerRow {
   const file = fileTag(row.path);
   const { docId, state, acknowledgedMs } = row;
   const acknowledged = state === "agreed" ? acknowledgedTag(row) : undefined;
@@ -324,11 +331,11 @@ function ledgerRowOf(row: AcknowledgedFile): LedgerRow {
  * that cannot be taken has its resource nevertheless. The bytes are read only where a renamed file may be found by them.
  */
 async function filesOf(
-  { ledger }: ActionContext,
+  { ledger }: GatherContext,
   { id, root, rules }: IdentitySource,
   scan: Scan,
   { items, named, seen }: Listed,
-  rows: ReadonlyMap<string, AcknowledgedFile>,
+  rows: ReadonlyMap<string, AcknowledgedRow>,
   signal: AbortSignal,
 ): Promise<readonly DiskFile[]> {
   const rowPaths = new Set([...rows.values()].map(({ path }) => path));

@@ -110,7 +110,7 @@ async function find(
       if (reading.kind !== "whole") return;
       const { source: tag, file, bytes, writer } = reading.marker;
       const isOurs = tag === source.signature.source && writer === source.signature.writer && files.has(file);
-      if (isOurs && ledger.drift.ownerOf(record._id) === undefined)
+      if (isOurs && !ledger.files.knows(record._id))
         seen.push({ file, sighting: { resource: resourceOf(record), bytes } });
     };
     const begin = (): typeof visit => {

@@ -5,9 +5,8 @@ import { KbsyncError } from "../../lib/failure.ts";
 import type { UpgradeListener } from "../../lib/upgrade.ts";
 import { openActivity, type ActivityLog } from "./activity.ts";
 import { groupCommits, type GroupCommit } from "./commit.ts";
-import { openDrift, type Drift } from "./drift/drift.ts";
+import { type Contacts, openContacts } from "./contacts.ts";
 import { openErasures, type LedgerErasures } from "./erasures.ts";
-import { openFileFacts, type FileFactsReader } from "./files/facts.ts";
 import { openFiles, type Files } from "./files/files.ts";
 import { openIntents, type Intents } from "./intents/intents.ts";
 import { openMark } from "./mark.ts";
@@ -26,12 +25,11 @@ import type { SettledIgnore } from "../rules/ignore-settling.ts";
 export interface Ledger extends GroupCommit {
   readonly sources: Sources;
   readonly files: Files;
-  readonly facts: FileFactsReader;
   readonly intents: Intents;
   readonly activity: ActivityLog;
   readonly trash: TrashRows;
   readonly erasures: LedgerErasures;
-  readonly drift: Drift;
+  readonly contacts: Contacts;
   readonly operator: Operator;
   readonly tree: SourceTree;
   /**
@@ -91,11 +89,11 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
     onFailure: options.onFailure ?? (() => undefined),
   });
   const mark = openMark(db, { stateDir, ledger: file }, (change) => commits.write(change));
-  const drift = openDrift(db);
+  const contacts = openContacts(db);
   const claim = (): boolean => {
     const isOld = mark.begin();
     db.transaction(() => {
-      if (isOld) drift.distrust(null);
+      if (isOld) contacts.distrust(null);
       noteService(db, service);
     })();
     return isOld;
@@ -110,12 +108,11 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
     ...commits,
     sources: openSources(db),
     files: openFiles(db),
-    facts: openFileFacts(db),
     intents: openIntents(db),
     activity: openActivity(db),
     trash: openTrashRows(db),
     erasures: openErasures(db),
-    drift,
+    contacts,
     operator: openOperator(db),
     tree: openSourceTree(db),
     claim,

@@ -1,4 +1,4 @@
-import { openDrift } from "./drift/drift.ts";
+import { openContacts } from "./contacts.ts";
 import { openSqlite } from "./database/open.ts";
 
 /** A retained text that a ledger knows. */
@@ -25,7 +25,7 @@ export function knownTexts(ledger: string): readonly KnownText[] {
 export function distrustRestored(ledger: string): void {
   const db = openSqlite(ledger);
   try {
-    openDrift(db).distrust(null);
+    openContacts(db).distrust(null);
     db.pragma("journal_mode = DELETE");
   } finally {
     db.close();

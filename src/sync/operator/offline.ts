@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { lockFolder } from "../../lib/folder-lock.ts";
 import { openActivity } from "../ledger/activity.ts";
-import { openDrift } from "../ledger/drift/drift.ts";
+import { openContacts } from "../ledger/contacts.ts";
 import { openErasures } from "../ledger/erasures.ts";
-import { openFileFacts } from "../ledger/files/facts.ts";
 import { openFiles } from "../ledger/files/files.ts";
 import { ledgerFile, type Ledger } from "../ledger/ledger.ts";
 import { isLedgerFailure, ledgerFailure, openSqlite, type Sqlite } from "../ledger/database/open.ts";
+import { openIntents } from "../ledger/intents/intents.ts";
 import { openOperator } from "../ledger/operator.ts";
 import { openSources } from "../ledger/sources/sources.ts";
 import { openTrashRows } from "../ledger/trash.ts";
@@ -14,7 +14,16 @@ import { openTrashRows } from "../ledger/trash.ts";
 /** The part of a ledger that a person's commands read and change, with or without a running daemon. */
 export type OperatorLedger = Pick<
   Ledger,
-  "activity" | "drift" | "erasures" | "facts" | "files" | "flush" | "operator" | "sources" | "trash" | "write"
+  | "activity"
+  | "contacts"
+  | "erasures"
+  | "files"
+  | "flush"
+  | "intents"
+  | "operator"
+  | "sources"
+  | "trash"
+  | "write"
 >;
 
 /**
@@ -73,9 +82,9 @@ export function openForReading(
 function ledgerOf(db: Sqlite): OperatorLedger {
   return {
     activity: openActivity(db),
-    drift: openDrift(db),
-    facts: openFileFacts(db),
+    contacts: openContacts(db),
     files: openFiles(db),
+    intents: openIntents(db),
     operator: openOperator(db),
     sources: openSources(db),
     trash: openTrashRows(db),

@@ -129,7 +129,7 @@ export function openDeletes(options: DeletesOptions): Deletes {
     },
     madeLately: () => {
       const made = ledger.activity.madeSince(source, now() - LATELY_MS);
-      return new Set(made.filter((docId) => ledger.drift.byDoc(docId)?.source === source));
+      return new Set(made.filter((docId) => ledger.files.acknowledged(docId)?.source === source));
     },
     begin: async ({ deletes, counted }) => {
       if (deletes.length === 0) return [];

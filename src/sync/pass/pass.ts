@@ -182,7 +182,7 @@ function notePass(
   ledger.note(() => {
     for (const file of settled) ledger.tree.setIgnoreFile(id, file);
     for (const mount of mounts) ledger.tree.setMount(id, mount);
-    if (isAnother) ledger.drift.distrust(id);
+    if (isAnother) ledger.contacts.distrust(id);
     // While deletes are held because of another root, or while files may be hidden, it is not the agreed one. A scan
     // of a few paths does not show that.
     if (whole && rootIsNew && !isHolding && !isHidden) ledger.sources.setRoot(id, identity);

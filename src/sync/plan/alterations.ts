@@ -4,7 +4,7 @@ import type { DocumentKind, FileState, ListedResource } from "./model.ts";
 /** The ledger's facts about a file's resource. */
 export interface Acknowledged {
   readonly state: FileState;
-  readonly kind: DocumentKind;
+  readonly shape: { readonly kind: DocumentKind };
   /** Digest of the text; empty where the resource has an address. */
   readonly digest: string;
   /** Stands for title and description together. */
@@ -25,7 +25,7 @@ export type Alteration = "text" | "title or description" | "address" | "metadata
 export function alterationsOf(row: Acknowledged, listed: ListedResource): readonly Alteration[] {
   if (row.state !== "agreed") return [];
   const found: Alteration[] = [];
-  if (row.kind === "content") {
+  if (row.shape.kind === "content") {
     // A text that the service stores in its own form was not altered by anybody.
     if (listed.digest !== row.digest && listed.digest !== row.storedDigest) found.push("text");
   } else if (normalizedAddress(row.fileUrl) !== normalizedAddress(listed.url)) found.push("address");

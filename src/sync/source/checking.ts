@@ -100,7 +100,7 @@ export function openChecking(options: CheckingOptions): Checking {
     const open = new Set([...due.paths, ...states.missing().keys()]);
     states.forgetMissing();
     // Until the list has shown whether something is lost, nobody knows what must be sent.
-    isHalted = ledger.drift.loss(row.id) !== undefined;
+    isHalted = ledger.contacts.loss(row.id) !== undefined;
     if (isHalted) {
       planned ||= due.all;
       agenda.answer(answers);

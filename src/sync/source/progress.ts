@@ -70,7 +70,7 @@ export function progressOf({
     activity,
     isPlanned: () => checking.isPlanned(),
     oldestWaitingMs: () => {
-      if (state.paused || ledger.drift.loss(row.id) !== undefined) return undefined;
+      if (state.paused || ledger.contacts.loss(row.id) !== undefined) return undefined;
       return earliest(
         checking.isPlanned() ? undefined : openedMs,
         states.oldestMs((path) => stateOf(path) === "parked"),

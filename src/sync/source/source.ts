@@ -175,7 +175,7 @@ export function openSource(options: SourceOptions): SourceSync {
     answered: () => agenda.answered(),
     leftOut: () => passes.leftOut(),
     warnings: () => [
-      ...(parts.context.ledger.drift.keepsMarkers() === false ? [NO_MARKERS] : []),
+      ...(parts.context.ledger.contacts.keepsMarkers() === false ? [NO_MARKERS] : []),
       ...mountProblems(rules),
       ...checking.ignoreProblems().map(({ path, reason, remedy }) => ({ path, reason, remedy })),
     ],

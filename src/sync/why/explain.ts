@@ -8,6 +8,7 @@ import { readDocument } from "../read/read.ts";
 import type { ReadOptions, ReadOutcome } from "../read/outcome.ts";
 import type { Activity } from "../ledger/activity.ts";
 import type { Files } from "../ledger/files/files.ts";
+import type { FileRow } from "../ledger/files/rows.ts";
 import { senderBlocker } from "../ledger/blockers.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
@@ -27,7 +28,7 @@ import { originOf } from "./recipe-origin.ts";
 const ACTIVITY_MAX = 10;
 
 /** The part of a ledger that explanations read. */
-type ReadLedger = Pick<Ledger, "activity" | "drift" | "facts" | "files" | "operator" | "sources">;
+type ReadLedger = Pick<Ledger, "activity" | "contacts" | "files" | "intents" | "operator" | "sources">;
 
 /**
  * Explains the state of a file from disk, ledger and rules. Writes and sends nothing. The file need not exist. `path` is
@@ -68,9 +69,8 @@ async function explainIn(
   const facts = { rules, rulesKey, path, signal, files: ledger?.files, row: known?.row };
   const isFile = !isFolder && !isWhole && disk.misnamed === undefined;
   const { difference, entry } = isFile ? await differenceAt(facts) : NOTHING;
-  const row = known?.living && facts.files?.get(known.living.id);
   const uploadsMails = ledger?.sources.readsMails() === true;
-  const options = { signal, uploadsMails, uploadedHash: uploadedHash(row) };
+  const options = { signal, uploadsMails, uploadedHash: uploadedHash(known?.living) };
   const read = difference && (await readAt(facts, difference, entry, options));
   const document = read?.kind === "document" ? read.document : undefined;
   const metadata = document !== undefined && takesMetadata ? metadataOf(document, rules) : undefined;
@@ -84,8 +84,8 @@ async function explainIn(
     disk,
     content: read === undefined ? null : contentOf(read),
     recipe: document === undefined ? null : recipeOf(path, document.recipe, rules),
-    ledger: known?.living ?? null,
-    held: known?.held ?? [],
+    ledger: known?.living === undefined ? null : factsOf(known.living),
+    held: known?.held.map(factsOf) ?? [],
     intents: known?.intents ?? [],
     state: {
       paused: known?.paused ?? false,
@@ -130,8 +130,21 @@ async function versionAt(
     blocker,
     outage: live?.outage,
     hasMeaning: docId === null ? undefined : await live?.hasMeaning(docId, facts.signal),
-    isOwnForm: row?.isOwnForm,
+    isOwnForm: row && isOwnForm(row),
   });
+}
+
+/** Reports whether the service keeps a text in a form of its own. */
+function isOwnForm({ storedDigest, digest }: FileRow): boolean {
+  return storedDigest !== null && storedDigest !== digest;
+}
+
+/** Returns what a person needs of a row. */
+function factsOf(row: FileRow): FileFacts {
+  const { id, docId, state, sizeBytes, mtimeMs, ctimeMs, hash, title, fileUrl } = row;
+  const { error, tries, warning, retryAtMs } = row;
+  const file = { id, docId, state, sizeBytes, mtimeMs, ctimeMs, hash, title, fileUrl };
+  return { ...file, error, tries, warning, retryAtMs, isOwnForm: isOwnForm(row) };
 }
 
 /** Why a path without a row is refused: its file, or the delete of its document. */
@@ -159,8 +172,8 @@ interface Known {
   /** As in the markers that were sent. */
   readonly signature: Signature;
   readonly paused: boolean;
-  readonly living: FileFacts | undefined;
-  readonly held: readonly FileFacts[];
+  readonly living: FileRow | undefined;
+  readonly held: readonly FileRow[];
   readonly intents: readonly OpenIntent[];
   readonly activity: readonly Omit<Activity, "source">[];
 }
@@ -168,17 +181,17 @@ interface Known {
 function knownOf(ledger: ReadLedger, source: WatchedSource, path: RelativePath): Known | undefined {
   const row = ledger.sources.peek(source.absolutePath, source.ownerId, source.collection);
   if (row === undefined) return undefined;
-  const rows = ledger.facts.rows(row.id, path);
-  const isHeld = ({ state }: FileFacts): boolean => state === "held" || state === "doomed";
+  const rows = ledger.files.at(row.id, path);
+  const isHeld = ({ state }: FileRow): boolean => state === "held" || state === "doomed";
   const below = path === "" ? undefined : path;
   const activity = ledger.activity.recentAt(row.id, below, ACTIVITY_MAX).toReversed();
   return {
     row,
-    signature: sentSignature(ledger.drift.signature(row.id)),
+    signature: sentSignature(ledger.contacts.signature(row.id)),
     paused: ledger.operator.paused().has(row.id),
     living: rows.find((each) => !isHeld(each)),
     held: rows.filter(isHeld),
-    intents: ledger.facts.intents(row.id, path),
+    intents: ledger.intents.at(row.id, path),
     activity: activity.map(({ source: _source, ...facts }) => facts),
   };
 }
@@ -302,7 +315,7 @@ function nextOf(
     wanted,
     oddity: disk.what,
     difference,
-    living: living === undefined ? undefined : files?.get(living.id),
+    living,
     keeps: rules.source.deletes === "never",
     heldReason: known !== undefined && known.held.length > 0 ? heldWords(known) : undefined,
     retryWords:

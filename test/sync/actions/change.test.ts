@@ -160,7 +160,7 @@ describe("acknowledged changes", () => {
   });
 
   it("another text in the answer to a change of the title alone is no stored form of the file's", async () => {
-    const storedDigest = (): unknown => shop.ledger.drift.byDoc("doc")?.storedDigest;
+    const storedDigest = (): unknown => shop.ledger.files.acknowledged("doc")?.storedDigest;
     const record = { ...RECORD, content: "an older text" };
     await change({ update: [done()] });
     await change({ update: [done({ record })] }, { action: "retitle" });
@@ -202,7 +202,7 @@ it.each([
     { state: before },
   );
   shop.ledger.flush();
-  expect(shop.ledger.drift.byDoc("doc")).toMatchObject({ state: "agreed", storedDigest: stored });
+  expect(shop.ledger.files.acknowledged("doc")).toMatchObject({ state: "agreed", storedDigest: stored });
 });
 
 describe("changes that are not sent", () => {

@@ -220,7 +220,7 @@ describe("what keeps from agreement", () => {
   });
 
   it("returns a blocker at once, though a file that was noticed before is not done", async () => {
-    await ledger.write(() => ledger.drift.setLoss(id, "the lists differ"));
+    await ledger.write(() => ledger.contacts.setLoss(id, "the lists differ"));
     halted = true;
     pending.add("a.md");
     expect(codes(await wait())).toEqual([" halted"]);

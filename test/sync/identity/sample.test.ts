@@ -52,10 +52,7 @@ async function search(files: Record<string, string | Buffer>, service: Service):
     collections: { id: () => ("collectionId" in service ? service.collectionId : "c1") },
     ledger: {
       flush: () => undefined,
-      drift: {
-        ownerOf: (docId: string) =>
-          docId === owned ? "inFlight" : docId === deleted ? "deleted" : undefined,
-      },
+      files: { knows: (docId: string) => docId === owned || docId === deleted },
       intents: {
         allOpen: () => (sent === undefined ? [] : [{ observed: { hash: hash("sha256", sent) } }]),
       },

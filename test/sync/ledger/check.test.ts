@@ -67,7 +67,7 @@ it("a restored ledger first compares its sources with the service's list", () =>
   damage("INSERT INTO adopted VALUES (1)");
   distrustRestored(ledgerFile(stateDir));
   const ledger = openLedger(stateDir, "embedded");
-  expect(ledger.drift.isAdopted(1)).toBe(false);
+  expect(ledger.contacts.isAdopted(1)).toBe(false);
   ledger.close();
   expect(knownTexts(ledgerFile(stateDir))).toEqual([]);
 });

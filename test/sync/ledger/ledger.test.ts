@@ -58,23 +58,29 @@ describe("the ledger", () => {
     ledger.close();
   });
 
-  it("reports the owner of a resource, also after it is lost or deleted", () => {
+  it("knows a resource, also after it is lost or deleted", () => {
     const ledger = openLedger(dir, "s");
     const source = withSource(ledger);
-    const { drift, files, intents } = ledger;
-    const owners: unknown[] = [drift.ownerOf("doc")];
+    const { files, intents } = ledger;
+    const known: unknown[] = [files.knows("doc")];
     const record = (change: (id: number) => void): void => {
       ledger.note(() => change(files.living(source, "a")?.id ?? 0));
       ledger.flush();
-      const owner = drift.ownerOf("doc");
-      owners.push(typeof owner === "object" ? owner.path : owner);
+      known.push([files.knows("doc"), files.acknowledged("doc")?.path]);
     };
     record(() => files.insert(source, "doc", "agreed", observed("a")));
     record((id) => files.lose(id));
     record((id) => files.remove(id));
     record(() => intents.delete(source, "a", "doc"));
     record(() => intents.deleted(intents.deletes(source)[0]?.id ?? 0, "doc"));
-    expect(owners).toEqual([undefined, "a", "inFlight", undefined, "inFlight", "deleted"]);
+    expect(known).toEqual([
+      false,
+      [true, "a"],
+      [true, undefined],
+      [false, undefined],
+      [true, undefined],
+      [true, undefined],
+    ]);
     ledger.close();
   });
 
@@ -88,7 +94,7 @@ describe("the ledger", () => {
     first.close();
     const second = openLedger(dir, "s");
     const [row] = second.files.below(source, ["a"]);
-    expect(second.files.get(row?.id ?? 0)).toEqual({
+    expect(second.files.get(row?.id ?? 0)).toMatchObject({
       id: 1,
       path: "a/b",
       docId: "doc1",

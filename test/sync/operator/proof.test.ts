@@ -2,8 +2,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { syncSettings } from "../settings.ts";
-import { proveAgreement, type ProofSums } from "../../../src/sync/operator/proof.ts";
-import type { ProvenFile } from "../../../src/sync/operator/file-proof.ts";
+import { proveAgreement, type ProofSums, type ProvenFile } from "../../../src/sync/operator/proof.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
 
 const PDF = Buffer.from("%PDF-1.4\nsome pages");
@@ -67,7 +66,7 @@ describe("the proof", () => {
     ]);
     for (const file of proof.files.slice(0, 3)) {
       expect(file.disk).toBe(file.ledger);
-      expect(file.service).toBe(file.expected);
+      expect(file.service).toBe(file.path === "b.pdf" ? file.disk : null);
       expect(file.disk).toMatch(/^[0-9a-f]{64}$/);
     }
     expect(proof.sums).toMatchObject({
@@ -79,7 +78,7 @@ describe("the proof", () => {
       unowned: 0,
     });
     const asked = world.service.requests.slice(before).map(({ operation }) => operation);
-    expect(asked).toEqual(["list", "download"]);
+    expect(asked).toEqual(["list", "read", "download"]);
   });
 
   it("finds a text, a title or an upload that others changed", async () => {
@@ -113,7 +112,7 @@ describe("the proof", () => {
       ["new.txt", "waiting"],
       ["c.url", "waiting"],
     ]);
-    expect(proof.files[0]).toMatchObject({ service: null, reason: "the service does not have it" });
+    expect(proof.files[0]).toMatchObject({ reason: "the service does not have it" });
   });
 
   it("the proof does not judge recent changes by a list that may lag", async () => {

@@ -1,4 +1,4 @@
-import type { FileState, RelativePath, ScanEntry, Shape } from "../../plan/model.ts";
+import type { FileState, ListedResource, RelativePath, ScanEntry, Shape } from "../../plan/model.ts";
 import { sentBefore, versionsOf } from "../../plan/versions.ts";
 import type { Sqlite } from "../database/open.ts";
 import { type FileRows, prepareRows } from "./rows.ts";
@@ -59,6 +59,11 @@ export interface AssignedResource {
 /** Changes rows. */
 interface FileChanges {
   setState(id: number, state: FileState): void;
+  /**
+   * Records that a resource was found changed and is sent again. If it comes out the same, the service stores it that
+   * way, and nobody changed it.
+   */
+  setStored(id: number, found: Pick<ListedResource, "digest" | "label">): void;
   /** Records that another version of a row's file is about to leave: the row is unsure until it is acknowledged. */
   depart(id: number, sent: string): void;
   /**
@@ -119,13 +124,9 @@ export function openFiles(db: Sqlite): Files {
 function prepareOutcomes(db: Sqlite, shapes: Shapes, { living }: Pick<FileRows, "living">): FileOutcomes {
   const columns =
     "source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label, extractor_version, shape, file_url, metadata_hash, stored_label, found_digest, stored_ms, acknowledged_ms";
-  const insert = db.prepare(
-    `INSERT INTO files (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const insertFree = db.prepare(
-    `INSERT INTO files (${columns}) VALUES (?, ?, ?, 'agreed', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT DO NOTHING`,
-  );
+  const insertSql = `INSERT INTO files (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+  const insert = db.prepare(insertSql);
+  const insertFree = db.prepare(`${insertSql} ON CONFLICT DO NOTHING`);
   // The stored form of a text or title remains valid until it changes; the time, until something is sent.
   const agree = db.prepare(
     `UPDATE files SET stored_label = coalesce(?, CASE label WHEN ? THEN stored_label END),
@@ -146,24 +147,18 @@ function prepareOutcomes(db: Sqlite, shapes: Shapes, { living }: Pick<FileRows, 
   );
   const tries = db.prepare<[number], number>("SELECT tries FROM files WHERE id = ?").pluck();
   const acknowledgements = openAcknowledgements(db);
+  const valuesOf = (observed: Observed, stored: Stored | undefined): readonly (string | number | null)[] => [
+    ...observedColumns(observed, shapes),
+    ...storedColumns(stored),
+    acknowledgements.next(),
+  ];
 
   return {
-    insertFree: (source, docId, observed, stored) => {
-      const values = [
-        ...observedColumns(observed, shapes),
-        ...storedColumns(stored),
-        acknowledgements.next(),
-      ];
-      return insertFree.run(source, observed.entry.path, docId, ...values).changes === 1;
-    },
-    insert: (source, docId, state, observed, stored) => {
-      const values = [
-        ...observedColumns(observed, shapes),
-        ...storedColumns(stored),
-        acknowledgements.next(),
-      ];
-      insert.run(source, observed.entry.path, docId, state, ...values);
-    },
+    insert: (source, docId, state, observed, stored) =>
+      void insert.run(source, observed.entry.path, docId, state, ...valuesOf(observed, stored)),
+    insertFree: (source, docId, observed, stored) =>
+      insertFree.run(source, observed.entry.path, docId, "agreed", ...valuesOf(observed, stored)).changes ===
+      1,
     agree: (id, docId, observed, stored) => {
       const [label, digest, atMs] = storedColumns(stored);
       const learned = [label, observed.label, digest, observed.digest, stored === undefined ? 0 : 1, atMs];
@@ -195,6 +190,10 @@ function openAcknowledgements(db: Sqlite): { next(): number } {
 
 function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
   const setState = db.prepare("UPDATE files SET state = ? WHERE id = ?");
+  const setStored = db.prepare(
+    `UPDATE files SET found_digest = CASE WHEN @digest IN (digest, '') THEN found_digest ELSE @digest END,
+       stored_label = CASE label WHEN @label THEN stored_label ELSE @label END WHERE id = @id`,
+  );
   const depart = db.prepare("UPDATE files SET state = 'unsure', sent = ? WHERE id = ?");
   const ownerOf = db.prepare<[string], number>("SELECT id FROM files WHERE doc_id = ?").pluck();
   const assign = db.prepare(
@@ -256,6 +255,7 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
 
   return {
     setState: (id, state) => void setState.run(state, id),
+    setStored: (id, { digest, label }) => void setStored.run({ id, digest, label }),
     depart: (id, sent) => void depart.run(sent, id),
     assign: (source, { entry, docId, hash, title, label, sent, shape, fileUrl, metadataHash }) => {
       const { path, sizeBytes, mtimeMs, ctimeMs, ino } = entry;

@@ -14,16 +14,59 @@ export interface FileRows {
   /** Returns the row of a path, except held ones. */
   living(source: number, path: RelativePath): KnownFile | undefined;
   byInode(source: number, ino: number): KnownFile[];
-  /** Returns the row that has a resource, in whatever state, with its source. */
-  byDoc(docId: string): (KnownFile & { readonly source: number }) | undefined;
-  get(id: number): LedgerFile | undefined;
+  get(id: number): FileRow | undefined;
+  /** Returns the row that has a resource, in whatever state. */
+  byDoc(docId: string): FileRow | undefined;
+  /** Returns the rows of a path, held ones last: a path may have several of them. */
+  at(source: number, path: RelativePath): FileRow[];
+  /** Returns rows of a source that have a resource, by ascending id above `afterId`. Leaves out lost ones. */
+  page(source: number, afterId: number, limit: number): AcknowledgedRow[];
+  /** Returns the row that has a resource, unless the service reported that gone. */
+  acknowledged(docId: string): AcknowledgedRow | undefined;
+  /** Reports whether this ledger has a resource, names it in an intent, or deleted it: a stale list may still show it. */
+  knows(docId: string): boolean;
+  /** Returns the latest acknowledgement of all. */
+  latestMs(): number;
   /** Returns at most `limit` rows of a source, in no particular order. */
   some(source: number, limit: number): KnownFile[];
   ownsDoc(docId: string): boolean;
   isEmpty(source: number): boolean;
 }
 
+/** Everything that the ledger records of a file. */
+export interface FileRow extends LedgerFile {
+  readonly source: number;
+  /** How the service stores text, and title with description, where it stores another form of them; otherwise null. */
+  readonly storedDigest: string | null;
+  readonly storedLabel: string | null;
+  /** When the service last changed the resource, by its clock, as it answered; null where the answer did not include it. */
+  readonly storedMs: number | null;
+  /** Orders the acknowledgements, near the time of day. */
+  readonly acknowledgedMs: number;
+  /** The service reported the resource gone, and the file is not created again yet. Nothing is known of the resource. */
+  readonly isLost: boolean;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly tries: number;
+  /** When a parked file is tried again. */
+  readonly retryAtMs: number | null;
+  /** The part of the document that the service could not read; null if it read all of it. */
+  readonly warning: string | null;
+}
+
+/** A row whose resource the service acknowledged. */
+export type AcknowledgedRow = FileRow & { readonly docId: string };
+
+type Columns = Omit<FileRow, "shape" | "error" | "isLost"> & {
+  readonly shapeId: number | null;
+  readonly code: string | null;
+  readonly message: string | null;
+};
+
 const KNOWN = `id, path, doc_id AS docId, state, size_bytes AS sizeBytes, mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, ino, rules_key AS rulesKey`;
+const WHOLE = `${KNOWN}, source, hash, digest, title, label, extractor_version AS extractorVersion, sent, shape AS shapeId,
+  file_url AS fileUrl, metadata_hash AS metadataHash, found_digest AS storedDigest, stored_label AS storedLabel,
+  stored_ms AS storedMs, acknowledged_ms AS acknowledgedMs, error_code AS code, error_message AS message, tries,
+  retry_at_ms AS retryAtMs, warning`;
 
 /** Rows of a page. The loop waits while they are read, for some milliseconds. */
 const PAGE_ROWS = 1000;
@@ -49,20 +92,36 @@ export function prepareRows(db: Sqlite, shapes: Shapes): FileRows {
   const byInode = db.prepare<[number, number], KnownFile>(
     `SELECT ${KNOWN} FROM files WHERE source = ? AND ino = ?`,
   );
-  const byDoc = db.prepare<[string], KnownFile & { source: number }>(
-    `SELECT ${KNOWN}, source FROM files WHERE doc_id = ?`,
+  const get = db.prepare<[number], Columns>(`SELECT ${WHOLE} FROM files WHERE id = ?`);
+  const byDoc = db.prepare<[string], Columns>(`SELECT ${WHOLE} FROM files WHERE doc_id = ?`);
+  const allAt = db.prepare<[number, string], Columns>(
+    `SELECT ${WHOLE} FROM files WHERE source = ? AND path = ? ORDER BY state IN ('held', 'doomed'), id`,
   );
-  const get = db.prepare<[number], KnownFile & { shapeId: number | null } & Omit<LedgerFile, "shape">>(
-    `SELECT ${KNOWN}, hash, digest, title, label, extractor_version AS extractorVersion, sent, shape AS shapeId, file_url AS fileUrl,
-       metadata_hash AS metadataHash
-     FROM files WHERE id = ?`,
+  // In row order: an index by source would need a new sort for every page.
+  const withResource = db.prepare<[number, number, number], Columns>(
+    `SELECT ${WHOLE} FROM files NOT INDEXED
+     WHERE id > ? AND doc_id IS NOT NULL AND shape IS NOT NULL AND +source = ? ORDER BY id LIMIT ?`,
   );
   const owns = db
     .prepare<[string, string], number>(
       "SELECT 1 FROM files WHERE doc_id = ? UNION ALL SELECT 1 FROM intents WHERE doc_id = ? LIMIT 1",
     )
     .pluck();
+  const isDeleted = db.prepare<[string], number>("SELECT 1 FROM tombstones WHERE doc_id = ?").pluck();
+  const latest = db.prepare<[], number | null>("SELECT max(acknowledged_ms) FROM files").pluck();
   const any = db.prepare<[number], number>("SELECT 1 FROM files WHERE source = ? LIMIT 1").pluck();
+
+  const rowOf = ({ shapeId, code, message, ...row }: Columns): FileRow => ({
+    ...row,
+    shape: shapes.get(shapeId),
+    isLost: shapeId === null && row.docId !== null,
+    error: code === null ? null : { code, message: message ?? "" },
+  });
+  const ownsDoc = (docId: string): boolean => owns.get(docId, docId) !== undefined;
+  const rowWith = (docId: string): FileRow | undefined => {
+    const row = byDoc.get(docId);
+    return row && rowOf(row);
+  };
 
   return {
     all: function* (source) {
@@ -87,15 +146,23 @@ export function prepareRows(db: Sqlite, shapes: Shapes): FileRows {
     },
     living: (source, path) => at.get(source, path),
     byInode: (source, ino) => byInode.all(source, ino),
-    byDoc: (docId) => byDoc.get(docId),
     get: (id) => {
       const row = get.get(id);
-      if (row === undefined) return undefined;
-      const { shapeId, ...file } = row;
-      return { ...file, shape: shapes.get(shapeId) };
+      return row && rowOf(row);
     },
+    byDoc: rowWith,
+    at: (source, path) => allAt.all(source, path).map(rowOf),
+    // The statement selects rows with a resource.
+    page: (source, afterId, limit) =>
+      withResource.all(afterId, source, limit).map(rowOf) as AcknowledgedRow[],
+    acknowledged: (docId) => {
+      const row = rowWith(docId);
+      return row?.isLost === false ? { ...row, docId } : undefined;
+    },
+    knows: (docId) => ownsDoc(docId) || isDeleted.get(docId) !== undefined,
+    latestMs: () => latest.get() ?? 0,
     some: (source, limit) => some.all(source, limit),
-    ownsDoc: (docId) => owns.get(docId, docId) !== undefined,
+    ownsDoc,
     isEmpty: (source) => any.get(source) === undefined,
   };
 }

@@ -1,3 +1,5 @@
+import type { OpenIntent } from "../../../wire/daemon-files.ts";
+import type { RelativePath } from "../../plan/model.ts";
 import { openShapes, type Shapes } from "../files/shapes.ts";
 import type { Sqlite } from "../database/open.ts";
 import {
@@ -22,6 +24,8 @@ interface OpenIntents {
   allOpen(): CreateIntent[];
   doubts(source: number): CreateIntent[];
   deletes(source: number): DeleteIntent[];
+  /** Returns everything open at a path, for a person. */
+  at(source: number, path: RelativePath): OpenIntent[];
 }
 
 /** Prepares the statements over intents. */
@@ -48,11 +52,16 @@ function prepareLists(db: Sqlite, shapes: Shapes): OpenIntents {
   const deletes = db.prepare<[number], DeleteIntent>(
     "SELECT id, source, path, doc_id AS docId FROM intents WHERE source = ? AND kind = 'delete' ORDER BY id",
   );
+  const at = db.prepare<[number, string], OpenIntent>(
+    `SELECT kind, doc_id AS docId, nullif(at_ms, 0) AS atMs, attempts, error_message AS message
+     FROM intents WHERE source = ? AND path = ? ORDER BY id`,
+  );
   const intentsOf = (rows: readonly IntentRow[]): CreateIntent[] => rows.map((row) => intentOf(row, shapes));
   return {
     creates: (source) => intentsOf(open.all(source, "create")),
     allOpen: () => intentsOf(allOpen.all()),
     doubts: (source) => intentsOf(open.all(source, "doubt")),
     deletes: (source) => deletes.all(source),
+    at: (source, path) => at.all(source, path),
   };
 }

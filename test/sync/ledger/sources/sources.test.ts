@@ -79,10 +79,10 @@ describe("approvals", () => {
         root: { dev: 1, ino: 2 },
         files: 3,
       });
-      ledger.drift.setLoss(source, "the service has lost everything");
+      ledger.contacts.setLoss(source, "the service has lost everything");
       ledger.sources.approve(source);
     });
-    expect(ledger.drift.loss(source)).toMatchObject({ agreed: true });
+    expect(ledger.contacts.loss(source)).toMatchObject({ agreed: true });
     expect(ledger.sources.get(source).approved).toBe(false);
     expect(statesNow()).toEqual(["agreed", "held"]);
     // The other root keeps the loss from being compared: the next approval is one of the root.
@@ -94,7 +94,7 @@ describe("approvals", () => {
 
   it("shows a loss that was agreed to until it was compared, if the folder is the same one", async () => {
     await ledger.write(() => {
-      ledger.drift.setLoss(source, "the service has lost everything");
+      ledger.contacts.setLoss(source, "the service has lost everything");
       ledger.sources.approve(source);
     });
     expect(ledger.sources.get(source)).toMatchObject({ lost: "the service has lost everything" });
@@ -103,11 +103,11 @@ describe("approvals", () => {
   it("an approval of a source's removal covers its resources, though the service had lost some", async () => {
     await add("held");
     await ledger.write(() => {
-      ledger.drift.setLoss(source, "the service has lost everything");
+      ledger.contacts.setLoss(source, "the service has lost everything");
       ledger.sources.keepActive([]);
       ledger.sources.approve(source);
     });
-    expect(ledger.drift.loss(source)).toMatchObject({ agreed: false });
+    expect(ledger.contacts.loss(source)).toMatchObject({ agreed: false });
     expect(ledger.sources.get(source).approved).toBe(true);
   });
 
