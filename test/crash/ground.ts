@@ -1,6 +1,8 @@
 import { hash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { fileTag, readMarker } from "../../src/sync/plan/marker.ts";
+import { withoutMarker } from "../../src/wire/marker.ts";
 import type { ResourceRecord } from "../../src/wire/resource.ts";
 import { type Ended, kbsync, type Started, startProgram, temporaryFolder } from "../e2e/program.ts";
 import { type FaultProxy, openFaultProxy } from "./fault-proxy.ts";
@@ -115,15 +117,18 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
       const isText = !bytes.subarray(0, 5).equals(PDF_HEAD);
       const sent = isText ? Buffer.from(normalise("content", bytes.toString("utf8"))) : bytes;
       const description = normalise("description", `${word} ${title}`);
-      return inOneLine(normalise("title", title), description, recipes.chunkChars, sent);
+      const name = `${normalise("title", title)} [${fileTag(title)}]`;
+      return inOneLine(name, description, recipes.chunkChars, sent);
     });
   };
   const found = async (at: CrashService, resources: readonly ResourceRecord[]): Promise<string[]> =>
     Promise.all(
       resources.map(async ({ title, description, content, url, settings }) => {
+        const reading = readMarker(description);
+        const name = `${title} [${reading.kind === "whole" ? reading.marker.file : reading.kind}]`;
         const isFile = url !== undefined && url !== null;
         const bytes = isFile ? await at.bytesOf(url) : Buffer.from(content ?? "");
-        return inOneLine(title, description, settings?.chunkSize ?? 0, bytes);
+        return inOneLine(name, withoutMarker(description), settings?.chunkSize ?? 0, bytes);
       }),
     );
 
@@ -194,10 +199,10 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
   return ground;
 }
 
-/** What two sides must agree in, in one line. Space around a text is the service's to keep or not. */
-function inOneLine(title: string, description: string, chunkChars: number, bytes: Buffer): string {
+/** What two sides must agree in, in one line: `name` has the title and the marker's file. Space around a text is the service's to keep or not. */
+function inOneLine(name: string, description: string, chunkChars: number, bytes: Buffer): string {
   const digest = hash("sha256", bytes.toString("latin1").trim()).slice(0, 12);
-  return `${title} (${description}), chunks of ${chunkChars}, ${digest}`;
+  return `${name} (${description}), chunks of ${chunkChars}, ${digest}`;
 }
 
 /** What `list` has more often than `other`. */

@@ -8,16 +8,26 @@ export interface Orders {
   readonly keyFile: string;
   /** One pass, or watching. */
   readonly mode: "sync" | "run";
+  /** How far the service's lists may lag. Default: the daemon's own. */
+  readonly listLagMs?: number;
 }
 
 /** Opens the daemon of a configuration that names a service. */
-export function openOrdered({ configFile, keyFile }: Orders, step: (name: string) => void): Daemon {
+export function openOrdered(
+  { configFile, keyFile, listLagMs }: Orders,
+  step: (name: string) => void,
+): Daemon {
   const config = loadConfig({ file: configFile, cwd: process.cwd(), env: process.env });
   if (!("apiUrl" in config.service)) throw new Error("the configuration names no service");
   const { apiUrl, dbUrl } = config.service;
   return openDaemon({
     stateDir: config.stateDir,
-    service: { apiUrl, dbUrl, pauthkey: readFileSync(keyFile, "utf8").trim() },
+    service: {
+      apiUrl,
+      dbUrl,
+      pauthkey: readFileSync(keyFile, "utf8").trim(),
+      ...(listLagMs !== undefined && { listLagMs }),
+    },
     sources: config.sources,
     sync: config.sync,
     step,

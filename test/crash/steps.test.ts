@@ -19,8 +19,8 @@ import { type CrashService, startService } from "./service.ts";
 /** How often each step is died at: its first times, half as many by the watching daemon, which takes longer. */
 const TIMES = wholeNumberOf("KBSYNC_CRASH_TIMES", 2);
 /**
- * Agreement comes within a second or two; extra resources of creates sent twice are searched for after 30 s, and those that a
- * list does not show by then after 60.
+ * Agreement comes within a second or two. Where lists lag, a create may be sent twice; lists after 1.25, 4 and 12 times the lag
+ * show the extra resources.
  */
 const AGREE_MS = 45_000;
 const AGREE_LAGGING_MS = 100_000;
@@ -114,7 +114,8 @@ function loseAnAnswer({ proxy }: Ground): void {
 }
 
 function ordersOf({ configFile }: Ground, world: World, mode: Orders["mode"]): Orders {
-  return { configFile, keyFile: serviceOf(world).keyFile, mode };
+  const { keyFile } = serviceOf(world);
+  return { configFile, keyFile, mode, ...(world.lags && { listLagMs: 2 * LAG_MS }) };
 }
 
 /** Runs a daemon in this process until it rests and service and folder agree, and ends it. */

@@ -56,7 +56,7 @@ async function expectHonesty(ground: Ground, when: string): Promise<void> {
   if (waiting + failed + held > 0 || holdReason !== null) return;
   const missing = (await ground.disagreements()).filter((line) => line.startsWith("missing "));
   const isOld = (line: string): boolean => {
-    const path = line.slice("missing ".length).split(" (")[0] ?? "";
+    const path = line.slice("missing ".length).split(" [")[0] ?? "";
     const { mtimeMs, ctimeMs } = statSync(join(ground.root, path));
     return Math.max(mtimeMs, ctimeMs) < before - NOTICED_MS;
   };

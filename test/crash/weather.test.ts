@@ -97,7 +97,7 @@ describe("a document that the service cannot index", () => {
     await sleep(5000);
     expect(ground.proxy.writesSince(before)).toEqual([]);
     expect(ground.proxy.requests.filter(({ operation }) => operation === "upload")).toHaveLength(uploads);
-    expect((await ground.disagreements()).map((line) => line.split(" (")[0])).toEqual(["missing poison.pdf"]);
+    expect((await ground.disagreements()).map((line) => line.split(" [")[0])).toEqual(["missing poison.pdf"]);
 
     // The next pass tries it, and by now the service can.
     expect(await stop(running)).toBe(0);

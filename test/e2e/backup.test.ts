@@ -94,11 +94,16 @@ it("a restored older state is brought to agreement with the folder, and nothing 
   }
 });
 
-it("restores into another state folder, which gets a key of its own", async () => {
+it("restores into another state folder, which gets a key of its own and is approved before it writes", async () => {
   const elsewhere = join(temporary.path, "elsewhere");
   const restored = await kbsync(["restore", late, "--state-dir", elsewhere]);
   expect([restored.code, restored.stderr]).toEqual([0, ""]);
   expect(existsSync(join(late, "pauthkey"))).toBe(false);
+  const held = await kbsync(["sync", docs, "--state-dir", elsewhere]);
+  expect([held.code, held.stdout]).toEqual([4, expect.stringContaining("this state folder was copied")]);
+  const listed = await kbsync(["approve", "--state-dir", elsewhere]);
+  const token = /--token (\w+)/.exec(listed.stdout)?.[1] ?? "none";
+  expect(await kbsync(["approve", "--token", token, "--state-dir", elsewhere])).toMatchObject({ code: 0 });
   await expectAgreement(elsewhere);
 });
 
