@@ -190,12 +190,7 @@ export function compare(situation: Situation): Comparison {
       verdicts.push({ kind: "ask", path: file.path, docId: row.docId, instead: item.docId });
       for (const each of rest) surplus.push({ item: each, ofDocId: item.docId });
     } else {
-      const before = situation.memory.stale.get(item.docId);
-      const isProven = visible > (row?.acknowledgedMs ?? visible);
-      const now: Stale = {
-        sinceMs: before?.sinceMs ?? situation.nowMs,
-        provenIn: before?.provenIn ?? (isProven ? list : undefined),
-      };
+      const now = staleIn(situation, item, visible > (row?.acknowledgedMs ?? visible) ? list : undefined);
       const verdict = judge(situation, file, item, row, isCurrent(situation, now, list));
       verdicts.push(verdict);
       if (verdict.kind === "wait") stale.set(item.docId, now);
@@ -307,6 +302,12 @@ function hasSent({ sent }: LedgerRow, { file, bytes }: Version): boolean {
 function compareClaims(a: OwnItem, b: OwnItem, file: DiskFile, row: LedgerRow | undefined): number {
   const rank = (item: OwnItem): number => (item.docId === row?.docId ? 0 : item.bytes === file.bytes ? 1 : 2);
   return rank(a) - rank(b) || byAge(a, b);
+}
+
+/** Returns how long a resource counts as stale if this list shows it so. `provenIn`: this list, if it shows a later change. */
+function staleIn({ memory, nowMs }: Situation, { docId }: OwnItem, provenIn: number | undefined): Stale {
+  const before = memory.stale.get(docId);
+  return { sinceMs: before?.sinceMs ?? nowMs, provenIn: before?.provenIn ?? provenIn };
 }
 
 /**

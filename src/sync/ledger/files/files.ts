@@ -188,6 +188,19 @@ function openAcknowledgements(db: Sqlite): { next(): number } {
   };
 }
 
+function prepareMails(db: Sqlite): Pick<FileChanges, "hasTextMails" | "rereadTextMails"> {
+  // The index contains only mails.
+  const textMails = `lower(substr(path, -4)) = '.eml' AND state = 'agreed' AND shape IN (SELECT id FROM shapes WHERE kind = 'content')`;
+  const hasTextMails = db
+    .prepare<[], number>(`SELECT EXISTS (SELECT 1 FROM files WHERE ${textMails})`)
+    .pluck();
+  const rereadTextMails = db.prepare(`UPDATE files SET rules_key = 0 WHERE ${textMails}`);
+  return {
+    hasTextMails: () => hasTextMails.get() === 1,
+    rereadTextMails: () => void rereadTextMails.run(),
+  };
+}
+
 function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
   const setState = db.prepare("UPDATE files SET state = ? WHERE id = ?");
   const setStored = db.prepare(
@@ -220,12 +233,6 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
     "UPDATE files SET state = 'unsure', shape = NULL, hash = '', rules_key = 0 WHERE id = ?",
   );
   const reread = db.prepare("UPDATE files SET rules_key = 0 WHERE source = ?");
-  // The index contains only mails.
-  const textMails = `lower(substr(path, -4)) = '.eml' AND state = 'agreed' AND shape IN (SELECT id FROM shapes WHERE kind = 'content')`;
-  const hasTextMails = db
-    .prepare<[], number>(`SELECT EXISTS (SELECT 1 FROM files WHERE ${textMails})`)
-    .pluck();
-  const rereadTextMails = db.prepare(`UPDATE files SET rules_key = 0 WHERE ${textMails}`);
   const repath = db.prepare(
     "UPDATE files SET path = ?, rules_key = 0, state = CASE WHEN state = 'held' THEN 'agreed' ELSE state END WHERE id = ?",
   );
@@ -279,8 +286,7 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
     distrust: (id) => void distrust.run(id),
     lose: (id) => void lose.run(id),
     reread: (source) => void reread.run(source),
-    hasTextMails: () => hasTextMails.get() === 1,
-    rereadTextMails: () => void rereadTextMails.run(),
+    ...prepareMails(db),
     restore: (id, path) => {
       displace(id, path);
       setState.run("agreed", id);
