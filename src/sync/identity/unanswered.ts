@@ -51,24 +51,32 @@ export function openUnanswered(options: UnansweredOptions): Unanswered {
   let waiting: Waiting[] = [];
   let isRunning = false;
 
-  const run = async (): Promise<void> => {
-    while (waiting.length > 0) {
-      await sleep(timing.gatherMs, undefined, { signal });
-      const group = waiting;
-      waiting = [];
-      let left = group;
-      try {
-        for (let lists = lagMs === 0 ? 1 : 2; lists > 0 && left.length > 0; lists -= 1) {
-          const found = await find(options, left);
-          const adopted = await adopt(options, left, found);
-          for (const each of left) if (adopted.has(each.intent.id)) each.resolve("adopted");
-          left = left.filter(({ intent }) => !adopted.has(intent.id));
-          if (lists > 1 && left.length > 0) await sleep(timing.listAgainMs, undefined, { signal });
-        }
-        for (const each of left) each.resolve("absent");
-      } catch (error) {
-        for (const each of left) each.reject(error);
+  const settleWaiting = async (): Promise<void> => {
+    await sleep(timing.gatherMs, undefined, { signal });
+    let left = waiting;
+    waiting = [];
+    try {
+      for (let lists = lagMs === 0 ? 1 : 2; lists > 0 && left.length > 0; lists -= 1) {
+        const found = await find(options, left);
+        const adopted = await adopt(options, left, found);
+        for (const each of left) if (adopted.has(each.intent.id)) each.resolve("adopted");
+        left = left.filter(({ intent }) => !adopted.has(intent.id));
+        if (lists > 1 && left.length > 0) await sleep(timing.listAgainMs, undefined, { signal });
       }
+      for (const each of left) each.resolve("absent");
+    } catch (error) {
+      for (const each of left) each.reject(error);
+    }
+  };
+  const run = async (): Promise<void> => {
+    try {
+      while (waiting.length > 0) await settleWaiting();
+    } catch (error) {
+      for (const each of waiting) each.reject(error);
+      waiting = [];
+    } finally {
+      // In the turn of the last check, so that no create comes in between.
+      isRunning = false;
     }
   };
   return {
@@ -77,14 +85,7 @@ export function openUnanswered(options: UnansweredOptions): Unanswered {
         waiting.push({ intent, resolve, reject });
         if (isRunning) return;
         isRunning = true;
-        run()
-          .catch((error: unknown) => {
-            for (const each of waiting) each.reject(error);
-            waiting = [];
-          })
-          .finally(() => {
-            isRunning = false;
-          });
+        void run();
       }),
   };
 }
