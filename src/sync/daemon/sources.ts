@@ -148,6 +148,7 @@ function openRows({
     const known = ledger.sources.withFiles().map(({ id, path }) => ({ id, path: realPath(path) }));
     for (const each of findHandOvers(known, rows)) {
       ledger.sources.handOver(each);
+      for (const scope of ledger.contacts.scopes(each.from)) ledger.contacts.addScope(each.source, scope);
       handRulesOver(ledger, each);
       // What is left of it are open requests, whose files are another source's: nobody need agree to the end of their resources.
       if (each.below === "") ledger.sources.approve(each.from);

@@ -167,6 +167,26 @@ describe("when sources are nested otherwise", () => {
   });
 });
 
+it("a hand-over that ends amid unanswered creates is compared with the lists of both owners", async () => {
+  fill("team", FILES);
+  await world.sync({ sources: nested(OUTER) });
+  let creates = 0;
+  const answered = Promise.withResolvers<void>();
+  world.service.fault = ({ operation }) =>
+    operation === "create" && (creates += 1) > 5
+      ? { kind: "answer-late", until: answered.promise }
+      : undefined;
+  const stopping = new AbortController();
+  const running = world.daemon({ sources: nested(OUTER, INNER) }).run({ signal: stopping.signal });
+  await until(() => creates > 8);
+  stopping.abort();
+  await running;
+  answered.resolve();
+  world.service.fault = () => undefined;
+  await world.sync({ sources: nested(OUTER, INNER) });
+  expect(owners()).toEqual({ inner: FILES });
+});
+
 it("a link into an inner source is not followed by the outer one", async () => {
   world.write("team/deep/a.md", "of the inner one");
   mkdirSync(join(world.root, "links"));
