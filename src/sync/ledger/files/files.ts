@@ -201,6 +201,27 @@ function prepareMails(db: Sqlite): Pick<FileChanges, "hasTextMails" | "rereadTex
   };
 }
 
+/** Rows of resources whose files a comparison did not find, by the tags of these files. A query for them reads all rows. */
+function openAbsent(db: Sqlite): {
+  readonly of: FileChanges["absent"];
+  readonly changed: (source: number) => void;
+} {
+  const rows = db.prepare<[number], { id: number; sent: string }>(
+    "SELECT id, sent FROM files WHERE source = ? AND hash LIKE 'kb:%' AND path = title || ' [' || doc_id || ']'",
+  );
+  const bySource = new Map<number, ReadonlyMap<string, number>>();
+  return {
+    of: (source) => {
+      const known = bySource.get(source);
+      if (known !== undefined) return known;
+      const found = new Map(rows.all(source).map(({ id, sent }) => [versionsOf(sent)[0]?.file ?? "", id]));
+      bySource.set(source, found);
+      return found;
+    },
+    changed: (source) => void bySource.delete(source),
+  };
+}
+
 function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
   const setState = db.prepare("UPDATE files SET state = ? WHERE id = ?");
   const setStored = db.prepare(
@@ -214,11 +235,7 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
        extractor_version, sent, shape, file_url, metadata_hash)
      VALUES (?, ?, ?, 'agreed', ?, ?, ?, ?, 0, ?, '', ?, ?, 0, ?, ?, ?, ?)`,
   );
-  const absent = db.prepare<[number], { id: number; sent: string }>(
-    "SELECT id, sent FROM files WHERE source = ? AND hash LIKE 'kb:%' AND path = title || ' [' || doc_id || ']'",
-  );
-  /** By source; the query reads all rows. */
-  const absentRows = new Map<number, ReadonlyMap<string, number>>();
+  const absent = openAbsent(db);
   const hold = db.prepare(
     `UPDATE files SET rules_key = CASE state WHEN 'agreed' THEN rules_key ELSE 0 END,
        hash = CASE state WHEN 'unsure' THEN '' ELSE hash END, state = 'held' WHERE id = ?`,
@@ -272,16 +289,10 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
       doomPath.run(source, path);
       const facts = [hash, title, label, sent, shapes.idOf(shape), fileUrl ?? null, metadataHash ?? null];
       const { lastInsertRowid } = assign.run(source, path, docId, sizeBytes, mtimeMs, ctimeMs, ino, ...facts);
-      absentRows.delete(source);
+      absent.changed(source);
       return Number(lastInsertRowid);
     },
-    absent: (source) => {
-      const known = absentRows.get(source);
-      if (known !== undefined) return known;
-      const found = new Map(absent.all(source).map(({ id, sent }) => [versionsOf(sent)[0]?.file ?? "", id]));
-      absentRows.set(source, found);
-      return found;
-    },
+    absent: absent.of,
     hold: (id) => void hold.run(id),
     distrust: (id) => void distrust.run(id),
     lose: (id) => void lose.run(id),
