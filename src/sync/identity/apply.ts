@@ -5,7 +5,7 @@ import type { Deletion } from "../ledger/intents/deletes.ts";
 import { type Alteration, lossReason } from "../plan/alterations.ts";
 import { readMarker } from "../plan/marker.ts";
 import type { DocumentKind, ListedResource, RelativePath, ScanEntry } from "../plan/model.ts";
-import { hashOfTag } from "../plan/versions.ts";
+import { absentName, hashOfTag } from "../plan/versions.ts";
 import type { Comparison, Verdict } from "./compare.ts";
 import { askPresence } from "./presence.ts";
 import type { Altered, FoundResource, Gathered, IdentitySource } from "./situation.ts";
@@ -224,11 +224,12 @@ function openWork(context: ActionContext, source: ApplySource, gathered: Gathere
           return;
         case "delete":
           // The file of a row is gone: that is for the plan, with its moves and brakes.
-          if (!rows.has(verdict.docId)) assign(absentName(resources.get(verdict.docId)), verdict.docId);
+          if (!rows.has(verdict.docId))
+            assign(absentName(resources.get(verdict.docId)?.title ?? "", verdict.docId), verdict.docId);
           return;
         case "delete-again": {
           const { docId } = verdict;
-          const path = absentName(resources.get(docId));
+          const path = absentName(resources.get(docId)?.title ?? "", docId);
           find(path, docId, "returned", "kbsync deleted it, and it exists again; was the service restored?");
           changes.push(() => {
             if (ledger.files.ownsDoc(docId)) return;
@@ -282,11 +283,6 @@ function assignedOf(
     fileUrl: url,
     metadataHash,
   };
-}
-
-/** The name of a resource whose file is not there. `Files.absent` recognises it. */
-function absentName(resource: ListedResource | undefined): RelativePath {
-  return `${resource?.title ?? ""} [${resource?.docId ?? ""}]`;
 }
 
 /** Says what of a resource was changed at the service. */

@@ -2,6 +2,7 @@ import type { LeftOut } from "../../wire/daemon-folders.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import { brake, isSameRoot, losesAll, mayHold } from "../plan/brakes.ts";
 import { fileTag } from "../plan/marker.ts";
+import { absentName } from "../plan/versions.ts";
 import type { Candidate, RelativePath, Scan } from "../plan/model.ts";
 import { scopeTest } from "../plan/scope.ts";
 import { UNSETTLED } from "../rules/ignore-reader.ts";
@@ -151,7 +152,11 @@ async function placeAbsent({ source, context: { ledger } }: PassOptions, scan: S
   if (absent.size === 0) return;
   const found = scan.entries.flatMap(({ path }) => {
     const id = absent.get(fileTag(path));
-    return id === undefined || ledger.files.living(source.id, path) !== undefined ? [] : [{ id, to: path }];
+    if (id === undefined || ledger.files.living(source.id, path) !== undefined) return [];
+    // It may have gone since, and another row may have its id.
+    const row = ledger.files.get(id);
+    const isAbsent = row !== undefined && row.path === absentName(row.title, row.docId ?? "");
+    return isAbsent ? [{ id, to: path }] : [];
   });
   if (found.length > 0) await ledger.write(() => ledger.files.repath(found));
 }

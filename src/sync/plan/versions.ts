@@ -11,6 +11,11 @@ const SENT_MAX = 8;
 /** Begins a hash of which only the tag is known. */
 const TAG_PREFIX = "kb:";
 
+/** Returns the path of a row whose file does not exist, for a person. No file of a source has it. */
+export function absentName(title: string, docId: string): string {
+  return `${title} [${docId}]`;
+}
+
 /** Returns the hash of a row whose bytes only a marker shows. */
 export function hashOfTag(tag: string): string {
   return TAG_PREFIX + tag;

@@ -2,7 +2,7 @@ import { rmSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { FakeOptions, FakeResource } from "../../fakes/knowledge-service.ts";
-import { openWorld, type World } from "../daemon/harness.ts";
+import { openWorld, until, type World } from "../daemon/harness.ts";
 import { documentsOf, holdOfPass, loseLedger, promptService, writesOfPass } from "./fixture.ts";
 
 let world: World;
@@ -147,5 +147,25 @@ describe("a lost ledger", () => {
     await daemon.close();
     expect(report).toMatchObject({ findings: [], sources: [{ unjudged: 6, missing: 0 }] });
     expect(await writesOfPass(world)).toEqual({});
+  });
+
+  it("takes nothing from a file that was made since a document without a file went", async () => {
+    await open({ collections: true });
+    for (const name of ["a.txt", "stays.txt"]) world.write(name, `of ${name}`);
+    await world.sync();
+    loseLedger(world);
+    remove("a.txt");
+    const daemon = world.daemon({ settings: { settleMs: 5 } });
+    const stop = new AbortController();
+    const ended = daemon.run({ signal: stop.signal });
+    await until(() => textsOf("a.txt").length === 0 && daemon.status().idle);
+    world.write("b.txt", "of b");
+    await until(() => textsOf("b.txt").length === 1 && daemon.status().idle);
+    const id = idOf("b.txt");
+    world.write("a.txt", "of a again");
+    await until(() => textsOf("a.txt").length === 1 && daemon.status().idle);
+    expect([idOf("b.txt"), textsOf("b.txt"), textsOf("a.txt")]).toEqual([id, ["of b"], ["of a again"]]);
+    stop.abort();
+    await ended;
   });
 });
