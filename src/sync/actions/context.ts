@@ -26,8 +26,6 @@ export interface ActionContext {
   readonly reader: Pick<DocumentReader, "read">;
   /** Checks a document before it leaves; undefined: files with secrets are sent. */
   readonly secretCheck: SecretCheck | undefined;
-  /** Keys of updates, by the resource, that nobody answered: the service may still be working on them. */
-  readonly unanswered: Map<string, string>;
   /** Stores the texts of deleted files; undefined: they are not saved. */
   readonly trash?: Trash | undefined;
   readonly now: () => number;
@@ -87,7 +85,10 @@ export interface ActionSource {
   mayRecreate(): boolean;
   /** Finds out from the list whether a create took effect. */
   settle(intent: CreateIntent): Promise<"adopted" | "absent">;
-  /** Called for a create that was sent more than once: the list may show a second resource some time later. */
+  /**
+   * Called when the service may still do what it did not answer, or answered falsely. A comparison some time later finds
+   * the marker of an earlier version, a second resource of a file, and one that was deleted.
+   */
   compareLater(): void;
   /** Deletes a resource whose intent is in the ledger. */
   deleteLater(deletion: Deletion): void;

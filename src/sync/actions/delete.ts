@@ -1,89 +1,95 @@
 import type { Deletion } from "../ledger/intents/deletes.ts";
-import type { ActionContext, ActionSource } from "./context.ts";
-import { openGoneCheck } from "./gone.ts";
-import { reportAction } from "./prepare.ts";
-import { countTries } from "./trouble.ts";
 import type { Reply } from "../remote/answer.ts";
-import type { Trash } from "../trash/trash.ts";
+import type { Saved } from "../trash/trash.ts";
+import { untilDecided } from "./attempt.ts";
+import type { ActionContext, ActionSource } from "./context.ts";
+import { judgeGone } from "./gone.ts";
+import { reportAction } from "./prepare.ts";
 
 /**
  * How a delete ended. The intent stays in the ledger, except after `done` and `taken`.
  *
- * - `refused`: the service refuses it, or the text could not be saved to the trash, and the reason is noted; or a create in
- *   flight may receive the resource. It is sent again later.
- * - `denied`: the service answers that there is no such resource; to be sure, it is sent again later.
+ * - `refused`: the service refuses it, or the text could not be saved to the trash, and the reason is noted. It is sent
+ *   again later.
  * - `left`: nothing was sent, because the source is paused or the file is back.
  * - `taken`: nothing was sent, because a file has the resource. The intent is removed.
  */
-export type DeleteEnd = "done" | "refused" | "denied" | "left" | "taken";
+export type DeleteEnd = "done" | "refused" | "left" | "taken";
 
-export interface DeleteOptions {
-  /** Called right before each attempt: reports whether the file exists again. Default: it does not. */
-  readonly isBack?: () => boolean;
-  /** Whether a mere 404 is believed. Default: it is. */
-  readonly believes?: boolean;
-  /** The service answered 404 before, and that was reported as the end. Default: it did not. */
-  readonly wasDenied?: boolean;
-}
+/** The source of a deleted file. One that left the configuration has neither pauses nor comparisons. */
+type DeletingSource = Pick<ActionSource, "id" | "root"> &
+  Partial<Pick<ActionSource, "isPaused" | "compareLater">>;
 
-/** Deletes a resource whose intent is in the ledger. A resource that is already gone counts as deleted. */
+/**
+ * Deletes a resource whose intent is in the ledger. A resource that is already gone counts as deleted. `isBack` is called right
+ * before each attempt and reports whether the file exists again.
+ */
 export async function sendDelete(
   context: ActionContext,
-  source: Pick<ActionSource, "id" | "root"> & Partial<Pick<ActionSource, "isPaused">>,
+  source: DeletingSource,
   intent: Deletion,
-  { isBack = () => false, believes = true, wasDenied = false }: DeleteOptions = {},
+  isBack: () => boolean = () => false,
 ): Promise<DeleteEnd> {
-  const { ledger, remote } = context;
+  const { ledger, remote, signal } = context;
+  const { id, path, docId } = intent;
   const startedMs = context.now();
-  const tries = countTries(context);
+  const candidate = { entry: { path, sizeBytes: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 }, known: undefined };
   // After a restart the row shows it.
-  const isSpare = (): boolean => intent.isSpare ?? ledger.files.living(source.id, intent.path) !== undefined;
-  // A list may have shown an extra resource before all replicas know it.
-  const gone = openGoneCheck(context, intent.docId, isSpare() && !wasDenied ? Date.now() : undefined);
-  const candidate = {
-    entry: { path: intent.path, sizeBytes: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 },
-    known: undefined,
+  const isSpare = (): boolean => intent.isSpare ?? ledger.files.living(source.id, path) !== undefined;
+  const failed = (outcome: "refused" | "parked", message: string): "refused" => {
+    ledger.note(() => ledger.intents.refuse(id, message));
+    reportAction(context, source, candidate, "delete", startedMs, docId, outcome, message);
+    return "refused";
   };
+
   const saved = await saveBefore(context, source, intent);
   if (saved.kind === "paused") return "left";
-  if (saved.kind === "wait") {
-    ledger.note(() => ledger.intents.refuse(intent.id, saved.message));
-    reportAction(context, source, candidate, "delete", startedMs, intent.docId, "parked", saved.message);
-    return "refused";
-  }
-  for (;;) {
+  if (saved.kind === "wait") return failed("parked", saved.message);
+
+  let goneAnswers = 0;
+  type Decided = Exclude<Reply<unknown>, { kind: "later" }> | { kind: "taken" | "left" } | Contradiction;
+  type Contradiction = { kind: "contradiction"; reason: string };
+  const end = await untilDecided<Decided>(context, async () => {
     // An answer that gives it to another file may not be committed yet. What a deleted file had is given to none.
     if (isSpare()) ledger.flush();
-    if (ledger.files.byDoc(intent.docId) !== undefined) {
-      ledger.note(() => ledger.intents.remove(intent.id));
-      return "taken";
-    }
+    if (ledger.files.byDoc(docId) !== undefined) return { kind: "taken" };
     // The intent stays in the ledger. The check at the resume sends it.
-    if (source.isPaused?.() === true || isBack()) return "left";
-    const answer = await remote.delete(intent.docId, context.signal, () => !isBack());
-    const word = answer.kind === "gone" ? await gone.judge() : undefined;
-    if (word === "again") continue;
-    const reply = word === undefined || typeof word === "string" ? answer : word;
-    if (reply.kind === "done" || reply.kind === "gone") {
-      const isDenied = word === "gone" && !believes;
-      ledger.note(() => {
-        if (isDenied) ledger.intents.refuse(intent.id, null);
-        else ledger.intents.deleted(intent.id, intent.docId);
-      });
-      // Nothing new, unless it existed after all.
-      if (wasDenied && reply.kind === "gone") return isDenied ? "denied" : "done";
+    if (source.isPaused?.() === true || isBack()) return { kind: "left" };
+    const answer = await remote.delete(docId, signal, () => !isBack());
+    if (answer.kind !== "gone") return answer;
+    goneAnswers += 1;
+    const word = await judgeGone(context, docId, goneAnswers);
+    if (word === "again") return word;
+    return word === "gone" ? answer : { kind: "contradiction", reason: word.reason };
+  });
+  switch (end.kind) {
+    case "left":
+      return "left";
+    case "taken":
+      ledger.note(() => ledger.intents.remove(id));
+      return "taken";
+    case "done":
+    case "gone":
+      // A 404 may be false for minutes. Then a later list shows a resource that is a tombstone.
+      if (end.kind === "gone") source.compareLater?.();
+      ledger.note(() => ledger.intents.deleted(id, docId));
       // A delete by the file's name would be news about a file that still exists.
-      const action = isSpare() ? "discard" : "delete";
-      reportAction(context, source, candidate, action, startedMs, intent.docId, "done", saved.message);
-      return isDenied ? "denied" : "done";
-    }
-    if (reply.kind === "refused" || word !== undefined || (await tries.isOver(reply))) {
-      const message = reply.kind === "refused" ? reply.message : reply.reason;
-      ledger.note(() => ledger.intents.refuse(intent.id, message));
-      const outcome = reply.kind === "refused" ? "refused" : "parked";
-      reportAction(context, source, candidate, "delete", startedMs, intent.docId, outcome, message);
-      return "refused";
-    }
+      reportAction(
+        context,
+        source,
+        candidate,
+        isSpare() ? "discard" : "delete",
+        startedMs,
+        docId,
+        "done",
+        saved.message,
+      );
+      return "done";
+    case "refused":
+      return failed("refused", end.message);
+    case "contradiction":
+    case "later":
+      return failed("parked", end.reason);
   }
 }
 
@@ -105,39 +111,41 @@ type SaveResult =
  */
 async function saveBefore(
   context: ActionContext,
-  source: Pick<ActionSource, "id" | "root"> & Partial<Pick<ActionSource, "isPaused">>,
+  source: DeletingSource,
   intent: Deletion,
 ): Promise<SaveResult> {
   const { ledger, trash } = context;
   if (trash === undefined || trash.tries === 0) return { kind: "go" };
   const unsaved = ledger.intents.unsavedText(intent.id);
   if (unsaved === undefined) return { kind: "go" };
-  const tries = countTries(context);
-  for (;;) {
-    if (source.isPaused?.() === true) return { kind: "paused" };
-    const saved = await trash.save(intent, source, unsaved, context.signal);
-    if (saved.kind === "done" || saved.kind === "gone") return { kind: "go" };
-    if (saved.kind === "none")
+  const saved = await untilDecided<Saved | { readonly kind: "paused" }>(context, async () =>
+    source.isPaused?.() === true
+      ? { kind: "paused" }
+      : await trash.save(intent, source, unsaved, context.signal),
+  );
+  switch (saved.kind) {
+    case "paused":
+      return saved;
+    case "done":
+    case "gone":
+      return { kind: "go" };
+    case "none":
       return {
         kind: "go",
         message: "deleted without saving its text: the service's answer has no text of it",
       };
-    if (saved.kind === "disk")
+    case "disk":
       return { kind: "wait", message: `its text cannot be saved before it is deleted: ${saved.message}` };
-    if (saved.kind === "later" && !(await tries.isOver(saved))) continue;
-    const left = unsaved.tries - 1;
-    ledger.note(() => ledger.intents.setSaveTries(intent.id, left));
-    const words = wordsOf(saved);
-    if (left === 0) return { kind: "go", message: `deleted without saving its text: ${words}` };
-    return {
-      kind: "wait",
-      message: `its text cannot be saved before it is deleted: ${words}; ${left} more ${left === 1 ? "try" : "tries"}`,
-    };
+    case "refused":
+    case "later": {
+      const left = unsaved.tries - 1;
+      ledger.note(() => ledger.intents.setSaveTries(intent.id, left));
+      const words = saved.kind === "refused" ? saved.message : saved.reason;
+      if (left === 0) return { kind: "go", message: `deleted without saving its text: ${words}` };
+      return {
+        kind: "wait",
+        message: `its text cannot be saved before it is deleted: ${words}; ${left} more ${left === 1 ? "try" : "tries"}`,
+      };
+    }
   }
-}
-
-function wordsOf(saved: Exclude<Awaited<ReturnType<Trash["save"]>>, { kind: "disk" | "none" }>): string {
-  const reply: Reply<unknown> = saved;
-  if (reply.kind === "refused") return reply.message;
-  return reply.kind === "later" ? reply.reason : "not found";
 }

@@ -32,14 +32,6 @@ const OUTDATED_MS = 500;
  * that takes longer is parked, looked up in the list and sent again.
  */
 const FOLLOW_MS_MAX = 25 * 24 * 3_600_000;
-/** Wait for an earlier request with the same key, where the service names no time. */
-const SAME_KEY_MS = 10_000;
-/** Longest wait between two attempts that the service does not ask for. */
-const SAME_KEY_REST_MS_MAX = 30_000;
-/** Longest wait between two attempts that the service may ask for: no status shows this wait, and no `retry` ends it. */
-const SAME_KEY_ASKED_MS_MAX = 600_000;
-/** Longest wait for such a request: each ends within the service's own limits on its work. */
-const SAME_KEY_MS_MAX = 6 * 3_600_000;
 /** A followed resource counts as gone after nothing but 404 for this long. */
 const GONE_MS = 15_000;
 /** Successive failures to read a state that may be this resource's own. */
@@ -56,36 +48,6 @@ export async function follow(
   isOutdated: () => boolean,
 ): Promise<Followed> {
   return context.yieldSlot((waitsPerSlot) => askUntilEnd(context, docId, isOutdated, waitsPerSlot));
-}
-
-/**
- * Waits for an earlier request with the same key that the service is still working on; other files are sent meanwhile.
- * Opened for one job. Returns false if it was no such answer, or if that has gone on for too long to be true.
- */
-export function openPatience({ yieldSlot, signal }: Pick<ActionContext, "yieldSlot" | "signal">): {
-  wait(reply: Later): Promise<boolean>;
-} {
-  let sinceMs: number | undefined;
-  return {
-    wait: async ({ isInFlight, retryAfterMs = SAME_KEY_MS }) => {
-      if (isInFlight !== true) return false;
-      const nowMs = performance.now();
-      sinceMs ??= nowMs;
-      if (nowMs - sinceMs > SAME_KEY_MS_MAX) return false;
-      const restMs = sameKeyRestMs(nowMs - sinceMs, retryAfterMs);
-      await yieldSlot(() => sleep(restMs, undefined, { signal }));
-      return true;
-    },
-  };
-}
-
-/**
- * How long to wait before a request is sent again whose predecessor the service has worked on for `sinceMs`. Each attempt sends
- * the whole text, so longer work has longer waits: many such requests would be a storm otherwise.
- */
-export function sameKeyRestMs(sinceMs: number, retryAfterMs: number): number {
-  const growingMs = Math.min(SAME_KEY_REST_MS_MAX, sinceMs / 8);
-  return Math.max(ASK_MS_MIN, Math.min(retryAfterMs, SAME_KEY_ASKED_MS_MAX), growingMs);
 }
 
 async function askUntilEnd(

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { UserMetadata } from "../../wire/metadata.ts";
 import { composed, DIGEST_CHARS, digestOf } from "../../formats/digest.ts";
 import { NO_FIELDS, readFields } from "../../formats/fields.ts";
-import { composeMetadata, hashListedMetadata, hashMetadata } from "../../formats/metadata.ts";
+import { composeMetadata, hashMetadata } from "../../formats/metadata.ts";
 import type { SourceDocument } from "../read/outcome.ts";
 import type { Observed, Stored } from "../ledger/files/observed.ts";
 import { racyUntilMs } from "../plan/file-times.ts";
@@ -27,19 +27,6 @@ export function storedOf(record: AnsweredRecord, { label, digest, shape }: Obser
     ...(text !== digest && { digest: text }),
     ...(!Number.isNaN(atMs) && { atMs }),
   };
-}
-
-/**
- * Reports whether a resource is exactly what would be sent: its text, or for an upload that was made before, its
- * address.
- */
-export function holds(record: AnsweredRecord, observed: Observed, fileUrl: string | null): boolean {
-  const { title, description, content, url } = record;
-  if (labelOf(title ?? "", description ?? "") !== observed.label) return false;
-  const listedHash = hashListedMetadata(record.metadata, observed.shape.kind !== "content");
-  if (observed.metadataHash !== undefined && observed.metadataHash !== listedHash) return false;
-  if (observed.shape.kind === "content") return isGiven(content) && digestOf(content) === observed.digest;
-  return isGiven(url) && url === (observed.fileUrl ?? fileUrl);
 }
 
 /** The same for a list that shows title and description. */

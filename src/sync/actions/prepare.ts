@@ -17,7 +17,7 @@ import type { ActionContext, ActionSource } from "./context.ts";
 import { metadataOf, observe, withMarker } from "./observe.ts";
 import { codeWords } from "../../lib/system-error.ts";
 
-/** A file that was read and whose change must be sent. */
+/** A file that was read and whose change must be sent. It leaves once its intent is durable. */
 export interface Outgoing {
   readonly action: Exclude<ActionKind, "delete" | "touch">;
   readonly candidate: Candidate;
@@ -27,20 +27,16 @@ export interface Outgoing {
   readonly observed: Observed;
   /** The row, if the file has a resource already. */
   readonly row: LedgerFile | undefined;
+  readonly startedMs: number;
+  /** The intent of a create or replace. */
+  readonly intent: CreateIntent | undefined;
 }
 
 /** A file that was read, with its decision. `write` records its intent and returns what must be sent then. */
 export interface Prepared {
   readonly bytes: number;
   /** Runs inside the transaction that makes the intent durable. */
-  write(): Departure;
-}
-
-/** A request that leaves once its intent is durable. */
-export interface Departure extends Outgoing {
-  readonly startedMs: number;
-  /** The intent of a create or replace. */
-  readonly intent: CreateIntent | undefined;
+  write(): Outgoing;
 }
 
 /** Dependencies of recording a file's state. */
@@ -88,22 +84,21 @@ export async function prepareFile(
   return {
     bytes: document.kind === "content" ? document.sizeBytes : 0,
     write: () => {
-      const outgoing = { action, candidate, document, metadata, observed, row };
-      const departure = { ...outgoing, startedMs };
+      const outgoing = { action, candidate, document, metadata, observed, row, startedMs };
       if (action !== "create" && action !== "replace") {
         if (row !== undefined) {
           ledger.files.depart(row.id, sentWith(row, { ...observed, path: candidate.entry.path }));
         }
-        return { ...departure, intent: undefined };
+        return { ...outgoing, intent: undefined };
       }
       const revived = ledger.intents.revive(source.id, observed);
-      if (revived !== undefined) return { ...departure, intent: revived };
+      if (revived !== undefined) return { ...outgoing, intent: revived };
       const key = randomUUID();
       const id = ledger.intents.create(source.id, key, startedMs, observed);
       const { path } = candidate.entry;
       const sent = { attempts: 1, docId: null, observed };
       const fresh = { id, source: source.id, path, key, atMs: startedMs, ...sent };
-      return { ...departure, intent: fresh };
+      return { ...outgoing, intent: fresh };
     },
   };
 }

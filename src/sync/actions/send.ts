@@ -1,26 +1,122 @@
+import { randomUUID } from "node:crypto";
+import type { Later } from "../remote/answer.ts";
+import { NO_ID } from "../remote/record.ts";
+import { untilDecided } from "./attempt.ts";
+import { change } from "./change.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
-import { sendChange } from "./change.ts";
-import { dropCreate, sendCreate } from "./create.ts";
-import type { Departure } from "./prepare.ts";
+import { create, deleteFailed, dropCreate, unansweredCreate } from "./create.ts";
+import type { Outgoing } from "./prepare.ts";
+import { prepareBody, refusalOf, renewKey, type Sending, type Sent } from "./sending.ts";
+import { park, refuse } from "./trouble.ts";
 
 /** Sends what was prepared, until the service has answered or the file is parked. */
-export async function send(
-  context: ActionContext,
-  source: ActionSource,
-  departure: Departure,
-): Promise<void> {
-  if (departure.intent === undefined) {
-    await sendChange(context, source, departure);
+export async function send(context: ActionContext, source: ActionSource, outgoing: Outgoing): Promise<void> {
+  const { intent } = outgoing;
+  if (intent === undefined) {
+    await sendDocument(context, source, outgoing);
     return;
   }
-  const { intent } = departure;
-  const { tier } = departure.observed.shape;
-  if (
-    await context.collections.guard(tier, context.signal, () =>
-      sendCreate(context, source, departure, intent),
-    )
-  )
+  const { tier } = outgoing.observed.shape;
+  if (await context.collections.guard(tier, context.signal, () => sendDocument(context, source, outgoing)))
     return;
   context.ledger.note(() => dropCreate(context.ledger, source, intent));
   source.checkAgain(intent.path);
+}
+
+async function sendDocument(context: ActionContext, source: ActionSource, outgoing: Outgoing): Promise<void> {
+  const { intent, row } = outgoing;
+  const { path } = outgoing.candidate.entry;
+  const sending: Sending = {
+    key: intent?.key ?? randomUUID(),
+    fileUrl: outgoing.document.kind === "file" ? intent?.observed.fileUrl : undefined,
+    intent,
+    isUnanswered: false,
+    goneAnswers: 0,
+  };
+  const end = await untilDecided<Sent>(
+    context,
+    () => sendOnce(context, source, outgoing, sending),
+    async (later) => {
+      if (sending.intent !== undefined)
+        return await unansweredCreate(context, source, sending, sending.intent, later);
+      if (later.acted === "maybe") sending.isUnanswered = true;
+      return undefined;
+    },
+  );
+  // It may take effect after the next version. A later list shows its marker.
+  if (end.kind !== "done" && sending.isUnanswered) source.compareLater();
+  const drop = (): void => {
+    if (sending.intent !== undefined) dropCreate(context.ledger, source, sending.intent);
+  };
+  // Whether the service certainly still has what the row says.
+  const isSure = sending.intent !== undefined || (row?.state !== "unsure" && !sending.isUnanswered);
+  switch (end.kind) {
+    case "done":
+      if (sending.metadataRefusal !== undefined)
+        context.capabilities.metadataRefused(path, sending.metadataRefusal);
+      return;
+    case "ended":
+      return;
+    case "dropped":
+      // The row of an update stays unsure, so that the next check sends all of the file.
+      context.ledger.note(drop);
+      return;
+    case "refused":
+      refuse(context, source, outgoing, end, isSure, () => {
+        drop();
+        if (end.failedId !== undefined) deleteFailed(context.ledger, source, path, end.failedId);
+      });
+      return;
+    case "parked":
+    case "later":
+      park(context, source, outgoing, end, isSure, drop);
+  }
+}
+
+/** Uploads the file unless its address is known, sends the document and waits for its end. */
+async function sendOnce(
+  context: ActionContext,
+  source: ActionSource,
+  outgoing: Outgoing,
+  sending: Sending,
+): Promise<Sent | Later | "again"> {
+  const { path } = outgoing.candidate.entry;
+  if (source.isStale(path)) return { kind: "dropped" };
+  const isOldUpload = sending.fileUrl !== undefined;
+  const body = await prepareBody(context, source, outgoing, sending);
+  if (body.kind === "torn") {
+    source.checkTorn(path);
+    return { kind: "dropped" };
+  }
+  // The document has not left yet.
+  if (body.kind === "later") return { ...body, acted: "no" };
+  if (body.kind !== "done") return refusalOf(body);
+
+  const metadata = sending.metadataRefusal === undefined ? outgoing.metadata : undefined;
+  const answer =
+    sending.intent === undefined
+      ? await change(context, source, outgoing, sending, body.value, metadata)
+      : await create(context, source, outgoing, sending, sending.intent, body.value, metadata);
+  // The service accepted a create and does not name what it made: another one would make another resource.
+  if (
+    answer === "again" ||
+    answer.kind !== "refused" ||
+    answer.code === NO_ID ||
+    answer.failedId !== undefined
+  )
+    return answer;
+  if (isOldUpload) {
+    // An upload that nothing refers to is eventually collected, which an outage may outlast. It is sent once more, under
+    // another key: under the old one the upload would be answered with the old address.
+    sending.fileUrl = undefined;
+    await renewKey(context, sending);
+    return "again";
+  }
+  if (metadata !== undefined) {
+    // It may be the metadata that the service refuses. A refusal without it is the file's own.
+    sending.metadataRefusal = answer.message;
+    await renewKey(context, sending);
+    return "again";
+  }
+  return answer;
 }

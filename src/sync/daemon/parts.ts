@@ -283,7 +283,6 @@ function openService(
     pacer,
     collections,
     capabilities,
-    unanswered: new Map(),
     trash: openTrash({ stateDir, days: sync.trashDays, ledger, remote }),
     now,
     timing,

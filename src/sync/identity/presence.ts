@@ -1,5 +1,5 @@
 import type { ActionContext } from "../actions/context.ts";
-import { openGoneCheck } from "../actions/gone.ts";
+import { judgeGone } from "../actions/gone.ts";
 
 /** Failed queries for one resource before the service counts as failing on it alone. */
 const ASK_TRIES = 3;
@@ -18,11 +18,10 @@ export async function askPresence(
 ): Promise<Presence> {
   const reply = await context.remote.read(resource.docId, signal);
   if (reply.kind === "done") return reply.value.isDeleted ? "gone" : "there";
-  const gone = openGoneCheck(context, resource.docId);
-  for (;;) {
+  for (let answers = 1; ; answers += 1) {
     const presence = await askTitle(context, resource, signal);
     if (presence !== "gone") return presence;
-    const word = await gone.judge();
+    const word = await judgeGone(context, resource.docId, answers);
     if (word !== "again") return typeof word === "string" ? "gone" : "unanswered";
   }
 }

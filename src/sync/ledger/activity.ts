@@ -22,8 +22,6 @@ export interface ActivityLog {
   recent(limit: number): Activity[];
   /** Returns the resources made for a source after a time, as far back as the log goes. */
   madeSince(source: number, atMs: number): string[];
-  /** Returns when a resource was last made, or found by a list, as far back as the log goes. */
-  madeMs(docId: string): number | undefined;
   /**
    * Returns the newest entries of a file, or of everything below a folder, newest first; undefined is the whole source.
    */
@@ -57,11 +55,6 @@ export function openActivity(db: Sqlite): ActivityLog {
        WHERE source = ? AND at_ms > ? AND action = 'create' AND outcome = 'done' AND doc_id IS NOT NULL`,
     )
     .pluck();
-  const madeMs = db
-    .prepare<[string], number | null>(
-      `SELECT max(at_ms) FROM activity WHERE doc_id = ? AND action IN ('create', 'replace', 'adopt') AND outcome = 'done'`,
-    )
-    .pluck();
   let sincePrune = 0;
   return {
     add: ({ atMs, source, path, from, docId, action, outcome, durationMs, message }) => {
@@ -82,7 +75,6 @@ export function openActivity(db: Sqlite): ActivityLog {
       prune.run(ROWS_MAX);
     },
     madeSince: (source, atMs) => madeSince.all(source, atMs),
-    madeMs: (docId) => madeMs.get(docId) ?? undefined,
     recent: (limit) => recent.all(limit).map(activityOf),
     recentAt: (source, below, limit) => recentAt.all({ source, below: below ?? null, limit }).map(activityOf),
   };

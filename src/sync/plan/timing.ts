@@ -30,16 +30,6 @@ export interface Timing {
   readonly goneAgainMs: readonly number[];
   /** The same for a collection's list. Believing it creates all files again, so the request is repeated more often. */
   readonly missingAgainMs: readonly number[];
-  /**
-   * A resource younger than this may not be known everywhere. A 404 for it is believed only when it is repeated after
-   * that.
-   */
-  readonly knownAfterMs: number;
-  /**
-   * A delete that ended with such a 404 is repeated in the background after each of these times. Nothing else finds a
-   * resource that was falsely reported missing, and a service may do that for minutes.
-   */
-  readonly deletedAgainMs: readonly number[];
   /** A service may still be processing a request that got no answer. The list is fetched this long after it. */
   readonly gatherMs: number;
   /** A service begins to take metadata with another version, so it is asked this often. */
@@ -52,10 +42,8 @@ export const TIMING: Timing = {
   looserRulesMs: 5000,
   listAgainMs: 1000,
   retryMs: DELAY_MS_MIN,
-  goneAgainMs: [250, 1000],
+  goneAgainMs: [250, 1000, 4000],
   missingAgainMs: [250, 500, 1000, 2000, 4000, 8000, 15_000],
-  knownAfterMs: 15_000,
-  deletedAgainMs: [60_000, 300_000],
   gatherMs: 250,
   metadataAgainMs: 24 * 3_600_000,
 };

@@ -52,12 +52,6 @@ const STORE_DAMAGED = "store_damaged";
 /** Maximum length of foreign text that is quoted to a person. */
 const WORDS_CHARS_MAX = 500;
 
-/** The service's clock minus ours, from the `Date` of an answer; undefined if the answer has none. */
-export function clockOffsetOf(answer: Pick<RawAnswer, "headers">, nowMs: number): number | undefined {
-  const dateMs = Date.parse(header(answer, "date") ?? "");
-  return Number.isNaN(dateMs) ? undefined : dateMs - nowMs;
-}
-
 /**
  * Interprets an answer. Pure. Returns `done` only for `success: true` in the right shape. A 200 with `success: false` is a
  * refusal. Text that is not JSON (a proxy's page, half an answer) does not show whether the service acted. `subject` is

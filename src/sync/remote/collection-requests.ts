@@ -43,8 +43,6 @@ export interface DeclaredCapabilities {
 
 /** The end of a list. */
 export interface ListEnd {
-  /** The service's clock minus ours. */
-  readonly clockOffsetMs: number;
   /** The list had more than one page. */
   readonly isPaged: boolean;
 }
@@ -71,7 +69,7 @@ const CollectionsAnswer = z.object({
 
 /** Opens these requests over a transport. */
 export function collectionRequests(
-  { attempt, send, db, auth, noteClock }: Transport,
+  { attempt, send, db, auth }: Transport,
   {
     now,
     onMoved = () => undefined,
@@ -85,7 +83,6 @@ export function collectionRequests(
       const query = new URLSearchParams({ collectionId, ownerId });
       if (!isUnlimited) query.set("limit", String(PAGE_RESOURCES));
       const host = { connections: db.pool, prefix: db.prefix, headers: auth };
-      let clockOffsetMs: number | undefined;
       let nameless = 0;
       const onListed = (resource: ResourceRecord): void => {
         onMoved();
@@ -100,14 +97,11 @@ export function collectionRequests(
           continue;
         }
         if (reply.kind !== "done") return reply;
-        noteClock(reply.value.clockOffsetMs);
         listedPages.set(collectionId, 1 + (listedPages.get(collectionId) ?? 0));
         nameless += reply.value.nameless;
-        // The clock of the first answer: the list contains everything created before it.
-        clockOffsetMs ??= reply.value.clockOffsetMs;
         if (reply.value.nextCursor === undefined) {
           if (nameless > 0) onOddField("_id", `no usable id in ${nameless} resources of a list`);
-          return { kind: "done", value: { clockOffsetMs, isPaged: pages > 0 } };
+          return { kind: "done", value: { isPaged: pages > 0 } };
         }
         query.set("cursor", reply.value.nextCursor);
       }

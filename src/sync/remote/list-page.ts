@@ -3,7 +3,7 @@ import { z } from "zod";
 import { readText } from "../../lib/read-text.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
-import { clockOffsetOf, type Later, readAnswer, type Reply } from "./answer.ts";
+import { type Later, readAnswer, type Reply } from "./answer.ts";
 import { splitList } from "./list-stream.ts";
 import { readRecord, type OnOddField } from "./record.ts";
 
@@ -18,8 +18,6 @@ export interface ListHost {
 /** The end of a page. */
 export interface PageEnd {
   readonly nextCursor: string | undefined;
-  /** The service's clock minus ours. */
-  readonly clockOffsetMs: number;
   /** Resources that were skipped because they have no usable `_id`. */
   readonly nameless: number;
 }
@@ -46,8 +44,6 @@ export async function readPage(
   const path = `${prefix}${ROUTES.byCollection}?${query.toString()}`;
   const answer = await connections.request({ method: "GET", path, headers, signal });
   const head = { status: answer.statusCode, headers: answer.headers };
-  // By the head: a long list takes minutes to arrive.
-  const clockOffsetMs = clockOffsetOf(head, now()) ?? 0;
   if (answer.statusCode !== 200) {
     // A 404 in the service's own words: it does not know the collection, so the collection is empty.
     const reply = readAnswer(
@@ -73,7 +69,7 @@ export async function readPage(
   const nextCursor = reply.value.data.nextCursor || undefined;
   if (nextCursor !== undefined && nextCursor === query.get("cursor"))
     return unexpected("a page of the list is followed by itself");
-  return { kind: "done", value: { nextCursor, clockOffsetMs, nameless } };
+  return { kind: "done", value: { nextCursor, nameless } };
 }
 
 /** An answer that no correct service gives. */

@@ -2,7 +2,7 @@ import type { Dispatcher, Pool } from "undici";
 import { codeOf, messageOf } from "../../lib/failure.ts";
 import { connectPool } from "../../lib/proxy.ts";
 import { KEY_HEADER } from "../../wire/routes.ts";
-import { clockOffsetOf, type Later, type RawAnswer, type Reply } from "./answer.ts";
+import { type Later, type RawAnswer, type Reply } from "./answer.ts";
 import { exchange, type ExchangeRequest } from "./exchange.ts";
 import { openForbiddenCheck, type ForbiddenCheck } from "./forbidden.ts";
 import { openRequestLimit, type RequestKind, type RequestLimit } from "./request-limit.ts";
@@ -48,8 +48,6 @@ export interface TransportOptions {
    * takes long over a document does not count as a hang of the daemon.
    */
   readonly onMoved?: () => void;
-  /** Called with the service's clock minus ours: for the first answer with a date, and when one of the clocks was set. */
-  readonly onClock?: (offsetMs: number) => void;
   /** Called once for each kind of request that the service forbids, with the reason. */
   readonly onForbidden?: ((reason: string) => void) | undefined;
   /** Notified of each unusable field of an answer, however often it comes. */
@@ -61,8 +59,6 @@ export interface TransportOptions {
 /** Opens the connections to one host, by its origin. */
 export type Connect = (origin: string, limits: Pool.Options) => Dispatcher;
 
-/** Change of the clock offset that is worth reporting: the service reports its time in whole seconds. */
-const CLOCK_STEP_MS = 2000;
 /** Errors that occur before the request is written: the service cannot have acted on it. */
 export const NOT_SENT = new Set([
   "ECONNREFUSED",
@@ -161,26 +157,17 @@ export interface Transport {
     options?: AttemptOptions,
   ) => Promise<R | Later>;
   readonly send: (to: "api" | "db", request: ExchangeRequest, signal: AbortSignal) => Promise<RawAnswer>;
-  readonly noteClock: (offsetMs: number | undefined) => void;
 }
 
 /** Opens the transport to the hosts of the service. */
 export function openTransport(options: TransportOptions, hosts: Hosts): Transport {
-  const { address, timeoutMs, now, onClock = () => undefined } = options;
+  const { address, timeoutMs } = options;
   const auth = { [KEY_HEADER]: address.pauthkey, accept: "application/json" };
   const json = { ...auth, "content-type": "application/json" };
   const waitSeconds = Math.floor(Math.min(PREFER_WAIT_MS_MAX, timeoutMs / 2) / 1000);
-  let notedOffsetMs = Infinity;
-  const noteClock = (offsetMs: number | undefined): void => {
-    if (offsetMs === undefined || Math.abs(offsetMs - notedOffsetMs) <= CLOCK_STEP_MS) return;
-    notedOffsetMs = offsetMs;
-    onClock(offsetMs);
-  };
-  const send: Transport["send"] = async (to, { path, ...request }, signal) => {
+  const send: Transport["send"] = (to, { path, ...request }, signal) => {
     const { pool, prefix } = hosts[to];
-    const answer = await exchange(pool, { ...request, path: prefix + path }, signal);
-    noteClock(clockOffsetOf(answer, now()));
-    return answer;
+    return exchange(pool, { ...request, path: prefix + path }, signal);
   };
   const forbidden = openForbiddenCheck(
     (path, signal) => send("db", { method: "GET", path, headers: auth }, signal),
@@ -193,7 +180,6 @@ export function openTransport(options: TransportOptions, hosts: Hosts): Transpor
     patient: { ...json, [PREFER_HEADER]: `respond-async, wait=${waitSeconds}` },
     attempt: openAttempts(options, forbidden),
     send,
-    noteClock,
   };
 }
 

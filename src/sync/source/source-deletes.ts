@@ -10,7 +10,7 @@ export interface SourceDeletes {
   begin(deletions: readonly Deletion[]): void;
   /** Begins with those that a process, or a pause, left undone. */
   beginLeft(): void;
-  /** Begins with refused and denied ones that are due, and schedules the others. */
+  /** Begins with refused ones that are due, and schedules the others. */
   beginDue(): void;
   /**
    * Called when the job of a path's file has ended, or, without a path, a pass. Begins with those whose file is no
@@ -56,8 +56,7 @@ const CHECK_MS = 30_000;
 export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes {
   const { row, context, source, once, wakeAt } = options;
   const { ledger, now } = context;
-  const { deletedAgainMs } = context.timing;
-  const refused = openRefusedDeletes(deletedAgainMs);
+  const refused = openRefusedDeletes();
   /** Since when those with jobs wait. The first is the oldest. */
   const jobs = new Map<number, number>();
   /** Paths of those with jobs, and their number: two held rows of one path may be deleted together. */
@@ -115,15 +114,9 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
     send: async (deletion) => {
       // Its intent is in the ledger: the check at the resume sends it.
       if (options.isHeld()) return;
-      const denials = refused.denials(deletion.id);
-      const end = await sendDelete(context, source, deletion, {
-        isBack: () => isBack(deletion),
-        believes: once || denials >= deletedAgainMs.length,
-        wasDenied: denials > 0,
-      });
+      const end = await sendDelete(context, source, deletion, () => isBack(deletion));
       if (end === "refused" && once) return;
       if (end === "refused") return wakeAt(refused.add(deletion, now()));
-      if (end === "denied") return wakeAt(refused.addDenied(deletion, now()));
       refused.remove(deletion.id);
       if (end === "done" && !once) checkLater(deletion);
       // After a pause, `beginLeft` starts what was left. Otherwise the file was back. If it has received its own
@@ -188,14 +181,10 @@ function openDeleteCheck(
   };
 }
 
-/** Deletes that the service refused or answered with a mere 404, each with the time of its next attempt. */
+/** Deletes that the service refused, each with the time of its next attempt. */
 interface RefusedDeletes {
   /** Records another refusal. Returns the time of the next attempt. */
   add(deletion: Deletion, nowMs: number): number;
-  /** Records another 404. Returns the time of the next attempt. */
-  addDenied(deletion: Deletion, nowMs: number): number;
-  /** Number of 404s so far. */
-  denials(id: number): number;
   /** Removes a delete that is done. */
   remove(id: number): void;
   has(id: number): boolean;
@@ -207,28 +196,16 @@ interface RefusedDeletes {
   makeDue(below: RelativePath | undefined, nowMs: number): void;
 }
 
-/** Opens an empty list. `deniedAgainMs` are the waits after 404s; the last one repeats. */
-export function openRefusedDeletes(deniedAgainMs: readonly number[] = []): RefusedDeletes {
-  const refused = new Map<
-    number,
-    { readonly deletion: Deletion; atMs: number; tries: number; denials: number }
-  >();
-  const before = (id: number): { readonly tries: number; readonly denials: number } =>
-    refused.get(id) ?? { tries: 0, denials: 0 };
+/** Opens an empty list. */
+export function openRefusedDeletes(): RefusedDeletes {
+  const refused = new Map<number, { readonly deletion: Deletion; atMs: number; readonly tries: number }>();
   return {
     add: (deletion, nowMs) => {
-      const { tries, denials } = before(deletion.id);
-      const atMs = nowMs + parkMs(tries + 1);
-      refused.set(deletion.id, { deletion, atMs, tries: tries + 1, denials });
+      const tries = 1 + (refused.get(deletion.id)?.tries ?? 0);
+      const atMs = nowMs + parkMs(tries);
+      refused.set(deletion.id, { deletion, atMs, tries });
       return atMs;
     },
-    addDenied: (deletion, nowMs) => {
-      const { tries, denials } = before(deletion.id);
-      const atMs = nowMs + (deniedAgainMs[denials] ?? deniedAgainMs.at(-1) ?? 0);
-      refused.set(deletion.id, { deletion, atMs, tries, denials: denials + 1 });
-      return atMs;
-    },
-    denials: (id) => before(id).denials,
     remove: (id) => {
       refused.delete(id);
     },

@@ -234,13 +234,13 @@ function departures({
       return source.isStale(entry.path) ? undefined : prepared;
     },
     depart: (prepared) => {
-      const departure = prepared.write();
+      const outgoing = prepared.write();
       // The row is `unsure` from here on.
-      if (departure.intent === undefined) states.uncount(departure.candidate.entry.path);
-      const { intent } = departure;
+      if (outgoing.intent === undefined) states.uncount(outgoing.candidate.entry.path);
+      const { intent } = outgoing;
       return {
         run: (yieldSlot, isRecent) => {
-          const { path } = departure.candidate.entry;
+          const { path } = outgoing.candidate.entry;
           // A job gives its slot away while the service works on what it has.
           const whileRead: YieldSlot = async (wait) => {
             states.setReading(path, "all");
@@ -256,7 +256,7 @@ function departures({
             states.setReading(path, "pictures");
             options.onChange();
           };
-          return send({ ...context, yieldSlot: whileRead, onPictures, contentKind }, source, departure);
+          return send({ ...context, yieldSlot: whileRead, onPictures, contentKind }, source, outgoing);
         },
         drop: () => {
           // It never left, so the next start need not find out what became of it.

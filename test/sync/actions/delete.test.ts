@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type DeleteEnd, type DeleteOptions, sendDelete } from "../../../src/sync/actions/delete.ts";
+import { type DeleteEnd, sendDelete } from "../../../src/sync/actions/delete.ts";
 import type { Deletion } from "../../../src/sync/ledger/intents/deletes.ts";
 import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
 import type { Saved } from "../../../src/sync/trash/trash.ts";
@@ -17,9 +17,12 @@ const later = (blame: "request" | "service"): Later => ({
 
 let shop: Workshop;
 let asked: string[];
+/** Comparisons that follow. */
+let comparisons: number;
 beforeEach(() => {
   shop = openWorkshop();
   asked = [];
+  comparisons = 0;
 });
 afterEach(() => shop.close());
 
@@ -33,7 +36,7 @@ interface Answers {
 }
 
 /** Sends the delete of `a.md` to a service that gives these answers and repeats the last one. */
-async function send(answers: Answers, intent: Deletion, options?: DeleteOptions): Promise<DeleteEnd> {
+async function send(answers: Answers, intent: Deletion): Promise<DeleteEnd> {
   const next = <T>(name: string, of: readonly T[]): T => {
     const count = asked.filter((each) => each === name).length;
     asked.push(name);
@@ -53,7 +56,8 @@ async function send(answers: Answers, intent: Deletion, options?: DeleteOptions)
   };
   shop.ledger.flush();
   const context = shop.context({ remote, trash, yieldSlot: async () => {} });
-  return await sendDelete(context, shop.source, intent, options);
+  const source = { ...shop.source, compareLater: () => void (comparisons += 1) };
+  return await sendDelete(context, source, intent);
 }
 
 /** Adds the intent of a delete whose text is saved with `tries` attempts. */
@@ -93,9 +97,9 @@ describe("a delete", () => {
 
   it.each<[what: string, answers: Answers, requests: string[]]>([
     [
-      "a delete answered 404 three times is done",
+      "a delete answered 404 four times is done",
       { delete: [GONE] },
-      ["delete", "read", "delete", "read", "delete", "read"],
+      ["delete", "read", "delete", "read", "delete", "read", "delete", "read"],
     ],
     [
       "a delete falsely answered 404 is sent again",
@@ -115,19 +119,6 @@ describe("a delete", () => {
   ])("%s", async (_what, answers, requests) => {
     expect(await send(answers, await deletion())).toBe("done");
     expect([open(), asked]).toEqual([0, requests]);
-  });
-
-  it.each([
-    ["a moment ago is sent once more when the resource is known everywhere", 5000, 4],
-    ["minutes ago is believed", 120_000, 3],
-    ["by a clock that was ahead is believed", -5000, 3],
-  ])("a delete answered 404 for a resource made %s", async (_what, ageMs, deletes) => {
-    const intent = await deletion();
-    const made = { action: "create", outcome: "done", docId: "doc", durationMs: 1 } as const;
-    const where = { source: shop.source.id, path: "a.md", from: undefined, message: undefined };
-    await shop.write(() => shop.ledger.activity.add({ ...made, ...where, atMs: Date.now() - ageMs }));
-    expect(await send({ delete: [GONE] }, intent)).toBe("done");
-    expect(asked.filter((each) => each === "delete")).toHaveLength(deletes);
   });
 
   it.each<[what: string, answers: Answers, outcome: string, message: RegExp]>([
@@ -152,24 +143,12 @@ describe("a delete", () => {
     ]);
   });
 
-  it("a delete that only 404s end stays open if these are not believed yet, and is reported as done once", async () => {
-    const intent = await deletion();
-    const gone = { delete: [GONE] };
-    expect(await send({ delete: [REFUSED] }, intent)).toBe("refused");
-    expect(await send(gone, intent, { believes: false })).toBe("denied");
-    expect([open(), refused(), shop.ledger.intents.isDeleted("doc")]).toEqual([1, 0, true]);
-    expect(await send(gone, intent, { believes: false, wasDenied: true })).toBe("denied");
-    expect(await send(gone, intent, { wasDenied: true })).toBe("done");
-    expect([open(), shop.ledger.intents.isDeleted("doc")]).toEqual([0, true]);
-    expect(shop.reports.map(({ outcome }) => outcome)).toEqual(["refused", "done"]);
-  });
-
-  it.each<[what: string, answers: Answers]>([
-    ["done", {}],
-    ["the resource's own record", { delete: [GONE], read: { kind: "done", value: { isDeleted: true } } }],
-  ])("a delete that ends by %s is believed at once", async (_what, answers) => {
-    expect(await send(answers, await deletion(), { believes: false })).toBe("done");
-    expect(open()).toBe(0);
+  it("a delete that only 404s end is done, and a later list shows whether they were true", async () => {
+    expect(await send({ delete: [GONE] }, await deletion())).toBe("done");
+    expect([open(), shop.ledger.intents.isDeleted("doc"), comparisons]).toEqual([0, true, 1]);
+    comparisons = 0;
+    expect(await send({}, await deletion())).toBe("done");
+    expect(comparisons).toBe(0);
   });
 
   it("a resource that a file has received since is not deleted, and nothing stays open", async () => {

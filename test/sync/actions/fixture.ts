@@ -71,7 +71,6 @@ export function openWorkshop(): Workshop {
         now: () => workshop.nowMs,
         signal: new AbortController().signal,
         timing: TIMING,
-        unanswered: new Map(),
         capabilities: {
           readsMails: () => false,
           takesMetadata: () => false,

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import type { ActionContext } from "../../../src/sync/actions/context.ts";
-import { follow, openPatience, sameKeyRestMs } from "../../../src/sync/actions/follow.ts";
+import { follow } from "../../../src/sync/actions/follow.ts";
 import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
 
 const { signal } = new AbortController();
@@ -150,48 +150,5 @@ describe("following a resource for long", () => {
       reason: "the service has worked on it for 624 hours",
     });
     expect(asked).toBe(26);
-  });
-});
-
-describe("earlier requests with the same key", () => {
-  const waits = async (reply: Partial<Later>): Promise<[boolean, number]> => {
-    let rests = 0;
-    const yieldSlot = async (): Promise<void> => void (await Promise.resolve((rests += 1)));
-    const patience = openPatience({ yieldSlot, signal } as unknown as ActionContext); // It waits in no time.
-    const more = await patience.wait({ ...later("request"), ...reply });
-    return [more, rests];
-  };
-
-  it("waits while the service processes an earlier request with the same key, and for no other failure", async () => {
-    expect(await waits({ isInFlight: true })).toEqual([true, 1]);
-    expect(await waits({ isInFlight: true, retryAfterMs: 1 })).toEqual([true, 1]);
-    expect(await waits({})).toEqual([false, 0]);
-    expect(await waits({ isInFlight: false })).toEqual([false, 0]);
-  });
-
-  it.each([
-    [0, 1, 250],
-    [0, 1000, 1000],
-    [80_000, 1000, 10_000],
-    [3_600_000, 1000, 30_000],
-    [3_600_000, 60_000, 60_000],
-    [0, 86_400_000, 600_000],
-  ])("waits longer for longer work: after %d ms, asked for %d ms, for %d ms", (sinceMs, askedMs, restMs) => {
-    expect(sameKeyRestMs(sinceMs, askedMs)).toBe(restMs);
-  });
-
-  it("stops waiting when the service processes an earlier request for longer than it may", async () => {
-    let nowMs = 0;
-    const clock = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
-    const yieldSlot = async (): Promise<void> => await Promise.resolve();
-    const patience = openPatience({ yieldSlot, signal } as unknown as ActionContext);
-    const answer = async (): Promise<boolean> =>
-      await patience.wait({ ...later("request"), isInFlight: true });
-    expect(await answer()).toBe(true);
-    nowMs = 6 * 3_600_000;
-    expect(await answer()).toBe(true);
-    nowMs += 1;
-    expect(await answer()).toBe(false);
-    clock.mockRestore();
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { holds, labelOf, storedAs, storedOf, withListedMetadata } from "../../../src/sync/actions/observe.ts";
+import { labelOf, storedAs, storedOf, withListedMetadata } from "../../../src/sync/actions/observe.ts";
 import { digestOf } from "../../../src/formats/digest.ts";
 import { observedAt } from "./fixture.ts";
 
@@ -42,39 +42,6 @@ describe("learning the stored form from an answer", () => {
       {},
       { label: "other" },
     ]);
-  });
-});
-
-describe("comparing a resource with what would be sent", () => {
-  it.each([
-    ["a resource with the same names and text is equal", record, observed, null, true],
-    ["a resource with another title is not equal", { ...record, title: "b" }, observed, null, false],
-    ["a resource with another text is not equal", { ...record, content: "other" }, observed, null, false],
-    ["a resource that shows no text is not equal", { ...record, content: "" }, observed, null, false],
-    ["a resource with the upload's address is equal", record, upload, null, true],
-    [
-      "a resource with the address of the previous upload is equal",
-      record,
-      { ...upload, fileUrl: undefined },
-      record.url,
-      true,
-    ],
-    [
-      "a resource with another address is not equal",
-      record,
-      { ...upload, fileUrl: "https://kb/u/2" },
-      record.url,
-      false,
-    ],
-    [
-      "a resource without an address is not equal to an upload without one",
-      { ...record, url: "" },
-      { ...upload, fileUrl: undefined },
-      null,
-      false,
-    ],
-  ])("%s", (_what, found, sent, fileUrl, expected) => {
-    expect(holds(found, sent, fileUrl)).toBe(expected);
   });
 });
 

@@ -171,7 +171,7 @@ describe("files that must be sent", () => {
     const departures = await shop.write(() => prepared?.write());
     const [intent] = shop.ledger.intents.creates(shop.source.id);
     expect(departures).toMatchObject({ action: "create", intent });
-    expect(intent).toMatchObject({ path: "a.md", attempts: 1, docId: null });
+    expect(intent).toMatchObject({ path: "a.md", attempts: 1 });
     expect(intent?.key).toMatch(/^[0-9a-f-]{36}$/);
     const marker = { ...shop.source.signature, file: fileTag("a.md"), bytes: bytesTag("hash", 1) };
     expect(departures?.document.recipe.description).toBe(markedDescription("d", marker));

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { Departure } from "../../../src/sync/actions/prepare.ts";
+import type { Outgoing } from "../../../src/sync/actions/prepare.ts";
 import { send } from "../../../src/sync/actions/send.ts";
 import type { CreateIntent } from "../../../src/sync/ledger/intents/creates.ts";
 import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";
@@ -19,8 +19,8 @@ async function sendHeldBack(intent: CreateIntent): Promise<number> {
     collections: { guard: async () => await Promise.resolve(false) },
   });
   const source = { ...shop.source, compareLater: () => (comparisons += 1) };
-  const departure = { intent, observed: intent.observed } as unknown as Departure; // What is used of it.
-  await send(context, source, departure);
+  const outgoing = { intent, observed: intent.observed } as unknown as Outgoing; // What is used of it.
+  await send(context, source, outgoing);
   shop.ledger.flush();
   return comparisons;
 }

@@ -24,7 +24,6 @@ const BRISK: Partial<Timing> = {
   retryMs: 20,
   goneAgainMs: [5, 5],
   missingAgainMs: [5, 5],
-  knownAfterMs: 0,
   gatherMs: 5,
 };
 

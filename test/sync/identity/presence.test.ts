@@ -12,9 +12,8 @@ async function ask(denials: number): Promise<readonly [presence: string, asked: 
   const { signal } = new AbortController();
   const context = {
     remote: { update, read: async () => await Promise.resolve({ kind: "gone" }) },
-    ledger: { flush: () => undefined, activity: { madeMs: () => undefined } },
     yieldSlot: async (wait: () => Promise<unknown>) => await wait(),
-    timing: { goneAgainMs: [1, 1], knownAfterMs: 1 },
+    timing: { goneAgainMs: [1, 1] },
     signal,
   } as unknown as ActionContext; // What a query uses.
   return [await askPresence(context, { docId: "doc", title: "a title" }, signal), asked];

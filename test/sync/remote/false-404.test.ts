@@ -67,7 +67,7 @@ describe.each(SERVICES)("with a service of %o", (options) => {
         const isById = ["read", "update", "delete"].includes(operation);
         return isById && Date.now() < madeMs + 500 ? GONE : undefined;
       };
-      const timing = { knownAfterMs: 1000 };
+      const timing = { goneAgainMs: [10, 1000] };
       const step = (): void => {
         if (when === "after a crash" && world.service.count("create") > before) throw new Error("a crash");
       };
@@ -100,7 +100,7 @@ describe.each(SERVICES)("with a service of %o", (options) => {
       return Date.now() < hidesUntilMs ? GONE : undefined;
     };
     world.write("c.txt", "text c");
-    await world.sync({ timing: { goneAgainMs: [10], knownAfterMs: 1000 } });
+    await world.sync({ timing: { goneAgainMs: [10, 1000] } });
     expect(world.service.resources.size).toBe(4);
     expect(world.service.live().map(({ title }) => title)).toEqual(["a.txt", "b.txt", "c.txt"]);
   });

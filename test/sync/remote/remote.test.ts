@@ -54,34 +54,6 @@ const answer = (status: number, body: string, headers?: Record<string, string>):
 });
 const words = '{"success":false,"message":"its words","error":{"code":"its_code"}}';
 
-it("reports the service's clock by the first answer with a date, and each time that one of the clocks was set", async () => {
-  const offsets: number[] = [];
-  const address = { apiUrl: service.url, dbUrl: service.url, pauthkey: service.key };
-  const nowMs = Date.parse("2026-01-01T00:00:00Z");
-  const timed = openRemote({
-    address,
-    pacer,
-    connections: 1,
-    timeoutMs: 2000,
-    now: () => nowMs,
-    onClock: (offsetMs) => offsets.push(offsetMs),
-  });
-  for (const date of [
-    "unknown",
-    "Thu, 01 Jan 2026 01:00:00 GMT",
-    "Thu, 01 Jan 2026 01:00:02 GMT",
-    "Thu, 01 Jan 2026 02:00:00 GMT",
-  ]) {
-    service.fault = () => answer(404, words, { date });
-    await timed.update("a", { title: "t" }, signal);
-  }
-  service.fault = () =>
-    answer(200, '{"success":true,"data":{"resources":[]}}', { date: "Thu, 01 Jan 2026 00:00:00 GMT" });
-  await timed.list({ collectionId: "c", ownerId: "o" }, () => undefined, signal);
-  await timed.close();
-  expect(offsets).toEqual([3_600_000, 7_200_000, 0]);
-});
-
 describe("an answer before the work", () => {
   const link: NewResource = { ...text, body: { url: "https://example.org/" } };
 

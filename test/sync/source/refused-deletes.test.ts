@@ -36,13 +36,3 @@ it("refused deletes below a folder are sent at once when a person asks, others a
   refused.makeDue(undefined, 6);
   expect(refused.due(6)).toEqual([one, other]);
 });
-
-it("a delete answered with 404 is sent again after the configured times", () => {
-  const refused = openRefusedDeletes([10, 300]);
-  expect([refused.denials(1), refused.addDenied(one, 0), refused.denials(1)]).toEqual([0, 10, 1]);
-  expect(refused.due(10)).toEqual([one]);
-  expect([refused.add(one, 10), refused.denials(1)]).toEqual([10 + MINUTE_MS, 1]);
-  expect([refused.addDenied(one, 20), refused.denials(1)]).toEqual([320, 2]);
-  refused.remove(1);
-  expect(refused.denials(1)).toBe(0);
-});

@@ -210,30 +210,6 @@ it("a delete that gave way to its file begins again only after its own job has e
   expect([pushed, deletes.hasJobs()]).toEqual([[deletion], true]);
 });
 
-it("a resource that the service reports missing for minutes is deleted in the end", async () => {
-  const { id } = ledger.sources.open("/one", "o", "fastest");
-  await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
-  const times: number[] = [];
-  let nowMs = 0;
-  const remote: Partial<Remote> = {
-    delete: async () => {
-      times.push(nowMs);
-      return await Promise.resolve(nowMs < 200_000 ? { kind: "gone" } : DONE);
-    },
-    read: async () => await Promise.resolve({ kind: "gone" }),
-  };
-  const { deletes, run } = deletesOf(id, { remote, now: () => nowMs });
-  for (; nowMs <= 600_000; nowMs += 30_000) {
-    // A check of the whole source begins with no delete that is not due.
-    deletes.beginLeft();
-    deletes.beginDue();
-    await run();
-  }
-  expect([...new Set(times)]).toEqual([0, 60_000, 360_000]);
-  ledger.flush();
-  expect([ledger.intents.isDeleted("doc"), ledger.intents.deletes(id)]).toEqual([true, []]);
-});
-
 it("refused deletes that are due wait while nothing may be sent", async () => {
   const { id } = ledger.sources.open("/one", "o", "fastest");
   await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
