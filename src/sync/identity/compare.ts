@@ -208,7 +208,7 @@ export function compare(situation: Situation): Comparison {
   );
   const moved = new Set<string>();
   for (const { path, file, bytes } of missing) {
-    const row = rowOfFile.get(file);
+    const row = unlistedRow(rowOfFile.get(file), listed);
     const item = row === undefined && bytes !== undefined ? free.get(bytes)?.shift() : undefined;
     if (row !== undefined) verdicts.push({ kind: "ask", path, docId: row.docId });
     else if (item === undefined) verdicts.push({ kind: "create", path });
@@ -226,6 +226,14 @@ export function compare(situation: Situation): Comparison {
   if (!situation.isPartial) for (const { docId } of left) verdicts.push({ kind: "delete", docId });
   const hidden = situation.isPartial ? left.map(({ file }) => file) : [];
   return { holds, verdicts, hidden, memory: { list, stale, undead, visible, resent } };
+}
+
+/**
+ * Returns a row whose resource the list lacks. One that the list shows under another file's marker was renamed since this ledger
+ * was copied: the row's file has none.
+ */
+function unlistedRow(row: LedgerRow | undefined, listed: ReadonlySet<string>): LedgerRow | undefined {
+  return row === undefined || listed.has(row.docId) ? undefined : row;
 }
 
 /** Decides of each item whose it is. */

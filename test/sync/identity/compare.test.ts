@@ -199,6 +199,20 @@ describe("each row of the table", () => {
       { verdicts: [{ kind: "same", path: "a.md", docId: "d1" }] },
     ],
     [
+      "a document that was renamed since an old ledger is that of the new name, and a file of the old name has none",
+      {
+        items: [item("d1", "b.md", "A")],
+        files: [file("a.md", "X"), file("b.md", "A")],
+        rows: [row("d1", "a.md", "A")],
+      },
+      {
+        verdicts: [
+          { kind: "same", path: "b.md", docId: "d1" },
+          { kind: "create", path: "a.md" },
+        ],
+      },
+    ],
+    [
       "a marker that an old ledger does not know is newer than it",
       {
         items: [item("d1", "b.md", "A"), item("d2", "a.md", "new")],
