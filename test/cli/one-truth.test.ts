@@ -181,6 +181,32 @@ interface Situation {
   readonly expected: Expected;
 }
 
+/** A.md is searchable, and the service reads the pictures of scan.pdf. */
+async function scanRead(): Promise<Daemon> {
+  world.write("a.md", "zebra");
+  world.write("scan.pdf", "%PDF-1.4\nscan");
+  const data = {
+    _id: "scan",
+    title: "scan.pdf",
+    metadata: { status: "queued", warning: "Pages 1–2 are still being read." },
+  };
+  world.service.fault = ({ operation, body, docId }) => {
+    if (operation === "create" && body?.["url"] !== undefined) return answer(202, { data });
+    return operation === "read" && docId === "scan" ? answer(200, { data }) : undefined;
+  };
+  const opened = await start();
+  await until(() => opened.status().sources[0]?.reading === 1);
+  await until(() => opened.status().sources[0]?.searchable === 1);
+  return opened;
+}
+
+const SCAN_READ: Expected = {
+  path: "scan.pdf",
+  state: "reading",
+  reason: /reading it/,
+  counts: { searchable: 1, reading: 1 },
+};
+
 const SITUATIONS: readonly Situation[] = [
   {
     name: "a folder in agreement",
@@ -205,28 +231,13 @@ const SITUATIONS: readonly Situation[] = [
   },
   {
     name: "a scan that the service reads",
-    make: async () => {
-      world.write("a.md", "zebra");
-      world.write("scan.pdf", "%PDF-1.4\nscan");
-      const data = {
-        _id: "scan",
-        title: "scan.pdf",
-        metadata: { status: "queued", warning: "Pages 1–2 are still being read." },
-      };
-      world.service.fault = ({ operation, body, docId }) => {
-        if (operation === "create" && body?.["url"] !== undefined) return answer(202, { data });
-        return operation === "read" && docId === "scan" ? answer(200, { data }) : undefined;
-      };
-      const opened = await start();
-      await until(() => opened.status().sources[0]?.reading === 1);
-      await until(() => opened.status().sources[0]?.searchable === 1);
-    },
-    expected: {
-      path: "scan.pdf",
-      state: "reading",
-      reason: /reading it/,
-      counts: { searchable: 1, reading: 1 },
-    },
+    make: async () => void (await scanRead()),
+    expected: SCAN_READ,
+  },
+  {
+    name: "a scan that the service reads while its folder is paused",
+    make: async () => void (await (await scanRead()).pause(world.root)),
+    expected: SCAN_READ,
   },
   {
     name: "a paused folder",
@@ -421,6 +432,7 @@ it.each(SITUATIONS)("every surface says the same of $name", async (situation) =>
   const [, beside = ""] = /^beside +(.*)$/m.exec(status.text) ?? [];
   expect(/\d+ deletes? held/.test(beside)).toBe((counts.held ?? 0) > 0);
   expect(/\d+ deletes? refused/.test(beside)).toBe((counts.deletesRefused ?? 0) > 0);
+  expect(/^failed$/m.test(status.text)).toBe((counts.failed ?? counts.deletesRefused ?? 0) > 0);
   const all = (await kbsync("status", world.root)).text;
   const isListed = !isDone || state === "skipped";
   expect(all.includes("every file is searchable as it is on disk")).toBe(!isListed);
@@ -466,7 +478,7 @@ it.each(SITUATIONS)("every surface says the same of $name", async (situation) =>
 });
 
 it("a search that waits for what was saved does not wait for a scan of the first sync", async () => {
-  await SITUATIONS.find(({ expected }) => expected.state === "reading")?.make();
+  await scanRead();
   world.write("b.md", "okapi");
   const wait = await kbsync("wait", "--timeout", "8");
   expect(wait).toEqual({ code: 0, text: "" });
@@ -474,6 +486,31 @@ it("a search that waits for what was saved does not wait for a scan of the first
   expect(text).toContain("b.md");
   expect(text).not.toContain("may be up to date");
   expect(await json("wait", "--timeout", "8")).toMatchObject({ end: "searchable", reading: 1 });
+  world.write("bad.docx", "no document");
+  expect((await kbsync("wait", "--timeout", "8")).text).toMatch(
+    /^bad\.docx: .*\npictures of 1 file still being read: .*scan\.pdf\n$/,
+  );
+});
+
+it("names a refused file that was changed during a pause as one that waits, and as no other", async () => {
+  await SITUATIONS.find(({ expected }) => expected.state === "failed")?.make();
+  await daemon?.pause(world.root);
+  world.write("a.md", "okapi");
+  await until(() => figures().status.sources[0]?.waiting === 1);
+  const { text } = await kbsync("status");
+  expect(text).toMatch(/^files +0 of 1 file searchable, 1 waiting$/m);
+  expect(text).not.toContain("a.md");
+  const wait = await kbsync("wait");
+  expect(wait).toEqual({ code: 1, text: expect.stringMatching(/^a\.md: .*kbsync resume`\n$/) as string });
+});
+
+it("says of an unmounted folder nothing of what the service reads", async () => {
+  await scanRead();
+  renameSync(world.root, `${world.root}-away`);
+  await until(() => figures().status.sources[0]?.halted === true);
+  const { code, text } = await kbsync("wait");
+  expect([code, text]).toEqual([1, expect.stringMatching(/: halted, nothing is sent: .*\)\n$/) as string]);
+  expect(text).not.toContain("being read");
 });
 
 it("asks before it deletes the documents of a folder, also while all of its files wait", async () => {

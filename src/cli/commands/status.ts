@@ -4,6 +4,7 @@ import type { Tier } from "../../wire/primitives.ts";
 import type { LiveStatus, PaceState, RemovedStatus, SourceStatus } from "../../wire/daemon-status.ts";
 import { codeOf } from "../../lib/failure.ts";
 import type { ListedFile } from "../../wire/daemon-files.ts";
+import { hasOwnReason } from "../../sync/plan/version.ts";
 import { readStatus } from "../../sync/operator/status.ts";
 import { paceTrouble } from "../../sync/remote/pacer.ts";
 import { badNews, searchableWords } from "../output/standing-words.ts";
@@ -97,6 +98,7 @@ async function statusOf(context: Context, operator: Operator): Promise<Status> {
   const state = stateFolder(config.stateDir);
   const { daemon, sources: live } = await askLive(operator);
   const ledger = readStatus(state.path, FILES_MAX);
+  const listed = live && (await operator.ask("files", { limit: FILES_MAX }));
   const sources = live ?? ledger?.sources ?? [];
   const synced = new Set(sources.map(({ path }) => path));
   return {
@@ -108,7 +110,7 @@ async function statusOf(context: Context, operator: Operator): Promise<Status> {
       .filter(({ absolutePath }) => !synced.has(absolutePath))
       .map(({ absolutePath: path, collection: tier, ownerId }) => ({ path, tier, ownerId })),
     removed: ledger?.removed ?? [],
-    failures: ledger?.troubled ?? [],
+    failures: (listed?.files ?? ledger?.troubled ?? []).filter(hasOwnReason),
     skipped: ledger?.skipped ?? [],
   };
 }
@@ -149,11 +151,11 @@ export function statusText({
   removed,
   failures,
 }: Status): string {
-  const lines = [daemonText(daemon, stateDir), serviceText(service, daemon)];
+  const lines = [daemonText(daemon, sources, stateDir), serviceText(service, daemon)];
   for (const change of [...(daemon?.notApplied ?? []), ...service.notApplied])
     lines.push(`config   not applied: ${change}`);
   if (sources.length + unsynced.length + removed.length === 0) lines.push(nothingSynced(stateDir).message);
-  else lines.push(filesText(sources), searchText(sources, daemon), besideText(sources));
+  else lines.push(filesText(sources), searchText([...sources, ...unsynced], daemon), besideText(sources));
   for (const source of sources) {
     const collection = source.collectionId ?? "not known yet";
     const facts = `${source.tier}, owner ${source.ownerId}, collection ${collection}`;
@@ -187,7 +189,7 @@ function filesText(sources: readonly SourceStatus[]): string {
 }
 
 /** Whether searches use meaning beside words, and what they do not find by it yet. */
-function searchText(sources: readonly SourceStatus[], daemon: Status["daemon"]): string {
+function searchText(sources: readonly Pick<SourceStatus, "tier">[], daemon: Status["daemon"]): string {
   const words = "search   by words";
   if (sources.every(({ tier }) => tier === "fastest")) return words;
   const pending = daemon?.pending ?? undefined;
@@ -218,13 +220,12 @@ function tokenLine(token: string): string {
   return `\`kbsync approve --token ${token}\` approves what is held here`;
 }
 
-function daemonText(daemon: Status["daemon"], stateDir: string): string {
+function daemonText(daemon: Status["daemon"], sources: readonly SourceStatus[], stateDir: string): string {
   if (daemon === null)
     return `daemon   ${unknownChangesWords(stateDir)}, and these are the figures of the last pass`;
-  const { pid, idle, progress, filesPerSecond, secondsLeft } = daemon;
-  const parts = [`running (process ${pid})`];
-  if (idle) parts.push("nothing to do");
-  else parts.push(`${counted(Math.max(0, progress.total - progress.done), "file")} to do`);
+  const { pid, idle, filesPerSecond, secondsLeft } = daemon;
+  const nothing = sources.some(({ waiting }) => waiting > 0) ? "nothing to do now" : "nothing to do";
+  const parts = [`running (process ${pid})`, idle ? nothing : "working"];
   if (!idle && filesPerSecond !== null) parts.push(`${thousands(Math.round(filesPerSecond))}/s`);
   if (!idle && secondsLeft !== null) parts.push(`${duration(secondsLeft)} left`);
   return `daemon   ${parts.join(", ")}`;

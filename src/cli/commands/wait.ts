@@ -74,20 +74,22 @@ function stillWords(waiting: number, embedding: number, service: PaceState): str
 function foundWords(path: string | undefined, { unknown, reading, readingPaths }: WaitAnswer): string {
   if (unknown === true) return "";
   const what = path === undefined ? "everything" : visibleLine(path);
+  const but = reading === 0 ? "" : `, but for ${picturesWords({ reading, readingPaths })}`;
+  return `kbsync: ${what} is searchable as it is on disk${but}\n`;
+}
+
+/** `pictures of 2 files still being read: a.png, b.png`. */
+function picturesWords({ reading, readingPaths }: Pick<WaitAnswer, "reading" | "readingPaths">): string {
   const shown = readingPaths.slice(0, READING_SHOWN).map(visibleLine).join(", ");
   const more = reading > READING_SHOWN ? ` and ${thousands(reading - READING_SHOWN)} more` : "";
-  const but =
-    reading === 0
-      ? ""
-      : `, but for pictures of ${counted(reading, "file")} still being read: ${shown}${more}`;
-  return `kbsync: ${what} is searchable as it is on disk${but}\n`;
+  return `pictures of ${counted(reading, "file")} still being read: ${shown}${more}`;
 }
 
 /** Files being read that are named. */
 const READING_SHOWN = 5;
 
 /** How a wait ended that did not find everything searchable, for a person. */
-function waitWords({ end, reasons, troubled, embedding, service }: WaitAnswer): string {
+function waitWords({ end, reasons, troubled, embedding, service, ...pictures }: WaitAnswer): string {
   const lines = reasons.map(
     ({ source, path, message }) => `${visibleLine(path === "" ? source : path)}: ${visibleLine(message)}\n`,
   );
@@ -104,7 +106,9 @@ function waitWords({ end, reasons, troubled, embedding, service }: WaitAnswer): 
     return `timed out: ${left}${why}\n${lines.join("")}`;
   }
   const more = troubled - reasons.length;
-  return `${lines.join("")}${more > 0 ? `and ${thousands(more)} more (\`kbsync status --failed --waiting\` lists them)\n` : ""}`;
+  if (more > 0) lines.push(`and ${thousands(more)} more (\`kbsync status --failed --waiting\` lists them)\n`);
+  if (pictures.reading > 0) lines.push(`${picturesWords(pictures)}\n`);
+  return lines.join("");
 }
 
 function seconds(text: string): number {

@@ -30,7 +30,8 @@ export async function awaitFresh(
   const [only] = answer.reasons;
   const why = answer.troubled === 1 && only !== undefined ? `: ${visibleLine(only.message)}` : "";
   const files = counted(answer.troubled, "file is", "files are");
-  return line(`${files} not searchable${late}${why}; see \`kbsync status\``);
+  const lasting = answer.end === "timeout" ? late : ", which waiting does not change";
+  return line(`${files} not searchable${lasting}${why}; see \`kbsync status\``);
 }
 
 function line(reason: string): string {

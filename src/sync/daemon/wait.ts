@@ -8,7 +8,7 @@ import { isBelow } from "../disk/source-path.ts";
 import type { SourceSync } from "../source/source.ts";
 import { senderBlocker } from "../ledger/blockers.ts";
 import { listFiles } from "../operator/listed-files.ts";
-import { versionOf } from "../plan/version.ts";
+import { type FileWork, versionOf } from "../plan/version.ts";
 import { waitForMeaning } from "./meaning.ts";
 import { targetOf, rootOf, type SourceTarget } from "./operations.ts";
 import type { Parts } from "./parts.ts";
@@ -78,7 +78,8 @@ export async function waitFor(
     });
     parts.ledger.flush();
     const reasons = open.flatMap((each) => each.halt ?? reasonsAt(parts, each, acknowledged));
-    if (embedded && reasons.length === 0) {
+    // Of a file with a reason, no other's vectors need be awaited.
+    if (embedded && (path === undefined || reasons.length === 0)) {
       const missing = await waitForMeaning(parts, open.map(documentOf(parts)), signal, onEmbedding);
       if (missing !== undefined) reasons.push({ source: "", path: "", code: "no_meaning", message: missing });
     }
@@ -125,7 +126,7 @@ function settle(parts: Parts, waiting: Waiting, acknowledged: ReadonlySet<string
     const isDone =
       !source.isPending(file) ||
       acknowledged.has(`${rootOf(source)}\n${file}`) ||
-      (source.isPaused() && !isRead(source, file)) ||
+      (source.isPaused() && source.workAt(file).work !== "reading") ||
       (below === undefined && source.hasOnlyPictures(file)) ||
       isUnreadable(parts, source, file);
     // The other files need no check before this one is done.
@@ -134,14 +135,9 @@ function settle(parts: Parts, waiting: Waiting, acknowledged: ReadonlySet<string
   }
 }
 
-/** Whether the service has a file and reads it, which a pause does not end. */
-function isRead(source: SourceSync, file: RelativePath): boolean {
-  return source.workAt(file).work === "reading";
-}
-
 /** Absolute paths of the files of a whole source that are not waited for. */
-function onlyPictures({ source, below }: SourceTarget<SourceSync>): readonly string[] {
-  if (below !== undefined) return [];
+function onlyPictures({ source, below, halt }: Waiting): readonly string[] {
+  if (below !== undefined || halt !== undefined) return [];
   const files = [...source.unsent(below)].filter((file) => source.hasOnlyPictures(file));
   return files.map((file) => join(rootOf(source), file));
 }
@@ -222,16 +218,15 @@ function reasonsAt(
     message,
   });
   const target = { row: ledger.sources.get(source.id), below };
-  // By the ledger alone: later versions of what was waited for do not count.
-  const reasons = listFiles(ledger, { target, limit: Number.MAX_SAFE_INTEGER }).map(
-    ({ path, code, message }) => reason(path, code, withRemedy(code, message)),
-  );
   const blocker = senderBlocker(target.row, source.isPaused());
+  const isBlocked = (path: RelativePath): boolean => !UNBLOCKED.has(source.workAt(path).work);
+  const blocked = new Set(blocker === undefined ? [] : source.pending(below).filter(isBlocked));
+  // By the ledger alone: later versions of what was waited for do not count.
+  const reasons = listFiles(ledger, { target, limit: Number.MAX_SAFE_INTEGER })
+    .filter(({ path }) => !blocked.has(path))
+    .map(({ path, code, message }) => reason(path, code, withRemedy(code, message)));
   if (blocker !== undefined) {
-    const listed = new Set(reasons.map(({ path }) => path));
-    for (const path of source.pending(below))
-      if (!listed.has(path) && !isRead(source, path))
-        reasons.push(reason(path, blocker.code, blocker.reason));
+    for (const path of blocked) reasons.push(reason(path, blocker.code, blocker.reason));
     // A check during a pause finds nothing to send there, and halts nothing.
     if (kindOnDisk(root) !== "folder")
       reasons.push(reason("", "missing", "the folder is missing, so nothing is known of its files"));
@@ -244,6 +239,9 @@ function reasonsAt(
   }
   return reasons;
 }
+
+/** Work that a pause does not change: what the service reads, and files with a reason of their own. */
+const UNBLOCKED: ReadonlySet<FileWork> = new Set<FileWork>(["reading", "retry"]);
 
 /** Why nothing of a source is sent; undefined: it is not halted. */
 function haltOf({ ledger }: Parts, source: SourceSync): WaitReason | undefined {

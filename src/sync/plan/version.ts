@@ -107,6 +107,22 @@ export function versionOf(facts: VersionFacts): Version {
   }
 }
 
+/** Whether a version has a reason of its own, and does not wait for its turn, the service or its whole source. Pure. */
+export function hasOwnReason({ state, code }: Pick<Version, "state" | "code">): boolean {
+  return state === "failed" || state === "held" || (state === "waiting" && !SHARED_CODES.has(code));
+}
+
+const SHARED_CODES: ReadonlySet<string> = new Set([
+  "halted",
+  "paused",
+  "outage",
+  "noticed",
+  "queued",
+  "sending",
+  "changed",
+  "unsure",
+]);
+
 const NO_VECTORS = "found by words; its vectors are being computed";
 
 const OWN_FORM = "; the service keeps its text in a form of its own";

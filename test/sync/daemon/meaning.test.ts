@@ -51,6 +51,21 @@ it("waits for vectors only when asked to, and until the service has them", async
   await running;
 });
 
+it("waits for vectors although a file failed", async () => {
+  world.write("a.md", "text");
+  world.write("bad.png", "no picture");
+  pending = { read: 0, embed: 3 };
+  const stopping = new AbortController();
+  const daemon = world.daemon({ sources: [world.source({ collection: "moderate" })] });
+  const running = daemon.run({ signal: stopping.signal });
+  await daemon.whenIdle();
+  const onEmbedding = (): void => void (pending = { read: 0, embed: 0 });
+  const { reasons } = await daemon.wait({ signal, embedded: true, onEmbedding });
+  expect([reasons.map(({ path }) => path), pending.embed]).toEqual([["bad.png"], 0]);
+  stopping.abort();
+  await running;
+});
+
 it("explains whether a file is found by meaning", async () => {
   world.write("a.md", "text");
   const daemon = world.daemon({ sources: [world.source({ collection: "moderate" })] });

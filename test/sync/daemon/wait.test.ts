@@ -294,7 +294,7 @@ describe("what keeps from agreement", () => {
     await add("folder/b.md", "unsure");
     await ledger.write(() => ledger.operator.setPaused(id, true));
     pending = new Set(["a.md", "folder/b.md"]);
-    expect(codes(await wait())).toEqual(["folder/b.md paused", "a.md paused"]);
+    expect(codes(await wait())).toEqual(["a.md paused", "folder/b.md paused"]);
     expect(codes(await wait("folder"))).toEqual(["folder/b.md paused"]);
   });
 
