@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import type { Daemon } from "../../sync/daemon.ts";
-import { copyLiveLedger } from "../../sync/operator/copy-ledger.ts";
+import { copyLedger } from "../../sync/operator/offline.ts";
 import { makePlanCopy, removePlanCopies } from "../state/plan-copies.ts";
 import { type StateFolder, stateFolder } from "../state/state-folder.ts";
 
@@ -8,16 +8,16 @@ import { type StateFolder, stateFolder } from "../state/state-folder.ts";
  * Opens a daemon on a copy of a ledger that another daemon uses, to plan a pass. Its `close` removes the copy; the next plan and the
  * next start of the daemon remove a copy whose process was killed.
  */
-export async function openOnCopy(
+export function openOnCopy(
   state: StateFolder,
   open: (state: StateFolder) => Daemon,
-): Promise<{ readonly daemon: Daemon; readonly close: () => Promise<void> }> {
+): { readonly daemon: Daemon; readonly close: () => Promise<void> } {
   // The start of the daemon reports copies that cannot be removed; a plan does not need that.
   removePlanCopies(state, { own: true });
   const copy = makePlanCopy(state);
   const discard = (): void => rmSync(copy, { recursive: true, force: true });
   try {
-    await copyLiveLedger({ stateDir: state.path, to: copy });
+    copyLedger(state.path, copy);
     const daemon = open(stateFolder(copy));
     return { daemon, close: async () => daemon.close().finally(discard) };
   } catch (error) {

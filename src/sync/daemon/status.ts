@@ -2,7 +2,7 @@ import type { LiveStatus, PaceState, RemovedStatus, SourceStatus } from "../../w
 import { removedOf, statusOf } from "../operator/status.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
-import { openTimeLeft } from "./time-left.ts";
+import { openRate, openTimeLeft } from "./time-left.ts";
 import { earliest } from "../../lib/earliest.ts";
 
 /** Status of a daemon at one time. */
@@ -33,6 +33,8 @@ export interface StatusReporter {
   stop(): void;
 }
 
+/** Time constant of the speed, in milliseconds: follows a change, and outlasts a large file. */
+const SPEED_MS = 15_000;
 /** Interval at which progress is written to the ledger for other processes. */
 const PERSIST_MS = 500;
 /**
@@ -44,18 +46,28 @@ const READ_MS = 250;
 /** Opens the status reporter of a daemon. */
 export function openStatusReporter(parts: Parts, sources: () => DaemonSources): StatusReporter {
   const { ledger, lifecycle, work, context } = parts;
-  const speed = openSpeed();
   const timeLeft = openTimeLeft();
+  const speed = openRate(SPEED_MS);
   let timer: NodeJS.Timeout | undefined;
   let last: readonly SourceStatus[] = [];
   let lastRemoved: readonly RemovedStatus[] = [];
   let lastMs = Number.NEGATIVE_INFINITY;
   let lastPlanned = 0;
 
+  const sample = (): void => {
+    const { kind } = paceOf(parts);
+    const isPlanned = sources()
+      .all()
+      .every((source) => source.isPlanned());
+    const isOpen = kind === "open" || kind === "limited";
+    const progress = work.progress();
+    speed.sample(progress.done, progress.total, isOpen, context.now());
+    timeLeft.sample(progress, isOpen && isPlanned, context.now());
+  };
   const persist = (): void => {
     clearTimeout(timer);
     timer = undefined;
-    speed.sample(work.progress().done, context.now());
+    sample();
     const { watches } = sources();
     for (const source of sources().all()) {
       const reason = lifecycle.isEnding() ? null : (watches.get(source.id)?.degraded() ?? null);
@@ -82,21 +94,13 @@ export function openStatusReporter(parts: Parts, sources: () => DaemonSources): 
   return {
     status: () => {
       const idle = (sources().all().length > 0 || parts.options.sources.length === 0) && sources().isIdle();
-      const filesPerSecond = speed.perSecond(context.now()) ?? null;
-      const progress = work.progress();
-      const service = paceOf(parts);
-      const isRunning =
-        (service.kind === "open" || service.kind === "limited") &&
-        sources()
-          .all()
-          .every((source) => source.isPlanned());
-      timeLeft.sample(progress, isRunning, context.now());
+      sample();
       return {
-        service,
+        service: paceOf(parts),
         sources: sourcesStatus(idle),
         removed: lastRemoved,
-        progress,
-        filesPerSecond,
+        progress: work.progress(),
+        filesPerSecond: speed.perSecond(),
         secondsLeft: timeLeft.seconds(),
         idle,
       };
@@ -114,36 +118,6 @@ export function openStatusReporter(parts: Parts, sources: () => DaemonSources): 
 export function paceOf({ pacer, limit }: Pick<Parts, "pacer" | "limit">): PaceState {
   const state = pacer.state();
   return state.kind === "open" ? (limit.state() ?? state) : state;
-}
-
-/** Measures the speed of work over the last seconds. */
-export interface Speed {
-  /** Records how much was done by a time. */
-  sample(done: number, nowMs: number): void;
-  /** Undefined if nothing was done recently, or it is too early to know. */
-  perSecond(nowMs: number): number | undefined;
-}
-
-/** Length of the window: long enough for a large file, short enough to follow a change. */
-const WINDOW_MS = 15_000;
-
-/** Opens a measurement without samples. */
-export function openSpeed(): Speed {
-  let samples: { readonly done: number; readonly atMs: number }[] = [];
-  return {
-    sample: (done, atMs) => {
-      // Retains one sample before the window, as the base of what was done in it.
-      const from = samples.findLastIndex((sample) => atMs - sample.atMs >= WINDOW_MS);
-      samples = [...samples.slice(Math.max(0, from)), { done, atMs }];
-    },
-    perSecond: (nowMs) => {
-      const inside = samples.filter(({ atMs }) => nowMs - atMs < WINDOW_MS);
-      const first = inside[0];
-      const last = inside.at(-1);
-      if (first === undefined || last === undefined || last.done === first.done) return undefined;
-      return (1000 * (last.done - first.done)) / (last.atMs - first.atMs);
-    },
-  };
 }
 
 /** Returns the figures of a daemon now. */

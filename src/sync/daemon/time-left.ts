@@ -39,14 +39,17 @@ export function openTimeLeft(): TimeLeft {
   };
 }
 
-/** The speed of one kind of work. */
-interface Rate {
+/** The average speed of one kind of work. */
+export interface Rate {
   sample(done: number, total: number, isRunning: boolean, nowMs: number): void;
   /** 0: nothing is left; Infinity: not known. */
   seconds(): number;
+  /** Null: nothing is left, or nothing was done. */
+  perSecond(): number | null;
 }
 
-function openRate(memoryMs: number): Rate {
+/** Opens an average with a time constant in milliseconds. */
+export function openRate(memoryMs: number): Rate {
   // Exponentially weighted: what was done, and the time that it took.
   let files = 0;
   let ms = 0;
@@ -61,6 +64,7 @@ function openRate(memoryMs: number): Rate {
       }
       last = { done, left: Math.max(0, total - done), atMs, isRunning };
     },
+    perSecond: () => (last.left === 0 || files === 0 ? null : (1000 * files) / ms),
     seconds: () => {
       if (last.left === 0) return 0;
       const isSteady = last.isRunning && files >= FILES_MIN && ms >= MEASURED_MS;

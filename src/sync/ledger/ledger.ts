@@ -18,11 +18,8 @@ import type { RelativePath, RootIdentity } from "../plan/model.ts";
 import type { NotedMount } from "../rules/sub-mounts.ts";
 import type { SettledIgnore } from "../rules/ignore-settling.ts";
 
-/**
- * Acknowledged resources, and requests without an answer. Reads see committed data: call `flush` first
- * where a change may be pending.
- */
-export interface Ledger extends GroupCommit {
+/** The tables of a ledger. Reads see committed data: call `flush` first where a change may be pending. */
+export interface LedgerTables {
   readonly sources: Sources;
   readonly files: Files;
   readonly intents: Intents;
@@ -32,6 +29,25 @@ export interface Ledger extends GroupCommit {
   readonly contacts: Contacts;
   readonly operator: Operator;
   readonly tree: SourceTree;
+}
+
+/** Opens the tables of a database. */
+export function openTables(db: Sqlite): LedgerTables {
+  return {
+    sources: openSources(db),
+    files: openFiles(db),
+    intents: openIntents(db),
+    activity: openActivity(db),
+    trash: openTrashRows(db),
+    erasures: openErasures(db),
+    contacts: openContacts(db),
+    operator: openOperator(db),
+    tree: openSourceTree(db),
+  };
+}
+
+/** Acknowledged resources, and requests without an answer. */
+export interface Ledger extends GroupCommit, LedgerTables {
   /**
    * Records that the ledger belongs to the service it was opened for. `openLedger` calls it unless `unclaimed` is set.
    * Returns true if the ledger is older than what was last written here: its sources must be compared with the
@@ -89,11 +105,11 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
     onFailure: options.onFailure ?? (() => undefined),
   });
   const mark = openMark(db, { stateDir, ledger: file }, (change) => commits.write(change));
-  const contacts = openContacts(db);
+  const tables = openTables(db);
   const claim = (): boolean => {
     const isOld = mark.begin();
     db.transaction(() => {
-      if (isOld) contacts.distrust(null);
+      if (isOld) tables.contacts.distrust(null);
       noteService(db, service);
     })();
     return isOld;
@@ -106,15 +122,7 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
   if (options.unclaimed !== true) claim();
   return {
     ...commits,
-    sources: openSources(db),
-    files: openFiles(db),
-    intents: openIntents(db),
-    activity: openActivity(db),
-    trash: openTrashRows(db),
-    erasures: openErasures(db),
-    contacts,
-    operator: openOperator(db),
-    tree: openSourceTree(db),
+    ...tables,
     claim,
     close: () => {
       try {

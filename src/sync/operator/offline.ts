@@ -1,30 +1,12 @@
 import { existsSync } from "node:fs";
 import { lockFolder } from "../../lib/folder-lock.ts";
-import { openActivity } from "../ledger/activity.ts";
-import { openContacts } from "../ledger/contacts.ts";
-import { openErasures } from "../ledger/erasures.ts";
-import { openFiles } from "../ledger/files/files.ts";
-import { ledgerFile, type Ledger } from "../ledger/ledger.ts";
+import { shortageAt } from "../../lib/full-disk.ts";
 import { isLedgerFailure, ledgerFailure, openSqlite, type Sqlite } from "../ledger/database/open.ts";
-import { openIntents } from "../ledger/intents/intents.ts";
-import { openOperator } from "../ledger/operator.ts";
-import { openSources } from "../ledger/sources/sources.ts";
-import { openTrashRows } from "../ledger/trash.ts";
+import { ledgerFile, type LedgerTables, openTables } from "../ledger/ledger.ts";
+import type { GroupCommit } from "../ledger/commit.ts";
 
 /** The part of a ledger that a person's commands read and change, with or without a running daemon. */
-export type OperatorLedger = Pick<
-  Ledger,
-  | "activity"
-  | "contacts"
-  | "erasures"
-  | "files"
-  | "flush"
-  | "intents"
-  | "operator"
-  | "sources"
-  | "trash"
-  | "write"
->;
+export type OperatorLedger = LedgerTables & Pick<GroupCommit, "flush" | "write">;
 
 /**
  * Changes the ledger of a state folder that no daemon uses. Undefined: there is no ledger yet. Throws `state_locked` while a
@@ -79,16 +61,29 @@ export function openForReading(
   return { ledger: ledgerOf(db), close: () => void db.close() };
 }
 
+/**
+ * Copies the ledger of a state folder into another one; a daemon may be running. Copies nothing if there is no ledger yet.
+ * Throws as `readLedger` does.
+ */
+export function copyLedger(stateDir: string, to: string): void {
+  const file = ledgerFile(stateDir);
+  if (!existsSync(file)) return;
+  const copy = ledgerFile(to);
+  const db = openSqlite(file, { readonly: true });
+  try {
+    db.prepare("VACUUM INTO ?").run(copy);
+  } catch (error) {
+    // Only the copy is written.
+    const failed = shortageAt(copy, error) === undefined ? file : copy;
+    throw isLedgerFailure(error) ? ledgerFailure(error, failed) : error;
+  } finally {
+    db.close();
+  }
+}
+
 function ledgerOf(db: Sqlite): OperatorLedger {
   return {
-    activity: openActivity(db),
-    contacts: openContacts(db),
-    files: openFiles(db),
-    intents: openIntents(db),
-    operator: openOperator(db),
-    sources: openSources(db),
-    trash: openTrashRows(db),
-    erasures: openErasures(db),
+    ...openTables(db),
     flush: () => undefined,
     // Closing the ledger flushes it to disk.
     write: async (change) => db.transaction(change).immediate(),

@@ -1,10 +1,7 @@
-import { existsSync } from "node:fs";
 import { pathBelow } from "../../lib/path-below.ts";
-import { ledgerFile } from "../ledger/ledger.ts";
-import { openSqlite } from "../ledger/database/open.ts";
-import { openSources } from "../ledger/sources/sources.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import type { Tier } from "../../wire/primitives.ts";
+import { openForReading } from "./offline.ts";
 
 /** The location of a source's resources at the service. */
 export interface SourceScope {
@@ -31,20 +28,10 @@ export interface ResourceLookup {
 
 /** Opens the ledger of a state folder for lookups; a daemon may be running. Undefined: there is no ledger yet. */
 export function openResourceLookup(stateDir: string): ResourceLookup | undefined {
-  const file = ledgerFile(stateDir);
-  if (!existsSync(file)) return undefined;
-  const db = openSqlite(file, { readonly: true });
-  const sources = openSources(db);
+  const open = openForReading(stateDir);
+  if (open === undefined) return undefined;
+  const { sources, files } = open.ledger;
   const rows = sources.active();
-  const byDoc = db.prepare<[string], { source: string; path: string }>(
-    "SELECT sources.path AS source, files.path FROM files JOIN sources ON sources.id = files.source WHERE doc_id = ?",
-  );
-  const byPath = db
-    .prepare<[number, string], string>(
-      "SELECT doc_id FROM files WHERE source = ? AND path = ? AND doc_id IS NOT NULL AND state NOT IN ('held', 'doomed')",
-    )
-    .pluck();
-  const anyRow = db.prepare<[number, string]>("SELECT 1 FROM files WHERE source = ? AND path = ? LIMIT 1");
   /** The answer of the first source with a path that has one. */
   const inSource = <T>(absolutePath: string, find: (source: number, below: string) => T | undefined) => {
     for (const { id, path } of rows) {
@@ -63,11 +50,13 @@ export function openResourceLookup(stateDir: string): ResourceLookup | undefined
   return {
     sources: rows.map(scopeOf),
     formerSources: sources.removed().map(scopeOf),
-    fileOf: (docId) => byDoc.get(docId),
-    docOf: (absolutePath) => inSource(absolutePath, (id, below) => byPath.get(id, below)),
-    knows: (absolutePath) => inSource(absolutePath, (id, below) => anyRow.get(id, below)) !== undefined,
-    close: () => {
-      db.close();
+    fileOf: (docId) => {
+      const row = files.byDoc(docId);
+      return row && { source: sources.folders().get(row.source) ?? "", path: row.path };
     },
+    docOf: (absolutePath) =>
+      inSource(absolutePath, (id, below) => files.living(id, below)?.docId ?? undefined),
+    knows: (absolutePath) => inSource(absolutePath, (id, below) => files.at(id, below)[0]) !== undefined,
+    close: () => open.close(),
   };
 }

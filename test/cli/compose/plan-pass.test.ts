@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { openOnCopy } from "../../../src/cli/compose/plan-pass.ts";
 import { stateFolder } from "../../../src/cli/state/state-folder.ts";
 import type { Daemon } from "../../../src/sync/daemon.ts";
-import { copyLiveLedger } from "../../../src/sync/operator/copy-ledger.ts";
+import { copyLedger } from "../../../src/sync/operator/offline.ts";
 import { openWorld, type World } from "../../sync/daemon/harness.ts";
 
 let world: World;
@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 
 const plan = async (signal?: AbortSignal) => {
-  const { daemon, close } = await openOnCopy(stateFolder(world.stateDir), ({ path: stateDir }) =>
+  const { daemon, close } = openOnCopy(stateFolder(world.stateDir), ({ path: stateDir }) =>
     world.daemon({ stateDir }),
   );
   try {
@@ -74,8 +74,7 @@ it("says of a full disk that the copy cannot be written, not the ledger", async 
   const to = join(world.stateDir, "plan-1-full");
   mkdirSync(to);
   symlinkSync("/dev/full", join(to, "ledger.db"));
-  await expect(copyLiveLedger({ stateDir: world.stateDir, to })).rejects.toMatchObject({
-    code: "disk_full",
-    subject: join(to, "ledger.db"),
-  });
+  expect(() => copyLedger(world.stateDir, to)).toThrow(
+    expect.objectContaining({ code: "disk_full", subject: join(to, "ledger.db") }) as Error,
+  );
 });

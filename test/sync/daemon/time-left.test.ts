@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { openTimeLeft } from "../../../src/sync/daemon/time-left.ts";
+import { openRate, openTimeLeft } from "../../../src/sync/daemon/time-left.ts";
 
 interface Kinds {
   readonly texts: number;
@@ -22,6 +22,18 @@ it("gives no time before enough was done, and none when nothing is left", () => 
   expect(at(50, 5000)).toBeNull();
   expect(at(60, 11_000)).toBe(10);
   expect(at(100, 15_000)).toBeNull();
+});
+
+it("gives the speed of the last seconds, and none before anything was done or when nothing is left", () => {
+  const speed = openRate(15_000);
+  const at = (done: number, nowMs: number): number | null => {
+    speed.sample(done, 1000, true, nowMs);
+    return speed.perSecond();
+  };
+  expect([at(0, 0), at(0, 1000), at(40, 3000)]).toEqual([null, null, expect.closeTo(14, 0)]);
+  for (let seconds = 4; seconds <= 100; seconds += 1) at(38 + seconds, seconds * 1000);
+  expect(at(140, 102_000)).toBeCloseTo(1);
+  expect(at(1000, 103_000)).toBeNull();
 });
 
 it("does not count the time in which nothing may be sent, and gives no time in it", () => {
