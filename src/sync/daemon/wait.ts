@@ -178,7 +178,7 @@ function listen(parts: Parts, onDone: (source: string, path: string, startedMs: 
 function wasKnown({ ledger }: Parts, source: SourceSync, below: RelativePath): boolean {
   ledger.flush();
   for (const { path } of ledger.files.below(source.id, [below])) if (isBelow(path, below)) return true;
-  return source.isPending(below) || ledger.activity.recentAt(source.id, below, 1).length > 0;
+  return source.isPending(below) || ledger.activity.recent(1, { source: source.id, below }).length > 0;
 }
 
 /**

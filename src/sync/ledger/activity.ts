@@ -1,6 +1,7 @@
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { Sqlite } from "./database/open.ts";
+import { isAtOrBelow } from "./database/subtree.ts";
 
 /** The result of an action. `skipped`: the file is left out, which is not a failure. */
 export type Outcome = DaemonActivity["outcome"];
@@ -18,14 +19,13 @@ const PRUNE_EVERY = 1000;
 export interface ActivityLog {
   /** A plain statement: run it inside a group commit. */
   add(activity: Activity): void;
-  /** The newest entries, newest first. */
-  recent(limit: number): Activity[];
+  /** Returns the newest entries, newest first, of everything, a source, or a file or folder of it. */
+  recent(
+    limit: number,
+    of?: { readonly source: number; readonly below?: RelativePath | undefined },
+  ): Activity[];
   /** Returns the resources made for a source after a time, as far back as the log goes. */
   madeSince(source: number, atMs: number): string[];
-  /**
-   * Returns the newest entries of a file, or of everything below a folder, newest first; undefined is the whole source.
-   */
-  recentAt(source: number, below: RelativePath | undefined, limit: number): Activity[];
 }
 
 /** Prepares the activity statements. */
@@ -37,16 +37,10 @@ export function openActivity(db: Sqlite): ActivityLog {
   const prune = db.prepare("DELETE FROM activity WHERE id <= (SELECT max(id) FROM activity) - ?");
   const columns = `at_ms AS atMs, source, path, from_path AS "from", doc_id AS docId, action, outcome,
     duration_ms AS durationMs, message`;
-  const recent = db.prepare<[number], ActivityRow>(
-    `SELECT ${columns} FROM activity ORDER BY id DESC LIMIT ?`,
-  );
-  // No index: the table is bounded and read only when a person asks. "0" follows "/" in byte order.
-  const isBelow = (column: string): string =>
-    `(${column} = @below OR (${column} >= @below || '/' AND ${column} < @below || '0'))`;
-  const recentAt = db.prepare<[{ source: number; below: string | null; limit: number }], ActivityRow>(
-    `SELECT ${columns} FROM activity
-     WHERE source = @source AND (@below IS NULL OR ${isBelow("path")} OR ${isBelow("from_path")})
-     ORDER BY id DESC LIMIT @limit`,
+  // No index: the table is bounded and read only when a person asks.
+  const recent = db.prepare<[{ source: number | null; below: string | null; limit: number }], ActivityRow>(
+    `SELECT ${columns} FROM activity WHERE (@source IS NULL OR source = @source)
+       AND (${isAtOrBelow("path")} OR ${isAtOrBelow("from_path")}) ORDER BY id DESC LIMIT @limit`,
   );
   // No index, as above.
   const madeSince = db
@@ -75,8 +69,8 @@ export function openActivity(db: Sqlite): ActivityLog {
       prune.run(ROWS_MAX);
     },
     madeSince: (source, atMs) => madeSince.all(source, atMs),
-    recent: (limit) => recent.all(limit).map(activityOf),
-    recentAt: (source, below, limit) => recentAt.all({ source, below: below ?? null, limit }).map(activityOf),
+    recent: (limit, of) =>
+      recent.all({ source: of?.source ?? null, below: of?.below ?? null, limit }).map(activityOf),
   };
 }
 

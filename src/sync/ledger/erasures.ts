@@ -1,6 +1,7 @@
 import { KbsyncError } from "../../lib/failure.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { Sqlite } from "./database/open.ts";
+import { isAtOrBelow } from "./database/subtree.ts";
 
 /** A file or a folder of a source; without a path the whole source. */
 export interface ErasedSubtree {
@@ -96,7 +97,7 @@ function selected({ source, below }: ErasedSubtree, docIds: readonly string[] = 
 
 const IS_OF = "doc_id IN (SELECT value FROM json_each(@docIds))";
 
-/** True of a row at or below the subtree. "0" follows "/" in byte order. */
+/** True of a row at or below the subtree. */
 function at(path: string, source = "source"): string {
-  return `(${source} = @source AND (@below IS NULL OR ${path} = @below OR (${path} >= @below || '/' AND ${path} < @below || '0')))`;
+  return `(${source} = @source AND ${isAtOrBelow(path)})`;
 }

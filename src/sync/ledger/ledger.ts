@@ -67,8 +67,6 @@ export interface LedgerOptions {
   readonly onFailure?: (error: Error) => void;
   /** Is notified when a ledger of an older version is upgraded. */
   readonly listener?: UpgradeListener;
-  /** Time of day, which a new ledger records as its beginning. Default: the system's. */
-  readonly now?: () => number;
 }
 
 /** Returns the ledger file of a state folder. */
@@ -82,10 +80,7 @@ export function ledgerFile(stateDir: string): string {
  */
 export function openLedger(stateDir: string, service: string, options: LedgerOptions = {}): Ledger {
   const file = ledgerFile(stateDir);
-  const db = openSqlite(file, {
-    ...(options.listener && { listener: options.listener }),
-    now: options.now ?? Date.now,
-  });
+  const db = openSqlite(file, options);
   try {
     refuseForeign(db, file, service);
   } catch (error) {

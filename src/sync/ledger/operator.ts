@@ -1,6 +1,7 @@
 import type { Retried } from "../../wire/daemon.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { Sqlite } from "./database/open.ts";
+import { isAtOrBelow } from "./database/subtree.ts";
 
 /**
  * Decisions of a person about sources, besides approvals. Changes are plain statements: run them inside a group commit.
@@ -18,8 +19,7 @@ export interface Operator {
   unpark(source: number, nowMs: number): void;
 }
 
-/** Rows at a path or below it; without a path, all rows. "0" follows "/" in byte order. */
-const BELOW = "(@below IS NULL OR path = @below OR (path >= @below || '/' AND path < @below || '0'))";
+const BELOW = isAtOrBelow("path");
 
 /** Prepares the statements. */
 export function openOperator(db: Sqlite): Operator {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { DocumentKind, RelativePath } from "../plan/model.ts";
 import type { Sqlite } from "./database/open.ts";
+import { isAtOrBelow } from "./database/subtree.ts";
 
 /** Returns the folder of retained texts in a state folder. */
 export function trashFolder(stateDir: string): string {
@@ -33,10 +34,8 @@ export interface TrashRows {
   /** Adds a text. Does nothing if the resource has one already, or if no known source has that folder. */
   add(text: Omit<TrashedFile, "id" | "source">): void;
   has(docId: string): boolean;
-  /** Returns texts at or below a path of a source ("" is all of it), newest first. `root` is the source's folder. */
-  below(root: string, path: RelativePath): TrashedFile[];
-  /** Returns the folders of all sources, whether configured or not. */
-  roots(): string[];
+  /** Returns texts at or below a path of a source, or all, newest first. `root` is the source's folder. */
+  below(root?: string, path?: RelativePath): TrashedFile[];
   /** Returns the oldest texts of all sources, at most `limit`. */
   oldest(limit: number): TrashedFile[];
   /** Returns expired texts, at most `limit`. */
@@ -58,15 +57,10 @@ export function openTrashRows(db: Sqlite): TrashRows {
      SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM sources WHERE path = ? ON CONFLICT DO NOTHING`,
   );
   const has = db.prepare<[string], number>("SELECT 1 FROM trash WHERE doc_id = ?").pluck();
-  const all = db.prepare<[string], Row>(
-    `SELECT ${columns} ${from} WHERE sources.path = ? ORDER BY deleted_ms DESC, trash.id DESC`,
-  );
-  // "0" follows "/" in byte order: the range is everything below the folder.
-  const below = db.prepare<[string, string, string, string], Row>(
-    `SELECT ${columns} ${from} WHERE sources.path = ? AND (trash.path = ? OR (trash.path >= ? AND trash.path < ?))
+  const below = db.prepare<[{ root: string | null; below: string | null }], Row>(
+    `SELECT ${columns} ${from} WHERE (@root IS NULL OR sources.path = @root) AND ${isAtOrBelow("trash.path")}
      ORDER BY deleted_ms DESC, trash.id DESC`,
   );
-  const roots = db.prepare<[], string>("SELECT path FROM sources ORDER BY path").pluck();
   const oldest = db.prepare<[number], Row>(`SELECT ${columns} ${from} ORDER BY deleted_ms, trash.id LIMIT ?`);
   const expired = db.prepare<[number, number], Row>(
     `SELECT ${columns} ${from} WHERE until_ms <= ? ORDER BY until_ms LIMIT ?`,
@@ -81,9 +75,8 @@ export function openTrashRows(db: Sqlite): TrashRows {
       add.run(path, docId, name, title, kind, hash, isExact ? 1 : 0, sizeBytes, deletedMs, untilMs, root);
     },
     has: (docId) => has.get(docId) !== undefined,
-    below: (root, path) =>
-      (path === "" ? all.all(root) : below.all(root, path, `${path}/`, `${path}0`)).map(fromRow),
-    roots: () => roots.all(),
+    below: (root, path = "") =>
+      below.all({ root: root ?? null, below: path === "" ? null : path }).map(fromRow),
     oldest: (limit) => oldest.all(limit).map(fromRow),
     expired: (nowMs, limit) => expired.all(nowMs, limit).map(fromRow),
     totalBytes: () => total.get() ?? 0,

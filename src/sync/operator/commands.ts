@@ -168,7 +168,7 @@ function openQueries(
       const found =
         target === undefined
           ? ledger.activity.recent(limit)
-          : ledger.activity.recentAt(target.row.id, target.below, limit);
+          : ledger.activity.recent(limit, { source: target.row.id, below: target.below });
       const folders = sources.folders();
       return found
         .toReversed()

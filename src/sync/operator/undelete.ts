@@ -5,14 +5,16 @@ import { basename, dirname, join, relative, sep } from "node:path";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import type { PutBack, TrashedText } from "../../wire/daemon-files.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type TrashedFile, trashFolder, type TrashRows } from "../ledger/trash.ts";
+import { type TrashedFile, trashFolder } from "../ledger/trash.ts";
 import { isConverted, kindOfName } from "../../formats/kinds.ts";
 import { pathBelow } from "../../lib/path-below.ts";
 import { outsideSources } from "../disk/source-path.ts";
 
+type TrashLedger = Pick<Ledger, "sources" | "trash">;
+
 /** The texts of files at or below an absolute path, newest first; without a path all of them. Throws `outside_sources`. */
-export function listTrashed({ trash }: Pick<Ledger, "trash">, path?: string): readonly TrashedText[] {
-  return trashedFiles(trash, path).map(textOf);
+export function listTrashed(ledger: TrashLedger, path?: string): readonly TrashedText[] {
+  return trashedFiles(ledger, path).map(textOf);
 }
 
 /**
@@ -22,13 +24,13 @@ export function listTrashed({ trash }: Pick<Ledger, "trash">, path?: string): re
  * if there is nothing, `outside_sources`, `source_missing`.
  */
 export async function undelete(
-  { trash }: Pick<Ledger, "trash">,
+  ledger: TrashLedger,
   stateDir: string,
   path: string,
   atMs: number = Number.POSITIVE_INFINITY,
 ): Promise<readonly PutBack[]> {
   const newest = new Map<string, TrashedFile>();
-  for (const text of trashedFiles(trash, path)) {
+  for (const text of trashedFiles(ledger, path)) {
     const target = join(text.root, restoredPath(text));
     if (text.deletedMs <= atMs && !newest.has(target)) newest.set(target, text);
   }
@@ -145,10 +147,9 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
   }
 }
 
-function trashedFiles(trash: TrashRows, path: string | undefined): readonly TrashedFile[] {
-  const roots = trash.roots();
-  if (path === undefined)
-    return roots.flatMap((root) => trash.below(root, "")).toSorted((a, b) => b.deletedMs - a.deletedMs);
+function trashedFiles({ sources, trash }: TrashLedger, path: string | undefined): readonly TrashedFile[] {
+  if (path === undefined) return trash.below();
+  const roots = [...sources.folders().values()].toSorted();
   const targets = roots.flatMap((root) => {
     const below = pathBelow(root, path);
     return below === undefined ? [] : [{ root, below }];

@@ -184,7 +184,7 @@ function knownOf(ledger: ReadLedger, source: WatchedSource, path: RelativePath):
   const rows = ledger.files.at(row.id, path);
   const isHeld = ({ state }: FileRow): boolean => state === "held" || state === "doomed";
   const below = path === "" ? undefined : path;
-  const activity = ledger.activity.recentAt(row.id, below, ACTIVITY_MAX).toReversed();
+  const activity = ledger.activity.recent(ACTIVITY_MAX, { source: row.id, below }).toReversed();
   return {
     row,
     signature: sentSignature(ledger.contacts.signature(row.id)),

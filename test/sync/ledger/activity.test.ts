@@ -38,8 +38,8 @@ it("finds activity below a folder, including what moved out of it, and none of i
   for (const path of ["d", "d/a", "d0", "d-", "e"]) log.add(activity(path));
   log.add(activity("f", { from: "d/b" }));
   log.add(activity("d/a", { source: 2 }));
-  expect(log.recentAt(1, "d", 10).map(({ path }) => path)).toEqual(["f", "d/a", "d"]);
-  expect(log.recentAt(1, undefined, 3).map(({ path }) => path)).toEqual(["f", "e", "d-"]);
+  expect(log.recent(10, { source: 1, below: "d" }).map(({ path }) => path)).toEqual(["f", "d/a", "d"]);
+  expect(log.recent(3, { source: 1 }).map(({ path }) => path)).toEqual(["f", "e", "d-"]);
 });
 
 it("finds resources made since a time, of one source, and no other activity", () => {

@@ -29,8 +29,6 @@ export interface OpenOptions {
   readonly readonly?: boolean;
   /** Is notified of an upgrade. */
   readonly listener?: UpgradeListener;
-  /** Time of day, which a new ledger records as its beginning. Default: the system's. */
-  readonly now?: () => number;
 }
 
 /**
@@ -40,13 +38,10 @@ export interface OpenOptions {
  * and `ledger_unusable` for one that cannot be opened or written, now or until somebody acts. Leaves whatever it
  * refuses unchanged.
  */
-export function openSqlite(
-  file: string,
-  { readonly = false, listener = {}, now = Date.now }: OpenOptions = {},
-): Sqlite {
+export function openSqlite(file: string, { readonly = false, listener = {} }: OpenOptions = {}): Sqlite {
   let db: Sqlite | undefined;
   try {
-    if (!readonly && !existsSync(file)) create(file, now());
+    if (!readonly && !existsSync(file)) create(file);
     refuseEmpty(file);
     db = new Database(file, { readonly, fileMustExist: true });
     refuseForeign(db, file);
@@ -72,14 +67,13 @@ export function openSqlite(
  * Makes a ledger under a temporary name and renames it into place. A ledger of zero bytes is therefore never one whose
  * creation was interrupted: it has lost its contents and must not be mistaken for a new one.
  */
-function create(file: string, nowMs: number): void {
+function create(file: string): void {
   const beside = `${file}.new`;
   for (const left of [beside, `${beside}-journal`]) rmSync(left, { force: true });
   makePrivate(beside);
   const db = new Database(beside);
   try {
     upgrade(db, { file: beside, kind: "ledger", schema: SCHEMA });
-    db.prepare("INSERT INTO meta VALUES ('born_ms', ?)").run(String(Math.floor(nowMs)));
   } finally {
     db.close();
   }

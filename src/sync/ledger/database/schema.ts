@@ -272,7 +272,7 @@ export const SCHEMA: Schema = {
   ) STRICT, WITHOUT ROWID;
   INSERT OR IGNORE INTO scopes SELECT DISTINCT source, tier, owner_id FROM files JOIN shapes ON shapes.id = files.shape;
   DELETE FROM meta WHERE name GLOB 'unsearched *' OR name GLOB 'recheck *' OR name GLOB 'distrusted *' OR name GLOB 'gone *'
-    OR name IN ('born_offset_ms', 'forgotten_ms', 'forgotten_offset_ms', 'clock_offset_ms');
+    OR name IN ('born_ms', 'born_offset_ms', 'forgotten_ms', 'forgotten_offset_ms', 'clock_offset_ms');
   ALTER TABLE intents DROP COLUMN clock_offset_ms;
   -- Why a source waits: \`lost\` (the service lost most documents), \`unclear\` (it is asked again by itself), \`identity\` (whose
   -- documents they are is for a person to say).

@@ -1,5 +1,6 @@
 import type { FileState, RelativePath } from "../../plan/model.ts";
 import type { Sqlite } from "../database/open.ts";
+import { isAtOrBelow } from "../database/subtree.ts";
 
 /** Why a file is not in agreement. */
 export interface Trouble {
@@ -36,11 +37,8 @@ export interface FileTroubles {
 
 const ALL: readonly FileState[] = ["unsure", "failed", "parked", "held", "doomed"];
 
-/** A condition for paths at or below the parameter. "0" follows "/" in byte order: the range is everything below it. */
-const isBelow = (path: string): string =>
-  `(@below IS NULL OR ${path} = @below OR (${path} >= @below || '/' AND ${path} < @below || '0'))`;
 const isListed = (table: string): string =>
-  `active = 1 AND (@source IS NULL OR sources.id = @source) AND ${isBelow(`${table}.path`)}`;
+  `active = 1 AND (@source IS NULL OR sources.id = @source) AND ${isAtOrBelow(`${table}.path`)}`;
 
 /** Prepares the list. */
 export function prepareTroubles(db: Sqlite): FileTroubles {
