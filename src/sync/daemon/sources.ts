@@ -50,7 +50,7 @@ export function openDaemonSources(parts: Parts, onChange: () => void): DaemonSou
     const signal = AbortSignal.any([context.signal]);
     const opened = openSource({
       row,
-      paused: ledger.operator.paused().has(row.id),
+      paused: row.paused,
       rules: openRules(source, {
         ignoreFiles: {
           settleMs: sync.settleMs,

@@ -218,7 +218,7 @@ function reasonsAt(
     message,
   });
   const target = { row: ledger.sources.get(source.id), below };
-  const blocker = senderBlocker(target.row, source.isPaused());
+  const blocker = senderBlocker({ ...target.row, paused: source.isPaused() });
   const isBlocked = (path: RelativePath): boolean => !UNBLOCKED.has(source.workAt(path).work);
   const blocked = new Set(blocker === undefined ? [] : source.pending(below).filter(isBlocked));
   // By the ledger alone: later versions of what was waited for do not count.
@@ -245,7 +245,7 @@ const UNBLOCKED: ReadonlySet<FileWork> = new Set<FileWork>(["reading", "retry"])
 
 /** Why nothing of a source is sent; undefined: it is not halted. */
 function haltOf({ ledger }: Parts, source: SourceSync): WaitReason | undefined {
-  const halt = senderBlocker(ledger.sources.get(source.id), false);
+  const halt = senderBlocker({ ...ledger.sources.get(source.id), paused: false });
   return halt && { source: rootOf(source), path: "", code: halt.code, message: halt.reason };
 }
 

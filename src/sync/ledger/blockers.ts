@@ -34,11 +34,11 @@ export function blockersOf(facts: Facts): readonly Blocker[] {
 }
 
 /** Returns why nothing of a source is sent, for the state of its files. Pure. */
-export function senderBlocker(facts: Facts, isPaused: boolean): SenderBlocker | undefined {
+export function senderBlocker(facts: Facts & Pick<SourceRow, "paused">): SenderBlocker | undefined {
   const halt = blockersOf(facts).find(({ kind }) => kind !== "held");
   if (halt !== undefined)
     return { code: "halted", reason: `halted, nothing is sent: ${halt.reason} (${halt.remedy})` };
-  return isPaused ? { code: "paused", reason: "the source is paused until `kbsync resume`" } : undefined;
+  return facts.paused ? { code: "paused", reason: "the source is paused until `kbsync resume`" } : undefined;
 }
 
 const REMEDIES: Readonly<Record<HoldKind, string>> = {

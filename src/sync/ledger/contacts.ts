@@ -13,7 +13,14 @@ export interface Scope {
 /**
  * What contact with the service showed, by source. Changes are plain statements: run them inside a group commit.
  */
-export interface Contacts extends Losses {
+export interface Contacts {
+  /**
+   * Why a source is held because of what the service lost. `agreed`: a person decided to send it again
+   * (`Sources.approve`).
+   */
+  loss(source: number): { readonly reason: string; readonly agreed: boolean } | undefined;
+  /** `kind` decides what a person can do; default `lost`. */
+  setLoss(source: number, reason: string | undefined, kind?: HoldKind): void;
   /** Reports whether a source was compared since its ledger is new, or turned out to be old. */
   isAdopted(source: number): boolean;
   setAdopted(source: number, adopted: boolean): void;
@@ -44,26 +51,20 @@ export interface Again {
   readonly round: number;
 }
 
-/** Sources whose resources the service lost. */
-interface Losses {
-  /**
-   * Why a source is held because of what the service lost. `agreed`: a person decided to send it again
-   * (`Sources.approve`).
-   */
-  loss(source: number): { readonly reason: string; readonly agreed: boolean } | undefined;
-  /** `kind` decides what a person can do; default `lost`. */
-  setLoss(source: number, reason: string | undefined, kind?: HoldKind): void;
-}
-
 const AgainText = z.object({ atMs: z.number(), round: z.int() });
 const Ids = z.array(z.string());
 
 /** Prepares the statements. */
 export function openContacts(db: Sqlite): Contacts {
   const meta = openMeta(db);
-  const isAdopted = db.prepare<[number], number>("SELECT 1 FROM adopted WHERE source = ?").pluck();
-  const adopt = db.prepare("INSERT OR IGNORE INTO adopted VALUES (?)");
-  const distrust = db.prepare("DELETE FROM adopted WHERE coalesce(source = ?, true)");
+  const isAdopted = db.prepare<[number], number>("SELECT adopted FROM sources WHERE id = ?").pluck();
+  const setAdopted = db.prepare("UPDATE sources SET adopted = ? WHERE id = ?");
+  const distrust = db.prepare("UPDATE sources SET adopted = 0 WHERE coalesce(id = ?, true)");
+  const loss = db.prepare<[number], { reason: string | null; agreed: number }>(
+    "SELECT loss AS reason, loss_agreed AS agreed FROM sources WHERE id = ?",
+  );
+  const setLoss = db.prepare("UPDATE sources SET loss = ?, loss_kind = ? WHERE id = ?");
+  const clearLoss = db.prepare("UPDATE sources SET loss = NULL, loss_agreed = 0 WHERE id = ?");
   const signature = db.prepare<[number], { markerId: string | null; writer: string | null }>(
     "SELECT marker_id AS markerId, writer FROM sources WHERE id = ?",
   );
@@ -71,9 +72,16 @@ export function openContacts(db: Sqlite): Contacts {
   const scopes = db.prepare<[number], Scope>("SELECT tier, owner_id AS ownerId FROM scopes WHERE source = ?");
   const addScope = db.prepare("INSERT OR IGNORE INTO scopes (source, tier, owner_id) VALUES (?, ?, ?)");
   return {
-    ...prepareLosses(db),
-    isAdopted: (source) => isAdopted.get(source) !== undefined,
-    setAdopted: (source, adopted) => void (adopted ? adopt : distrust).run(source),
+    loss: (source) => {
+      const { reason = null, agreed } = loss.get(source) ?? {};
+      return reason === null ? undefined : { reason, agreed: agreed === 1 };
+    },
+    setLoss: (source, reason, kind = "lost") => {
+      if (reason === undefined) clearLoss.run(source);
+      else setLoss.run(reason, kind, source);
+    },
+    isAdopted: (source) => isAdopted.get(source) === 1,
+    setAdopted: (source, adopted) => void setAdopted.run(Number(adopted), source),
     distrust: (source) => void distrust.run(source),
     signature: (source) => {
       const row = signature.get(source);
@@ -97,26 +105,5 @@ export function openContacts(db: Sqlite): Contacts {
       meta.set(`again ${source}`, again === undefined ? "" : JSON.stringify(again)),
     auditedMs: () => meta.number("audited_ms"),
     setAuditedMs: (atMs) => meta.set("audited_ms", String(atMs)),
-  };
-}
-
-function prepareLosses(db: Sqlite): Losses {
-  const loss = db.prepare<[number], { reason: string; agreed: number }>(
-    "SELECT reason, agreed FROM losses WHERE source = ?",
-  );
-  const setLoss = db.prepare(
-    `INSERT INTO losses (source, reason, kind) VALUES (?, ?, ?)
-     ON CONFLICT (source) DO UPDATE SET reason = excluded.reason, kind = excluded.kind`,
-  );
-  const clearLoss = db.prepare("DELETE FROM losses WHERE source = ?");
-  return {
-    loss: (source) => {
-      const row = loss.get(source);
-      return row && { reason: row.reason, agreed: row.agreed !== 0 };
-    },
-    setLoss: (source, reason, kind = "lost") => {
-      if (reason === undefined) clearLoss.run(source);
-      else setLoss.run(source, reason, kind);
-    },
   };
 }

@@ -7,8 +7,7 @@ import { isAtOrBelow } from "./database/subtree.ts";
  * Decisions of a person about sources, besides approvals. Changes are plain statements: run them inside a group commit.
  */
 export interface Operator {
-  /** Paused sources, for which nothing is sent. */
-  paused(): ReadonlySet<number>;
+  /** Stops or resumes sending for a source. */
   setPaused(source: number, paused: boolean): void;
   /**
    * Has files that are not in agreement read again whatever their times, and parked ones now. `below` is a file or a
@@ -23,9 +22,7 @@ const BELOW = isAtOrBelow("path");
 
 /** Prepares the statements. */
 export function openOperator(db: Sqlite): Operator {
-  const paused = db.prepare<[], number>("SELECT source FROM paused").pluck();
-  const pause = db.prepare("INSERT INTO paused (source) VALUES (?) ON CONFLICT DO NOTHING");
-  const resume = db.prepare("DELETE FROM paused WHERE source = ?");
+  const setPaused = db.prepare("UPDATE sources SET paused = ? WHERE id = ?");
   const states = `state IN ('failed', 'parked', 'skipped') AND state <> 'agreed' AND (state <> 'skipped' OR @below IS NOT NULL)`;
   const count = db.prepare<[Selection], { state: "failed" | "parked" | "skipped"; count: number }>(
     `SELECT state, count(*) AS count FROM files WHERE source = @source AND ${states} AND ${BELOW} GROUP BY state`,
@@ -43,8 +40,7 @@ export function openOperator(db: Sqlite): Operator {
     .pluck();
 
   return {
-    paused: () => new Set(paused.all()),
-    setPaused: (source, isPaused) => void (isPaused ? pause : resume).run(source),
+    setPaused: (source, paused) => void setPaused.run(Number(paused), source),
     again: (source, below) => {
       const scope: Selection = { source, below: below ?? null };
       const counts = Object.fromEntries(count.all(scope).map(({ state, count: files }) => [state, files]));

@@ -23,18 +23,17 @@ const AT_REST = { change: undefined, leftOutBy: undefined, hasMeaning: undefined
  * path. Without a daemon, changes since it stopped are unknown.
  */
 export function listFiles(
-  ledger: Pick<OperatorLedger, "files" | "operator" | "sources">,
+  ledger: Pick<OperatorLedger, "files" | "sources">,
   { limit, state, target }: FilesQuery,
   live?: LiveWork,
 ): ListedFile[] {
   const targets =
     target === undefined ? ledger.sources.active().map((row) => ({ row, below: undefined })) : [target];
-  const paused = ledger.operator.paused();
   const found: ListedFile[] = [];
   for (const { row, below } of targets) {
     if (found.length >= limit) break;
     const source = live?.source(row.id);
-    const blocker = senderBlocker(row, paused.has(row.id));
+    const blocker = senderBlocker(row);
     const facts = { ...AT_REST, blocker, outage: live?.outage };
     const add = (path: string, docId: string | null, own: Pick<VersionFacts, "row" | "trouble">): void => {
       const work = source?.workAt(path) ?? { work: "unknown", sinceMs: undefined };

@@ -35,7 +35,6 @@ export function statusOf(
   degraded: (source: number) => string | undefined,
 ): SourceStatus[] {
   ledger.flush();
-  const paused = ledger.operator.paused();
   return sources.map((source) => {
     const row = source.row ?? ledger.sources.get(source.id);
     const compared = source.isPlanned?.() ?? true;
@@ -49,7 +48,7 @@ export function statusOf(
       leftOut: source.leftOut?.() ?? [],
     };
     const live = { ...now, compared, degraded: degraded(source.id) ?? null };
-    return sourceStatus(ledger, live, paused.has(row.id), facts);
+    return sourceStatus(ledger, live, facts);
   });
 }
 
@@ -86,9 +85,8 @@ export function readStatus(
   if (open === undefined) return undefined;
   const { ledger } = open;
   try {
-    const paused = ledger.operator.paused();
     return {
-      sources: ledger.sources.active().map((row) => sourceStatus(ledger, row, paused.has(row.id))),
+      sources: ledger.sources.active().map((row) => sourceStatus(ledger, row)),
       removed: removedOf(ledger.sources),
       troubled: listFiles(ledger, { limit: filesLimit }),
       skipped: listFiles(ledger, { state: "skipped", limit: filesLimit }),
@@ -119,7 +117,6 @@ const NOTHING_SCANNED: ScanFacts = {
 export function sourceStatus(
   { sources }: OperatorLedger,
   row: SourceRow,
-  paused: boolean,
   { reading, backlogFailed, unreadable, warnings, leftOut }: ScanFacts = NOTHING_SCANNED,
 ): SourceStatus {
   const [blocker] = blockersOf(row);
@@ -146,6 +143,6 @@ export function sourceStatus(
     warnings,
     leftOut,
     degraded: row.degraded,
-    paused,
+    paused: row.paused,
   };
 }

@@ -28,7 +28,7 @@ import { originOf } from "./recipe-origin.ts";
 const ACTIVITY_MAX = 10;
 
 /** The part of a ledger that explanations read. */
-type ReadLedger = Pick<Ledger, "activity" | "contacts" | "files" | "intents" | "operator" | "sources">;
+type ReadLedger = Pick<Ledger, "activity" | "contacts" | "files" | "intents" | "sources">;
 
 /**
  * Explains the state of a file from disk, ledger and rules. Writes and sends nothing. The file need not exist. `path` is
@@ -74,7 +74,7 @@ async function explainIn(
   const read = difference && (await readAt(facts, difference, entry, options));
   const document = read?.kind === "document" ? read.document : undefined;
   const metadata = document !== undefined && takesMetadata ? metadataOf(document, rules) : undefined;
-  const blocker = known?.row && senderBlocker(known.row, known.paused);
+  const blocker = known?.row && senderBlocker(known.row);
   const next = isFile ? nextOf(facts, known, verdict, difference, read, metadata, disk) : undefined;
   return {
     source: source.absolutePath,
@@ -88,7 +88,7 @@ async function explainIn(
     held: known?.held.map(factsOf) ?? [],
     intents: known?.intents ?? [],
     state: {
-      paused: known?.paused ?? false,
+      paused: known?.row?.paused ?? false,
       halted: known?.row?.lost ?? known?.row?.halted ?? null,
       holdReason: known?.row?.holdReason ?? null,
     },
@@ -171,7 +171,6 @@ interface Known {
   readonly row: SourceRow | undefined;
   /** As in the markers that were sent. */
   readonly signature: Signature;
-  readonly paused: boolean;
   readonly living: FileRow | undefined;
   readonly held: readonly FileRow[];
   readonly intents: readonly OpenIntent[];
@@ -188,7 +187,6 @@ function knownOf(ledger: ReadLedger, source: WatchedSource, path: RelativePath):
   return {
     row,
     signature: sentSignature(ledger.contacts.signature(row.id)),
-    paused: ledger.operator.paused().has(row.id),
     living: rows.find((each) => !isHeld(each)),
     held: rows.filter(isHeld),
     intents: ledger.intents.at(row.id, path),

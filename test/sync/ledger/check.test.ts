@@ -64,7 +64,7 @@ it("a ledger that cannot be read does not count as missing", () => {
 });
 
 it("a restored ledger first compares its sources with the service's list", () => {
-  damage("INSERT INTO adopted VALUES (1)");
+  damage("UPDATE sources SET adopted = 1");
   distrustRestored(ledgerFile(stateDir));
   const ledger = openLedger(stateDir, "embedded");
   expect(ledger.contacts.isAdopted(1)).toBe(false);

@@ -10,9 +10,7 @@ import type { Schema } from "../../../lib/upgrade.ts";
  *   `files` is gone already. An update needs no intent: the file's state is `unsure` while one is in flight.
  * - `shapes`: the parts of a recipe that repeat in every row, stored once.
  * - `trash`: texts of deleted files, retained for some days.
- * - `paused`: sources for which nothing is sent.
  * - `ignore_files`, `mounts`: ignore files in force, and file systems mounted below a source's folder.
- * - `losses`, `adopted`: results of comparing with the service's list.
  * - `scopes`: owners and collections that a source ever wrote to.
  * - `tombstones`: resources that this ledger deleted. A stale list may show them; they are never adopted.
  */
@@ -274,11 +272,21 @@ export const SCHEMA: Schema = {
   DELETE FROM meta WHERE name GLOB 'unsearched *' OR name GLOB 'recheck *' OR name GLOB 'distrusted *' OR name GLOB 'gone *'
     OR name IN ('born_ms', 'born_offset_ms', 'forgotten_ms', 'forgotten_offset_ms', 'clock_offset_ms');
   ALTER TABLE intents DROP COLUMN clock_offset_ms;
-  -- Why a source waits: \`lost\` (the service lost most documents), \`unclear\` (it is asked again by itself), \`identity\` (whose
-  -- documents they are is for a person to say).
-  ALTER TABLE losses ADD COLUMN kind TEXT NOT NULL DEFAULT 'lost';
-  UPDATE losses SET kind = 'unclear' WHERE is_unclear = 1;
-  ALTER TABLE losses DROP COLUMN is_unclear;
+  -- Whether a source was compared with the service's list since the ledger is new or turned out to be old; whether nothing is
+  -- sent for it until a person resumes it.
+  ALTER TABLE sources ADD COLUMN adopted INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE sources ADD COLUMN paused INTEGER NOT NULL DEFAULT 0;
+  -- Why a source waits for the service, and which kind of hold that is: \`lost\` (the service lost most documents), \`unclear\`
+  -- (it is asked again by itself), \`identity\` (whose documents they are is for a person to say); whether a person agreed.
+  ALTER TABLE sources ADD COLUMN loss TEXT;
+  ALTER TABLE sources ADD COLUMN loss_kind TEXT NOT NULL DEFAULT 'lost';
+  ALTER TABLE sources ADD COLUMN loss_agreed INTEGER NOT NULL DEFAULT 0;
+  UPDATE sources SET adopted = id IN (SELECT source FROM adopted), paused = id IN (SELECT source FROM paused);
+  UPDATE sources SET loss = reason, loss_agreed = losses.agreed, loss_kind = CASE is_unclear WHEN 1 THEN 'unclear' ELSE 'lost' END
+    FROM losses WHERE losses.source = sources.id;
+  DROP TABLE adopted;
+  DROP TABLE paused;
+  DROP TABLE losses;
   `,
   ],
 };

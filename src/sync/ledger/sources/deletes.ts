@@ -35,8 +35,7 @@ export function prepareDeletes(db: Sqlite): SourceDeletes {
   );
   const agreeToLoss = db.prepare(
     // Nothing of a source that left the configuration is sent again: an approval of it concerns its removal.
-    `UPDATE losses SET agreed = 1 WHERE source = ?
-       AND EXISTS (SELECT 1 FROM sources WHERE ${OPEN_LOSS} AND active = 1)`,
+    `UPDATE sources SET loss_agreed = 1 WHERE id = ? AND active = 1 AND ${OPEN_LOSS}`,
   );
   const approvalUsed = db.prepare("UPDATE sources SET approved = 0 WHERE id = ?");
   const withResource = db

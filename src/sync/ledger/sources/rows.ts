@@ -29,6 +29,8 @@ export interface SourceRow {
   readonly approved: boolean;
   /** In the configuration. */
   readonly active: boolean;
+  /** Nothing is sent for it until a person resumes it. */
+  readonly paused: boolean;
   readonly agreed: number;
   readonly unsure: number;
   readonly failed: number;
@@ -104,7 +106,7 @@ export interface SourceRows {
  */
 export type HaltCode = "missing" | "unreadable" | "not-shown";
 
-type Row = Omit<SourceRow, "root" | "haltRoot" | "approved" | "active" | "compared" | "kept"> & {
+type Row = Omit<SourceRow, "root" | "haltRoot" | "approved" | "active" | "paused" | "compared" | "kept"> & {
   keeps: number;
   dev: number | null;
   ino: number | null;
@@ -112,6 +114,7 @@ type Row = Omit<SourceRow, "root" | "haltRoot" | "approved" | "active" | "compar
   haltIno: number | null;
   approved: number;
   active: number;
+  paused: number;
   compared: number;
 };
 
@@ -130,22 +133,28 @@ export function freshRow(id: number, path: string, ownerId: string, tier: Tier):
   };
   const work = { backlog: 0, backlogAgreed: 0, found: 0, compared: false, unreadable: 0 };
   const words = { halted: null, haltCode: null, haltUnit: null, holdReason: null, degraded: null };
-  const roots = { root: undefined, haltRoot: undefined, haltFiles: 0, approved: false, active: true };
+  const roots = {
+    root: undefined,
+    haltRoot: undefined,
+    haltFiles: 0,
+    approved: false,
+    active: true,
+    paused: false,
+  };
   return { id, path, ownerId, tier, ...roots, ...files, ...work, ...words, lost: null, lostKind: null };
 }
 
 /**
- * A loss that waits for a person. One that was agreed to while the folder is another one is read at the next comparison,
+ * Whether a loss waits for a person. One that was agreed to while the folder is another one is read at the next comparison,
  * which waits for a word on the folder.
  */
-export const OPEN_LOSS = "losses.source = sources.id AND (losses.agreed = 0 OR sources.halted IS NULL)";
+export const OPEN_LOSS = "loss IS NOT NULL AND (loss_agreed = 0 OR halted IS NULL)";
 const COLUMNS = `id, path, owner_id AS ownerId, tier, root_dev AS dev, root_ino AS ino, halted, halt_code AS haltCode, halt_unit AS haltUnit, hold_reason AS holdReason,
-  approved, active, keeps, halt_dev AS haltDev, halt_ino AS haltIno, halt_files AS haltFiles, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, found, compared, unreadable, degraded,
+  approved, active, paused, keeps, halt_dev AS haltDev, halt_ino AS haltIno, halt_files AS haltFiles, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, found, compared, unreadable, degraded,
   (SELECT count(*) FROM intents WHERE intents.source = sources.id AND kind = 'delete' AND error_message IS NOT NULL)
     AS deletesRefused,
   (SELECT count(*) FROM files WHERE files.source = sources.id AND warning IS NOT NULL AND files.state = 'agreed')
-    AS readInPart, (SELECT reason FROM losses WHERE ${OPEN_LOSS}) AS lost,
-  (SELECT kind FROM losses WHERE ${OPEN_LOSS}) AS lostKind`;
+    AS readInPart, CASE WHEN ${OPEN_LOSS} THEN loss END AS lost, CASE WHEN ${OPEN_LOSS} THEN loss_kind END AS lostKind`;
 
 /** Prepares the statements over rows of sources. */
 export function prepareRows(db: Sqlite): SourceRows {
@@ -237,6 +246,7 @@ function sourceOf({
   haltIno,
   approved,
   active,
+  paused,
   compared,
   keeps,
   held,
@@ -249,6 +259,7 @@ function sourceOf({
     compared: compared !== 0,
     approved: approved !== 0,
     active: active !== 0,
+    paused: paused !== 0,
     root: identityOf(dev, ino),
     haltRoot: identityOf(haltDev, haltIno),
   };

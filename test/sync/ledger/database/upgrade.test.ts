@@ -39,7 +39,7 @@ function makeOld(): void {
       .prepare<[string, string], string>("SELECT name FROM pragma_table_info(?, ?)")
       .pluck()
       .all(table, schema);
-  for (const table of ["meta", "collections", "sources", "shapes", "files", "adopted"]) {
+  for (const table of ["meta", "collections", "sources", "shapes", "files"]) {
     const later = new Set(columnsOf("later", table));
     const columns = columnsOf("main", table)
       .filter((name) => later.has(name))
@@ -48,6 +48,7 @@ function makeOld(): void {
     // A trigger counts the rows.
     if (table === "sources") db.exec("UPDATE main.sources SET agreed = 0");
   }
+  db.exec("INSERT INTO main.adopted SELECT id FROM later.sources WHERE adopted = 1");
   db.exec("DETACH later");
   const relabel = db.prepare("UPDATE files SET label = ? WHERE doc_id = ?");
   for (const each of world.service.live()) {
