@@ -373,7 +373,6 @@ const LONG: Readonly<Record<string, string>> = {
   "sync/identity/contact.ts openContact": "short steps that share one state",
   "sync/remote/list-stream.ts splitList": "a scanner whose state changes with every byte",
   "sync/remote/pacer.ts openPacer": "a gate whose transitions all depend on its whole state",
-  "sync/source/checking.ts openChecking": "short steps that share one state",
   "sync/source/parts.ts openSourceParts": "wires parts that refer to each other",
 };
 

@@ -515,7 +515,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "deletes are sent before the burst that they belong to is over",
     worlds: ["troubled-and-emptied"],
     patches: [
-      patch("pass/deletes.ts", "const isOver = isBurstOver && nowMs >= endMs;", "const isOver = endMs > 0;"),
+      patch("pass/burst.ts", "const isOver = wasOver && nowMs >= endMs;", "const isOver = endMs > 0;"),
     ],
   },
   {
@@ -548,8 +548,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "queue/lines.ts",
-        "const { owner, kind } = lineOf(job);",
-        'const { owner, kind } = { ...lineOf(job), owner: "all", kind: "text" };',
+        "const { owner, kind } = lines.lineOf(job);",
+        'const { owner, kind } = { ...lines.lineOf(job), owner: "all", kind: "text" };',
       ),
     ],
   },
@@ -587,8 +587,8 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["troubled-and-emptied"],
     patches: [
       patch(
-        "pass/deletes.ts",
-        "filesBefore: ledger.sources.withResource(source) - row.kept,",
+        "pass/brake-facts.ts",
+        "filesBefore: ledger.sources.withResource(id) - row.kept,",
         "filesBefore: row.agreed + row.unsure + row.held,",
       ),
     ],

@@ -6,7 +6,7 @@ import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Signature } from "../plan/marker.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { YieldSlot } from "../queue/sending.ts";
+import type { YieldSlot } from "../queue/queue.ts";
 import type { ContentKind } from "../remote/request-limit.ts";
 import type { Pacer } from "../remote/pacer.ts";
 import type { Remote } from "../remote/remote.ts";

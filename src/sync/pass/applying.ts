@@ -1,4 +1,5 @@
 import { noteRefused, noteSkipped } from "../actions/prepare.ts";
+import type { BusyPaths } from "../agenda/jobs.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import {
   type Difference,
@@ -9,10 +10,8 @@ import {
   type ScanEntry,
 } from "../plan/model.ts";
 import { followMoves, sameIdentity, moveSuspects } from "../plan/moves.ts";
-import type { BusyPaths } from "../agenda/jobs.ts";
-import type { Compared } from "./compare.ts";
-import { applyMoves, findMoves, isSameFile, type SourceFiles } from "./moved-files.ts";
-import type { PassOptions } from "./parts.ts";
+import type { PassContext } from "./context.ts";
+import { applyMoves, findMoves, isSameFile } from "./moved-files.ts";
 
 /**
  * A file that is in flight under its old name is checked when that ends, and this often meanwhile: a service may be
@@ -20,10 +19,86 @@ import type { PassOptions } from "./parts.ts";
  */
 const RENAME_WAIT_MS = 60_000;
 
+/**
+ * Applies what a comparison found, except deletes: follows moves, records what needs no request, and returns what may be
+ * read and sent now, and the rows whose file is gone. `missing`: ids of the rows whose file the pass's first scan did not
+ * find.
+ */
+export async function applyDifference(
+  pass: PassContext,
+  difference: Difference,
+  busy: BusyPaths,
+  missing: ReadonlySet<number>,
+): Promise<{ readonly candidates: readonly Candidate[]; readonly gone: readonly KnownFile[] }> {
+  const [rested, unrested] = partition(difference.candidates, (each) => mayBegin(pass, each, busy));
+  // A file that is still written to keeps its resource under its new name. Otherwise it would count as deleted until it
+  // rests.
+  const edited =
+    difference.gone.length === 0
+      ? []
+      : difference.candidates.filter((candidate) => busyPathOf(pass, candidate, busy) === undefined);
+  const byHash = await findMoves(pass, rested, difference.gone, edited);
+  const applied = followMoves(difference, rested, byHash);
+  await applyMoves(pass, applied);
+  // A program that rewrites a file empties it first.
+  const skipped = difference.skipped.filter((skip) => skip.reason !== EMPTY_FILE || hasRested(pass, skip));
+  applyQuietly(pass, { ...difference, skipped });
+  const candidates = skipTwins(pass, unhold(pass.context.ledger, applied.candidates));
+  return { candidates, gone: surelyGone(pass, applied.gone, unrested, missing) };
+}
+
+function mayBegin(pass: PassContext, candidate: Candidate, busy: BusyPaths): boolean {
+  const { states, context } = pass;
+  const { entry } = candidate;
+  if (!hasRested(pass, candidate)) return false;
+  const busyPath = busyPathOf(pass, candidate, busy);
+  if (busyPath === undefined) return true;
+  // Renamed while in flight: when that ends there is a row to move, which this comparison did not see.
+  const waitMs = states.checkAfter(busyPath, entry.path) ? RENAME_WAIT_MS : 0;
+  states.checkAgain(entry.path, context.now() + waitMs, context.now());
+  return false;
+}
+
+function hasRested({ states, context }: PassContext, { entry }: Pick<Candidate, "entry">): boolean {
+  return states.rested(entry, context.now(), Date.now());
+}
+
+/**
+ * Returns under which other path a new file is in flight. A file that only received the inode number of one in flight
+ * need not wait for that one.
+ */
+function busyPathOf(
+  pass: PassContext,
+  { entry, known }: Candidate,
+  busy: BusyPaths,
+): RelativePath | undefined {
+  if (known !== undefined) return undefined;
+  const wasRenamed = (taken: ScanEntry): boolean =>
+    sameIdentity(taken, entry) || isSameFile(pass, { known: taken, entry });
+  return busy.otherPath(entry, wasRenamed);
+}
+
+/** In a single pass, leaves rows for later whose file may turn out to have moved. */
+function surelyGone(
+  { once, source }: PassContext,
+  rows: readonly KnownFile[],
+  unrested: readonly Candidate[],
+  missing: ReadonlySet<number>,
+): readonly KnownFile[] {
+  // A copy that has not rested may turn out to be the very file. A daemon waits for the end of a burst anyway.
+  if (!once) return rows;
+  const sizes = new Set(moveSuspects(unrested, rows).map(({ entry }) => entry.sizeBytes));
+  const [gone, missedOnce] = partition(
+    rows,
+    (row) => !isNewlyGone(row) || (missing.has(row.id) && !sizes.has(row.sizeBytes)),
+  );
+  for (const { path } of missedOnce) source.checkAgain(path);
+  return gone;
+}
+
 /** Applies what needs no request. */
 function applyQuietly(
-  context: PassOptions["context"],
-  source: PassOptions["source"],
+  { context, source }: PassContext,
   { returned, forgotten, refused, skipped }: Difference,
 ): void {
   const { ledger } = context;
@@ -63,8 +138,7 @@ function unhold(ledger: Ledger, candidates: readonly Candidate[]): readonly Cand
  * They are checked again with each check, for the other one may be gone then.
  */
 function skipTwins(
-  context: PassOptions["context"],
-  { id }: PassOptions["source"],
+  { context, source: { id } }: PassContext,
   candidates: readonly Candidate[],
 ): readonly Candidate[] {
   const taken = new Map<string, RelativePath>();
@@ -89,80 +163,6 @@ const SAME_NAME = "another file has this name, with its letters composed in anot
 
 function isAscii(text: string): boolean {
   return Buffer.byteLength(text) === text.length;
-}
-
-/** Applies what a comparison found, except deletes. */
-interface Applying {
-  /**
-   * Follows moves, records what needs no request, and returns what may be read and sent now, and the rows whose file is
-   * gone. `missing`: ids of the rows whose file the pass's first scan did not find.
-   */
-  apply(
-    difference: Compared,
-    busy: BusyPaths,
-    missing: ReadonlySet<number>,
-  ): Promise<{ readonly candidates: readonly Candidate[]; readonly gone: readonly KnownFile[] }>;
-}
-
-/** Prepares to apply the comparisons of a source. */
-export function openApplying(
-  { source, context, once, states }: Pick<PassOptions, "source" | "context" | "once" | "states">,
-  sourceFiles: SourceFiles,
-): Applying {
-  const { ledger, now } = context;
-  const hasRested = ({ entry }: Pick<Candidate, "entry">): boolean => states.rested(entry, now(), Date.now());
-  /** A file that only received the inode number of one in flight need not wait for that one. */
-  const wasRenamed =
-    (entry: ScanEntry) =>
-    (taken: ScanEntry): boolean =>
-      sameIdentity(taken, entry) || isSameFile(sourceFiles, { known: taken, entry });
-  const busyPathOf = ({ entry, known }: Candidate, busy: BusyPaths): RelativePath | undefined =>
-    known === undefined ? busy.otherPath(entry, wasRenamed(entry)) : undefined;
-  const mayBegin = (candidate: Candidate, busy: BusyPaths): boolean => {
-    const { entry } = candidate;
-    if (!hasRested(candidate)) return false;
-    const busyPath = busyPathOf(candidate, busy);
-    if (busyPath === undefined) return true;
-    // Renamed while in flight: when that ends there is a row to move, which this comparison did not see.
-    const waitMs = states.checkAfter(busyPath, entry.path) ? RENAME_WAIT_MS : 0;
-    states.checkAgain(entry.path, now() + waitMs, now());
-    return false;
-  };
-  /** In a single pass, leaves rows for later whose file may turn out to have moved. */
-  const surelyGone = (
-    rows: readonly KnownFile[],
-    unrested: readonly Candidate[],
-    missing: ReadonlySet<number>,
-  ): readonly KnownFile[] => {
-    // A copy that has not rested may turn out to be the very file. A daemon waits for the end of a burst anyway.
-    if (!once) return rows;
-    const sizes = new Set(moveSuspects(unrested, rows).map(({ entry }) => entry.sizeBytes));
-    const [gone, missedOnce] = partition(
-      rows,
-      (row) => !isNewlyGone(row) || (missing.has(row.id) && !sizes.has(row.sizeBytes)),
-    );
-    for (const { path } of missedOnce) source.checkAgain(path);
-    return gone;
-  };
-  return {
-    apply: async (difference, busy, missing) => {
-      const [rested, unrested] = partition(difference.candidates, (each) => mayBegin(each, busy));
-      // A file that is still written to keeps its resource under its new name. Otherwise it would count as deleted
-      // until it rests.
-      const edited =
-        difference.gone.length === 0
-          ? []
-          : difference.candidates.filter((candidate) => busyPathOf(candidate, busy) === undefined);
-      const byHash = await findMoves(sourceFiles, rested, difference.gone, edited);
-      const applied = followMoves(difference, rested, byHash);
-      await applyMoves(sourceFiles, applied);
-      // A program that rewrites a file empties it first.
-      const skipped = difference.skipped.filter((skip) => skip.reason !== EMPTY_FILE || hasRested(skip));
-      applyQuietly(context, source, { ...difference, skipped });
-      const candidates = skipTwins(context, source, unhold(ledger, applied.candidates));
-      return { candidates, gone: surelyGone(applied.gone, unrested, missing) };
-    },
-  };
 }
 
 /** Missing, with nothing decided about its delete yet. */

@@ -4,7 +4,7 @@ import type { RelativePath, Scan, ScanEntry } from "../plan/model.ts";
 import { scanPaths, scanSource } from "../scan/scan.ts";
 import type { Due } from "../agenda/checks.ts";
 import { widen } from "./moved-files.ts";
-import { type PassOptions, type PassParts, PATHS_MAX } from "./parts.ts";
+import { type PassContext, PATHS_MAX, scanOptions } from "./context.ts";
 
 /**
  * Removes from a scan of single paths what exists only under another spelling. A file system that ignores case, or how
@@ -61,8 +61,7 @@ const FEW_DELETES = 10;
 
 /** Scans what is due: these paths, or the `whole` source. */
 export async function scanDue(
-  { source: { root, rules }, context, states }: PassOptions,
-  { scanning, judging, sourceFiles }: PassParts,
+  pass: PassContext,
   due: Due,
   when: {
     readonly inFlight: readonly RelativePath[];
@@ -70,6 +69,8 @@ export async function scanDue(
     readonly wasHalted: boolean;
   },
 ): Promise<{ readonly scan: Scan; readonly whole: boolean }> {
+  const { source, context, states } = pass;
+  const { root, rules } = source;
   const { inFlight, isBurstOver, wasHalted } = when;
   const burst = states.missing();
   // Not every folder reports each delete: before more than a few are sent, all of it is scanned.
@@ -77,11 +78,11 @@ export async function scanDue(
   // A scan of a few paths does not list the root, and would end a halt because of an unreadable one.
   const whole = due.all || wasHalted || due.paths.length > PATHS_MAX || isLarge;
   const scan = whole
-    ? await scanSource(root, rules, judging)
-    : await scanPaths(root, rules, due.paths, scanning);
+    ? await scanSource(root, rules, scanOptions(pass, true))
+    : await scanPaths(root, rules, due.paths, scanOptions(pass));
   context.ledger.flush();
   if (whole) return { scan, whole };
   // Two spellings of one file may come from either scan.
-  const wider = await widen(sourceFiles, scan, [...burst.keys(), ...inFlight], isBurstOver, states.due());
+  const wider = await widen(pass, scan, [...burst.keys(), ...inFlight], isBurstOver);
   return { scan: withoutOtherSpellings(root, wider), whole };
 }

@@ -3,23 +3,12 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { integerColumn } from "../../lib/integer-column.ts";
 import { readDocument } from "../read/read.ts";
-import type { Ledger } from "../ledger/ledger.ts";
 import type { KnownFile, Candidate, Move, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
 import { type Followed, inodeSuspects, moveSuspects, pairByHash } from "../plan/moves.ts";
 import { scopeTest } from "../plan/scope.ts";
-import type { Rules } from "../rules/rules.ts";
 import { scanPaths } from "../scan/scan.ts";
 import { reportsBirthTime } from "../disk/root-identity.ts";
-
-/** The files of a source and what is known about them. */
-export interface SourceFiles {
-  readonly source: number;
-  readonly rules: Rules;
-  readonly ledger: Ledger;
-  readonly signal: AbortSignal;
-  /** Notified of each file that was read. */
-  readonly moved: () => void;
-}
+import type { PassContext } from "./context.ts";
 
 /** Rows that change their path in one transaction: some 40 ms. */
 const MOVED_AT_ONCE = 1000;
@@ -33,16 +22,16 @@ const READ_AT_ONCE = 32;
 /**
  * Widens a partial scan. A new file may be a known one under another name, whose old path must be checked in the same
  * pass. `missing` are paths that were found missing and whose delete still waits; `all` includes them in whatever is
- * new. `marked` are paths that are due later: a copy is due before its original that was deleted right after.
+ * new. So are paths that are due later: a copy is due before its original that was deleted right after.
  */
 export async function widen(
-  sourceFiles: SourceFiles,
+  pass: PassContext,
   scan: Scan,
   missing: Iterable<RelativePath>,
   all: boolean,
-  marked: Iterable<RelativePath>,
 ): Promise<Scan> {
-  const { source, rules, ledger, signal } = sourceFiles;
+  const { id: source, root, rules } = pass.source;
+  const { ledger } = pass.context;
   const scope = scan.scope ?? [];
   const inScope = scopeTest(scope);
   const others = new Set<RelativePath>();
@@ -55,10 +44,10 @@ export async function widen(
   const fresh = scan.entries.filter(({ path }) => ledger.files.living(source, path) === undefined);
   if (all || fresh.length > 0) for (const path of missing) if (!inScope(path)) others.add(path);
   if (fresh.length > 0)
-    for (const path of goneLately(sourceFiles, marked, new Set(fresh.map(({ sizeBytes }) => sizeBytes))))
+    for (const path of goneLately(pass, new Set(fresh.map(({ sizeBytes }) => sizeBytes))))
       if (!inScope(path)) others.add(path);
   if (others.size === 0 || scan.root === undefined) return scan;
-  const more = await scanPaths(rules.source.absolutePath, rules, [...others], { signal });
+  const more = await scanPaths(root, rules, [...others], { signal: pass.signal });
   if (more.root === undefined) return more;
   return {
     root: scan.root,
@@ -70,18 +59,17 @@ export async function widen(
   };
 }
 
-/** Returns marked paths at which there is no file any more, where the ledger knows one of such a size. */
+/** Returns paths of which a check is due and at which there is no file any more, where the ledger knows one of such a size. */
 function* goneLately(
-  { source, rules, ledger }: SourceFiles,
-  marked: Iterable<RelativePath>,
+  { source: { id, root }, context: { ledger }, states }: PassContext,
   sizes: ReadonlySet<number>,
 ): Iterable<RelativePath> {
   let asked = 0;
-  for (const path of marked) {
+  for (const path of states.due()) {
     if (++asked > MARKED_MAX) return;
-    const known = ledger.files.living(source, path);
+    const known = ledger.files.living(id, path);
     if (known === undefined || known.docId === null || !sizes.has(known.sizeBytes)) continue;
-    if (!isThere(join(rules.source.absolutePath, path))) yield path;
+    if (!isThere(join(root, path))) yield path;
   }
 }
 
@@ -99,16 +87,16 @@ function isThere(path: string): boolean {
  * with another inode, recognised by their content, which must be read. The former are searched for among `mayBeEdited`.
  */
 export async function findMoves(
-  sourceFiles: SourceFiles,
+  pass: PassContext,
   candidates: readonly Candidate[],
   gone: readonly KnownFile[],
   mayBeEdited: readonly Candidate[] = candidates,
 ): Promise<readonly Move[]> {
-  const edited = inodeSuspects(mayBeEdited, gone).filter((move) => isSameFile(sourceFiles, move));
+  const edited = inodeSuspects(mayBeEdited, gone).filter((move) => isSameFile(pass, move));
   const rows = new Set(edited.map(({ known }) => known.id));
   const paths = new Set(edited.map(({ entry }) => entry.path));
   const moved = await findMovesByHash(
-    sourceFiles,
+    pass,
     candidates.filter(({ entry }) => !paths.has(entry.path)),
     gone.filter(({ id }) => !rows.has(id)),
   );
@@ -117,11 +105,11 @@ export async function findMoves(
 
 /** Reports whether the file has had its inode since before the known change time, when that was the known file. */
 export function isSameFile(
-  { rules }: SourceFiles,
+  { source: { root } }: PassContext,
   { known, entry }: { readonly known: Pick<ScanEntry, "ino" | "ctimeMs">; readonly entry: ScanEntry },
 ): boolean {
   try {
-    const path = join(rules.source.absolutePath, entry.path);
+    const path = join(root, entry.path);
     const { ino, birthtimeMs } = lstatSync(path);
     // Coarse times would be equal for two files of one second.
     const isFine = reportsBirthTime() && birthtimeMs > 0 && birthtimeMs % 1000 !== 0;
@@ -133,7 +121,7 @@ export function isSameFile(
 
 /** Finds files that moved without keeping their inode. */
 async function findMovesByHash(
-  { rules, ledger, signal, moved }: SourceFiles,
+  { source: { root, rules }, context: { ledger, moved }, signal }: PassContext,
   candidates: readonly Candidate[],
   gone: readonly KnownFile[],
 ): Promise<readonly Move[]> {
@@ -145,7 +133,7 @@ async function findMovesByHash(
     .map((known) => ({ known, hash: ledger.files.get(known.id)?.hash ?? "" }));
   const read: { entry: ScanEntry; hash: string }[] = [];
   for (const [index, { entry }] of suspects.entries()) {
-    const outcome = await readDocument(join(rules.source.absolutePath, entry.path), entry, rules, { signal });
+    const outcome = await readDocument(join(root, entry.path), entry, rules, { signal });
     moved();
     if (outcome.kind === "document") read.push({ entry, hash: outcome.document.hash });
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
@@ -158,7 +146,10 @@ async function findMovesByHash(
  * displaces the other; otherwise a batch at a time, because a transaction of a million rows blocks the loop for
  * seconds.
  */
-export async function applyMoves({ ledger }: SourceFiles, { moves }: Pick<Followed, "moves">): Promise<void> {
+export async function applyMoves(
+  { context: { ledger } }: PassContext,
+  { moves }: Pick<Followed, "moves">,
+): Promise<void> {
   if (moves.length === 0) return;
   const steps = moves.map(({ known, entry }) => ({ id: known.id, to: entry.path }));
   const left = new Set(moves.map(({ known }) => known.path));

@@ -1,20 +1,21 @@
 import type { LeftOut } from "../../wire/daemon-folders.ts";
+import type { Due } from "../agenda/checks.ts";
+import type { BusyPaths } from "../agenda/jobs.ts";
+import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import { brake, isSameRoot, losesAll, mayHold } from "../plan/brakes.ts";
 import { fileTag } from "../plan/marker.ts";
-import { absentName } from "../plan/versions.ts";
-import type { Candidate, RelativePath, Scan } from "../plan/model.ts";
+import type { Candidate, Difference, RelativePath, RootIdentity, Scan } from "../plan/model.ts";
 import { scopeTest } from "../plan/scope.ts";
+import { absentName } from "../plan/versions.ts";
 import { UNSETTLED } from "../rules/ignore-reader.ts";
 import { scanSource } from "../scan/scan.ts";
-import type { Due } from "../agenda/checks.ts";
-import type { BusyPaths } from "../agenda/jobs.ts";
-import type { Compared } from "./compare.ts";
-import type { Deletes, RootHalt } from "./deletes.ts";
-import type { Deletion } from "../ledger/intents/deletes.ts";
-import { type Unsent, type PassPreview, findUnsent, previewPass } from "./preview.ts";
-import { type PassOptions, openParts, rootless, factsOf, withBusy } from "./parts.ts";
-import { openApplying, isNewlyGone } from "./applying.ts";
+import { applyDifference, isNewlyGone } from "./applying.ts";
+import { brakeFacts, isAgreed, limitFacts, rootless, type RootHalt } from "./brake-facts.ts";
+import { type Burst, isBurstOver, missingWith, openBurst, ripeOf } from "./burst.ts";
+import { compareJudged } from "./compare.ts";
+import { type PassContext, scanOptions, withBusy } from "./context.ts";
+import { beginDeletes, haltSource, holdRows } from "./deletes.ts";
 import { scanDue } from "./due-scan.ts";
 
 /** The work that a pass found. */
@@ -29,124 +30,141 @@ export interface PassPlan {
   readonly newRoot: boolean;
 }
 
-/** Compares a source's disk with its ledger. Passes must not overlap. */
-export interface Passes {
-  /**
-   * Scans what is due, writes moves, holds and delete intents to the ledger, and returns what must be read and sent.
-   */
-  plan(due: Due): Promise<PassPlan>;
-  /** Returns where the last checks met something unreadable. */
-  unreadable(): Iterable<RelativePath>;
-  /** Returns what the rules left out of the last whole scan, by rule. */
-  leftOut(): readonly LeftOut[];
-  /** Returns due files that would be read and sent. Writes nothing. */
-  unsent(due: Due): Promise<Unsent>;
-  /** Returns what a pass over the whole source would find. Writes nothing. `before` is the source's row. */
-  preview(before: SourceRow): Promise<PassPreview>;
+/** The passes of a source, which compare its disk with its ledger, and what one of them leaves to the next. */
+export interface Passes extends PassContext {
+  readonly burst: Burst;
+  readonly memory: {
+    /** No pass has compared the whole source. */
+    isFirst: boolean;
+    /** The last pass was halted because of its root. */
+    wasHalted: boolean;
+    /** The folder that a whole pass let through although it is not the agreed one: deletes are held because of it. */
+    judgedRoot: Scan["root"];
+    /** What the rules left out of the last whole scan, by rule. */
+    leftOut: readonly LeftOut[];
+    /** Where the last checks met something unreadable; undefined before the first check of the whole source. */
+    unreadable: ReadonlySet<RelativePath> | undefined;
+  };
 }
 
 /** Opens the passes of a source. */
-export function openPasses(options: PassOptions): Passes {
-  const { source, context, once, states } = options;
-  const { ledger } = context;
-  const { id, root, rules } = source;
-  const parts = openParts(options);
-  const { judging, comparison, deletes, sourceFiles } = parts;
-  let first = true;
-  /** The last pass was halted because of its root. */
-  let wasHalted = false;
-  /** The folder that a whole pass let through although it is not the agreed one: deletes are held because of it. */
-  let judgedRoot: Scan["root"];
+export function openPasses(context: PassContext): Passes {
+  const rest = { judgedRoot: undefined, leftOut: [], unreadable: undefined };
+  return { ...context, burst: openBurst(), memory: { isFirst: true, wasHalted: false, ...rest } };
+}
 
-  const applying = openApplying({ source, context, once, states }, sourceFiles);
+/**
+ * Scans what is due, writes moves, holds and delete intents to the ledger, and returns what must be read and sent. Passes
+ * must not overlap.
+ */
+export async function runPass(passes: Passes, due: Due): Promise<PassPlan> {
+  return withBusy(passes.states, (busy) => passWith(passes, due, busy));
+}
 
-  const halt = (why: RootHalt, identity: Scan["root"], files: number): PassPlan => {
-    wasHalted = true;
-    states.forgetMissing();
-    deletes.halt(why, identity, files);
-    return { candidates: [], deletions: [], halted: true, newFiles: false, newRoot: false };
+async function passWith(passes: Passes, due: Due, busy: BusyPaths): Promise<PassPlan> {
+  const { source, states, memory } = passes;
+  const isOver = isBurstOver(passes);
+  // Files in flight count as well: their own jobs may find them missing minutes apart.
+  const inFlight = isOver ? [...busy.known()] : [];
+  const found = await scanAndCompare(passes, due, busy, { inFlight, isOver });
+  const { scan } = found;
+  if (found.difference === undefined || scan.root === undefined)
+    return halt(passes, rootless(scan, source.rules), undefined, 0);
+  const { difference, before, missing, whole, isAnother } = found;
+  const facts = await brakeFacts(passes, scan, before, difference);
+  const judged = brake(scan, difference.gone, facts);
+  if (judged.halted) return halt(passes, { reason: judged.reason }, scan.root, judged.held.length);
+  memory.wasHalted = false;
+  if (whole) memory.judgedRoot = scan.root;
+  memory.leftOut = scan.leftOut ?? memory.leftOut;
+
+  const { candidates, gone } = await applyDifference(passes, difference, busy, missing);
+  const decided = brake(scan, gone, facts);
+  // An approval holds for this check. A second one would find it used up, and the limits would hold what was agreed to.
+  const isApproved = isAgreed(facts, scan);
+  const braked = isApproved
+    ? decided
+    : ripeOf(passes, decided, scan, {
+        quiet: states.isQuiet({ butMissing: true }),
+        isBurstOver: isOver,
+        inFlight,
+      });
+  if (isApproved) states.forgetMissing();
+  const deletions = await beginDeletes(passes, braked);
+  holdRows(passes, braked);
+  const isHolding = decided.held.length > 0 && !facts.keeps;
+  const unreadable = countUnreadable(passes, scan);
+  notePass(passes, scan, scan.root, { before, whole, isAnother, isHolding, unreadable });
+  if (whole) memory.isFirst = false;
+  const newFiles = candidates.some(({ known }) => known === undefined);
+  return { candidates, deletions, halted: false, newFiles, newRoot: isAnother };
+}
+
+function halt(passes: Passes, why: RootHalt, root: RootIdentity | undefined, files: number): PassPlan {
+  passes.memory.wasHalted = true;
+  passes.states.forgetMissing();
+  haltSource(passes, why, root, files);
+  return { candidates: [], deletions: [], halted: true, newFiles: false, newRoot: false };
+}
+
+/** The scan of a pass and its comparison, of which there is none if the root has no identity. */
+type Found =
+  | { readonly scan: Scan; readonly difference?: undefined }
+  | {
+      readonly scan: Scan;
+      readonly difference: Difference;
+      readonly whole: boolean;
+      /** The source's row before the pass. */
+      readonly before: SourceRow;
+      /** Ids of the rows whose file the first scan did not find. */
+      readonly missing: ReadonlySet<number>;
+      /** The root is another folder than before. */
+      readonly isAnother: boolean;
+    };
+
+/** Scans what is due and compares it with the ledger; then the whole source, where only that shows what happened. */
+async function scanAndCompare(
+  passes: Passes,
+  due: Due,
+  busy: BusyPaths,
+  { inFlight, isOver }: { readonly inFlight: readonly RelativePath[]; readonly isOver: boolean },
+): Promise<Found> {
+  const { source, context, memory, once } = passes;
+  const when = { inFlight, isBurstOver: isOver, wasHalted: memory.wasHalted };
+  const { scan: first, whole } = await scanDue(passes, due, when);
+  if (first.root === undefined) return { scan: first };
+  await placeAbsent(passes, first);
+  const { scan, difference } = await compareJudged(passes, first, busy, memory.isFirst || !whole);
+  const before = context.ledger.sources.get(source.id);
+  const newlyGone = difference.gone.filter(isNewlyGone);
+  const missing = new Set(newlyGone.map((row) => row.id));
+  // A single scan may miss a file that moves while it runs. Only a whole one shows that a folder was emptied, how much of
+  // it another root holds, or that files in flight are gone rather than renamed.
+  const mayBeEmpty = (): boolean => {
+    const facts = limitFacts(passes, before, difference);
+    const { missingBusy } = difference;
+    return (
+      // A partial check sees only held rows in its part.
+      losesAll(missingWith(passes, newlyGone) + before.held + missingBusy, facts) ||
+      (missingBusy > 0 && mayHold(difference.gone, facts)) ||
+      !isSameRoot(scan.root, before.root)
+    );
   };
-
-  let leftOut: readonly LeftOut[] = [];
-  const unreadable = openUnreadable(() => ledger.sources.get(id).unreadable);
-
-  const plan = async (due: Due, busy: BusyPaths): Promise<PassPlan> => {
-    const isBurstOver = deletes.isBurstOver();
-    // Files in flight count as well: their own jobs may find them missing minutes apart.
-    const inFlight = isBurstOver ? [...busy.known()] : [];
-    let { scan, whole } = await scanDue(options, parts, due, { inFlight, isBurstOver, wasHalted });
-    if (scan.root === undefined) return halt(rootless(scan, rules), undefined, 0);
-    await placeAbsent(options, scan);
-
-    let difference: Compared;
-    ({ scan, difference } = await comparison.compareJudged(scan, busy, first || !whole));
-    const before = ledger.sources.get(id);
-    const missing = new Set(difference.gone.filter(isNewlyGone).map((row) => row.id));
-    // A single scan may miss a file that moves while it runs. Only a whole one shows that a folder was emptied, how
-    // much of it another root holds, or that files in flight are gone rather than renamed.
-    const mayBeEmpty = (): boolean =>
-      losesAll(missingInAll(deletes, difference, before), deletes.facts(before)) ||
-      (difference.missingBusy > 0 && mayHold(difference.gone, deletes.facts(before, difference))) ||
-      !isSameRoot(scan.root, before.root);
-    // Another folder is judged as a whole before anything of it is sent. Otherwise its first file would count as an
-    // agreement.
-    const isAnother = ![before.root ?? scan.root, judgedRoot].some((known) => isSameRoot(known, scan.root));
-    if ((!whole && isAnother) || (missing.size > 0 && (once || (!whole && mayBeEmpty())))) {
-      scan = await scanSource(root, rules, judging);
-      if (scan.root === undefined) return halt(rootless(scan, rules), undefined, 0);
-      whole = true;
-      ({ scan, difference } = await comparison.compareJudged(scan, busy, first || !whole));
-    }
-    const { root: identity } = scan;
-    if (identity === undefined) return halt(rootless(scan, rules), undefined, 0);
-    const facts = await factsOf(rules, deletes, scan, before, difference);
-    const judged = brake(scan, difference.gone, facts);
-    if (judged.halted) return halt({ reason: judged.reason }, scan.root, judged.held.length);
-    wasHalted = false;
-    if (whole) judgedRoot = scan.root;
-    leftOut = scan.leftOut ?? leftOut;
-
-    const { candidates, gone } = await applying.apply(difference, busy, missing);
-    const checkAgain = (path: RelativePath, atMs: number): void => source.checkAgain(path, atMs);
-    // An approval holds for this check. A second one would find it used up, and the limits would hold what was agreed
-    // to.
-    const isAgreed = facts.approval !== undefined && isSameRoot(facts.approval.root, scan.root);
-    const decided = brake(scan, gone, facts);
-    const braked = isAgreed
-      ? decided
-      : deletes.ripe(
-          decided,
-          scan,
-          { quiet: states.isQuiet({ butMissing: true }), isBurstOver, inFlight },
-          checkAgain,
-        );
-    if (isAgreed) states.forgetMissing();
-    const deletions = await deletes.begin(braked);
-    deletes.hold(braked.held, braked.reason);
-    const isHolding = decided.held.length > 0 && !facts.keeps;
-    notePass(options, scan, identity, {
-      before,
-      whole,
-      isAnother,
-      isHolding,
-      unreadable: unreadable.count(scan),
-    });
-    if (whole) first = false;
-    const newFiles = candidates.some(({ known }) => known === undefined);
-    return { candidates, deletions, halted: false, newFiles, newRoot: isAnother };
-  };
-
-  return {
-    plan: (due) => withBusy(states, (busy) => plan(due, busy)),
-    unreadable: unreadable.paths,
-    leftOut: () => leftOut,
-    unsent: (due) => findUnsent(options, parts, due),
-    preview: (before) => previewPass(options, parts, before),
-  };
+  // Another folder is judged as a whole before anything of it is sent. Otherwise its first file would count as an
+  // agreement.
+  const isAnother = ![before.root ?? scan.root, memory.judgedRoot].some((known) =>
+    isSameRoot(known, scan.root),
+  );
+  const facts = { before, missing, isAnother };
+  if ((whole || !isAnother) && (missing.size === 0 || (!once && (whole || !mayBeEmpty()))))
+    return { scan, difference, whole, ...facts };
+  const second = await scanSource(source.root, source.rules, scanOptions(passes, true));
+  if (second.root === undefined) return { scan: second };
+  return { ...(await compareJudged(passes, second, busy, memory.isFirst)), whole: true, ...facts };
 }
 
 /** Gives resources whose file was not there when a list showed them to the files that have appeared since. */
-async function placeAbsent({ source, context: { ledger } }: PassOptions, scan: Scan): Promise<void> {
+async function placeAbsent({ source, context: { ledger } }: PassContext, scan: Scan): Promise<void> {
   ledger.flush();
   const absent = ledger.files.absent(source.id);
   if (absent.size === 0) return;
@@ -163,7 +181,7 @@ async function placeAbsent({ source, context: { ledger } }: PassOptions, scan: S
 
 /** Records what a pass found out about the source. `identity` is the root's. */
 function notePass(
-  { source: { id, rules }, context: { ledger } }: PassOptions,
+  { source: { id, rules }, context: { ledger } }: PassContext,
   scan: Scan,
   identity: NonNullable<Scan["root"]>,
   pass: {
@@ -196,31 +214,16 @@ function notePass(
   });
 }
 
-/** Returns how many files are missing anywhere: a partial check sees only held rows in its part. */
-function missingInAll(deletes: Deletes, { gone, missingBusy }: Compared, { held }: SourceRow): number {
-  return deletes.missingWith(gone.filter(isNewlyGone)) + held + missingBusy;
-}
-
-/** Where the checks of a source met something unreadable. `before`: how many a former process recorded. */
-function openUnreadable(before: () => number): {
-  /** Returns how many paths are unreadable as of this scan. A part that is readable again no longer counts. */
-  count: (scan: Scan) => number;
-  paths: () => Iterable<RelativePath>;
-} {
-  /** Undefined before the first check of the whole source. */
-  let unreadable: ReadonlySet<RelativePath> | undefined;
-  return {
-    count: (scan) => {
-      // An ignore file that is about to settle is not a problem.
-      const found = scan.unreadable.filter(({ code }) => code !== UNSETTLED).map(({ path }) => path);
-      if (scan.scope === undefined) unreadable = new Set(found);
-      else if (unreadable === undefined) return before();
-      else {
-        const isInScope = scopeTest(scan.scope);
-        unreadable = new Set([...[...unreadable].filter((path) => !isInScope(path)), ...found]);
-      }
-      return unreadable.size;
-    },
-    paths: () => unreadable ?? [],
-  };
+/** Returns how many paths are unreadable as of this scan. A part that is readable again no longer counts. */
+function countUnreadable({ source, context, memory }: Passes, scan: Scan): number {
+  // An ignore file that is about to settle is not a problem.
+  const found = scan.unreadable.filter(({ code }) => code !== UNSETTLED).map(({ path }) => path);
+  if (scan.scope === undefined) memory.unreadable = new Set(found);
+  // What a former process recorded.
+  else if (memory.unreadable === undefined) return context.ledger.sources.get(source.id).unreadable;
+  else {
+    const isInScope = scopeTest(scan.scope);
+    memory.unreadable = new Set([...[...memory.unreadable].filter((path) => !isInScope(path)), ...found]);
+  }
+  return memory.unreadable.size;
 }

@@ -6,8 +6,10 @@ import { followMoves } from "../plan/moves.ts";
 import { scopeTest } from "../plan/scope.ts";
 import { scanPaths, scanSource } from "../scan/scan.ts";
 import type { Due } from "../agenda/checks.ts";
+import { brakeFacts, rootless } from "./brake-facts.ts";
+import { compareJudged, compareWithLedger } from "./compare.ts";
+import { type PassContext, PATHS_MAX, scanOptions, withBusy } from "./context.ts";
 import { findMoves } from "./moved-files.ts";
-import { type PassOptions, type PassParts, PATHS_MAX, withBusy, factsOf, rootless } from "./parts.ts";
 
 /** The findings of a pass that has not run. */
 export interface PassPreview extends Pick<Difference, "refused" | "skipped"> {
@@ -24,42 +26,36 @@ export interface Unsent {
   readonly inScope: (path: RelativePath) => boolean;
 }
 
-/** See `Passes.unsent`. */
-export async function findUnsent(
-  { source: { root, rules }, states }: PassOptions,
-  { scanning, comparison }: PassParts,
-  due: Due,
-): Promise<Unsent> {
+/** Returns due files that would be read and sent. Writes nothing. */
+export async function findUnsent(pass: PassContext, due: Due): Promise<Unsent> {
+  const { root, rules } = pass.source;
   const whole = due.all || due.paths.length > PATHS_MAX;
   const scan = whole
-    ? await scanSource(root, rules, scanning)
-    : await scanPaths(root, rules, due.paths, scanning);
+    ? await scanSource(root, rules, scanOptions(pass))
+    : await scanPaths(root, rules, due.paths, scanOptions(pass));
   // Nothing is known about a missing folder.
   if (scan.root === undefined) return { candidates: [], gone: [], inScope: () => false };
-  const found = await withBusy(states, (busy) => comparison.compare(scan, busy, true));
+  const found = await withBusy(pass.states, (busy) => compareWithLedger(pass, scan, busy, true));
   const gone = found.gone.filter(({ state }) => state !== "held").map(({ path }) => path);
   return { candidates: found.candidates, gone, inScope: scopeTest(scan.scope) };
 }
 
-/** See `Passes.preview`. */
-export async function previewPass(
-  { source: { root, rules }, context, states, signal }: PassOptions,
-  { judging, comparison, deletes, sourceFiles }: PassParts,
-  before: SourceRow,
-): Promise<PassPreview> {
-  let scan = await scanSource(root, rules, judging);
+/** Returns what a pass over the whole source would find. Writes nothing. `before` is the source's row. */
+export async function previewPass(pass: PassContext, before: SourceRow): Promise<PassPreview> {
+  const { root, rules } = pass.source;
+  let scan = await scanSource(root, rules, scanOptions(pass, true));
   for (let rest = rules.takeIgnoreRest(); rest?.isOverdue === false; rest = rules.takeIgnoreRest()) {
-    await setTimeout(Math.max(0, rest.atMs - context.now()), undefined, { signal });
-    scan = await scanSource(root, rules, judging);
+    await setTimeout(Math.max(0, rest.atMs - pass.context.now()), undefined, { signal: pass.signal });
+    scan = await scanSource(root, rules, scanOptions(pass, true));
   }
-  const { difference } = await withBusy(states, (busy) => comparison.compareJudged(scan, busy, true));
-  const facts = await factsOf(rules, deletes, scan, before, difference);
+  const { difference } = await withBusy(pass.states, (busy) => compareJudged(pass, scan, busy, true));
+  const facts = await brakeFacts(pass, scan, before, difference);
   const judged = brake(scan, difference.gone, facts);
   if (judged.halted) {
     const reason = scan.root === undefined ? rootless(scan, rules).reason : judged.reason;
     return { candidates: [], refused: [], skipped: [], braked: { ...judged, reason } };
   }
-  const byHash = await findMoves(sourceFiles, difference.candidates, difference.gone);
+  const byHash = await findMoves(pass, difference.candidates, difference.gone);
   const { candidates, gone } = followMoves(difference, difference.candidates, byHash);
   const { refused, skipped } = difference;
   return { candidates, refused, skipped, braked: brake(scan, gone, facts) };

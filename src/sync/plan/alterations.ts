@@ -1,4 +1,4 @@
-import { normalizedAddress } from "./address.ts";
+import { isLoopback } from "../../lib/loopback.ts";
 import type { DocumentKind, FileState, ListedResource } from "./model.ts";
 
 /** The ledger's facts about a file's resource. */
@@ -58,20 +58,32 @@ export function isAsStored(
   return storedMs !== null && storedMs === updatedMs;
 }
 
+/** The end of an upload's address at a service of this program: 256 random bits and the file's name. */
+const UPLOAD = /\/files\/[A-Za-z0-9_-]{43}\/[^/]+$/;
+
+/**
+ * Normalises an address. A service may write an address as its library does, and it gives the addresses of its files
+ * under the host and port it is reached by now. The random bits alone identify an upload.
+ */
+function normalizedAddress(url: string | null | undefined): string | undefined {
+  if (url === null || url === undefined) return undefined;
+  const parsed = URL.parse(url);
+  if (parsed === null) return url;
+  const upload = UPLOAD.exec(`${parsed.pathname}${parsed.search}${parsed.hash}`)?.[0];
+  if (upload !== undefined) return `upload${upload}`;
+  if (!isLoopback(parsed.hostname)) return parsed.href;
+  return `loopback${parsed.pathname}${parsed.search}${parsed.hash}`;
+}
+
 /** How the resources of one source compare. */
-export interface DriftCounts {
+interface DriftCounts {
   /** Rows in agreement that were compared. */
   readonly acknowledged: number;
   /** Compared rows whose resource the service no longer has. */
   readonly missing: number;
   /** Compared rows whose resource has other content at the service. */
   readonly altered: number;
-  /** Altered resources that nobody changed since they were sent: the service stores them in a form of its own. */
-  readonly asStored?: number;
 }
-
-/** Nothing was compared. */
-export const NO_COUNTS: DriftCounts = { acknowledged: 0, missing: 0, altered: 0 };
 
 /** Fewer than this are sent again without asking: whatever happened, that costs little. */
 export const LOSS_FILES_MIN = 5;
@@ -79,15 +91,10 @@ export const LOSS_FILES_MIN = 5;
 /**
  * Explains to a person why a source's resources must not simply be sent again; undefined when they may. If most of them
  * are gone or changed at once, that is not drift: the service was reset or restored from a backup, perhaps by mistake
- * and not for long. A source that `isHeld` for this stays held until all but a few are back, because resources sent
- * just before may have been counted since.
+ * and not for long.
  */
-export function lossReason(
-  { acknowledged, missing, altered: differing, asStored = 0 }: DriftCounts,
-  isHeld = false,
-): string | undefined {
-  const altered = differing - asStored;
-  const isMost = isHeld || 2 * (missing + altered) > acknowledged;
+export function lossReason({ acknowledged, missing, altered }: DriftCounts): string | undefined {
+  const isMost = 2 * (missing + altered) > acknowledged;
   if (missing + altered < LOSS_FILES_MIN || !isMost) return undefined;
   const of = ` of ${thousands(acknowledged)} resources`;
   const lost = `has lost ${thousands(missing)}`;

@@ -11,8 +11,6 @@ export interface BrakeFacts {
    * now.
    */
   readonly missingBusy: number;
-  /** Files that are gone while their first resource is in flight or in doubt. No other figure includes them. */
-  readonly missingNew: number;
   /** How many of `filesBefore` the scan could not read: nothing is known of them. */
   readonly hidden: number;
   /** Deletes of this source in the last minutes: many small batches count as one large one. */
@@ -97,7 +95,7 @@ function judge(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts): Brake
   const isNew = open.filter(({ state }) => state !== "held");
   const { rootBefore, approval } = facts;
   const isAgreed = approval !== undefined && isSameRoot(approval.root, scan.root);
-  const missing = open.length + facts.missingBusy + facts.missingNew;
+  const missing = open.length + facts.missingBusy;
   if (missing === 0 || (isAgreed && open.length <= approval.files)) return free(gone);
 
   // A person agreed to what was missing then. If more is missing now, that needs another approval.

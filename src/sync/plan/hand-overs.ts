@@ -1,6 +1,6 @@
 import { innermost, pathBelow } from "../../lib/path-below.ts";
 import type { FolderPath } from "./model.ts";
-import { withinTest } from "./unsearched.ts";
+import { scopeTest } from "./scope.ts";
 
 /** A source as far as its folder decides which files are its own. */
 export interface SourceFolder {
@@ -39,7 +39,7 @@ export function findHandOvers(
     if (configured.some(({ id }) => id === from)) return inner;
     const around = innermost(configured, (each) => each.path, path);
     // A configured source that does not run keeps its rows.
-    if (around === undefined || withinTest(around.item.innerFolders ?? [])(around.below)) return inner;
+    if (around === undefined || scopeTest(around.item.innerFolders ?? [])(around.below)) return inner;
     return [...inner, { from, below: "", source: around.item.id, to: around.below }];
   });
 }

@@ -191,8 +191,6 @@ export interface Difference {
   readonly uncompared: readonly ScanEntry[];
   /** Number of rows with a resource whose path has work in flight and whose file is gone, under every name. */
   readonly missingBusy: number;
-  /** Number of rows with work in flight whose file has another name now. */
-  readonly renamedBusy: number;
   /** Number of rows with a resource whose path the scan could not read. */
   readonly hidden: number;
 }

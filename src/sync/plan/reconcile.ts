@@ -44,7 +44,6 @@ export function* reconcileInSteps(
   const isRenamed = restored.length === 0 ? () => false : renamedTest(rows.missing, rows.changed);
   const [renamed, kept] = [restored.filter(isRenamed), restored.filter((each) => !isRenamed(each))];
   const fresh = [...entries.values()];
-  const renamedBusy = countRenamed(rows.missingBusy, fresh);
 
   const { assigned, left } = assignBlocked(rows.blocked);
   const assignedRows = assigned.map(({ row }) => row).filter(({ docId }) => docId !== null);
@@ -88,8 +87,7 @@ export function* reconcileInSteps(
     refused,
     skipped: yield* sortInSteps(skipped, byPath),
     uncompared,
-    missingBusy: rows.missingBusy.length - renamedBusy,
-    renamedBusy,
+    missingBusy: rows.missingBusy.length - countRenamed(rows.missingBusy, fresh),
     hidden: rows.hidden,
   };
 }

@@ -2,28 +2,32 @@ import { type Fifo, openFifo } from "../../lib/fifo.ts";
 import { FIRST_WINDOW, type Window } from "../plan/window.ts";
 import { type JobKind, type Rank, RECENT, rankOf } from "./order.ts";
 
-/**
- * Jobs that share slots, and how many are prepared ahead. Recent changes, and deletes where they have a reserve, have slots
- * beyond those of the backlog.
- */
-export type Share = "backlog" | "recent" | "delete" | "recentDelete";
-
 /** The jobs of one owner, rank and kind: those that wait in order of arrival, and the number of those under way. */
 export interface Line<Job> {
-  readonly owner: unknown;
   readonly rank: Rank;
   readonly kind: JobKind;
-  readonly share: Share;
   readonly jobs: Fifo<{ readonly job: Job; readonly seq: number }>;
+  /** All lines of its owner. */
+  readonly ofOwner: readonly Line<Job>[];
   /** Jobs that are being prepared, ready or in flight. */
   held: number;
-  /** The same of all lines of its owner and rank. */
-  readonly load: { held: number };
   /** Jobs that wait without a slot. */
   waiting: number;
   /** Bytes in memory of its jobs. */
   bytes: number;
   window: Window;
+}
+
+/** The lines of a queue, and the bytes in memory of what they hold. */
+export interface Lines<Job> {
+  readonly all: Line<Job>[];
+  readonly byOwner: Map<unknown, Line<Job>[]>;
+  arrived: number;
+  bytes: number;
+  /** Owners share the width. Values are compared as keys of a map. */
+  readonly lineOf: (job: Job) => { readonly owner: unknown; readonly kind: JobKind };
+  /** Bytes that preparing a job may load into memory. */
+  readonly bytesOf: (job: Job) => number;
 }
 
 /** Jobs prepared together. They share one transaction for their intents. Reading so many blocks the loop for some ms. */
@@ -33,92 +37,68 @@ const BYTES_MAX = 64 * 1024 * 1024;
 /** Bytes of a batch. Recent changes, and a line that holds nothing, may use this much even if others have taken all. */
 const BATCH_BYTES_MAX = BYTES_MAX / 4;
 
-/** The lines of a queue, and the memory that they share. */
-export interface Lines<Job> {
-  readonly all: readonly Line<Job>[];
-  /** Adds a job to its line, which it returns. */
-  add(job: Job, isRecent: boolean): Line<Job>;
-  /** Reports whether the first job of a line may be prepared, as far as order of arrival and bytes allow it. */
-  mayTake(line: Line<Job>): boolean;
-  /** Takes the first jobs of a line, at most `count`, and returns them with the bytes that they may load. */
-  take(line: Line<Job>, count: number): { readonly jobs: readonly Job[]; readonly bytes: number };
-  /** Counts jobs that begin or end, and the bytes that they load or release. */
-  hold(line: Line<Job>, jobs: number, bytes: number): void;
+/** Adds a job to its line, which it returns. */
+export function addToLine<Job>(lines: Lines<Job>, job: Job, isRecent: boolean): Line<Job> {
+  const { owner, kind } = lines.lineOf(job);
+  const rank = rankOf(kind, isRecent);
+  const ofOwner = lines.byOwner.get(owner) ?? [];
+  lines.byOwner.set(owner, ofOwner);
+  let line = ofOwner.find((each) => each.rank === rank && each.kind === kind);
+  if (line === undefined) {
+    const counts = { held: 0, waiting: 0, bytes: 0, window: FIRST_WINDOW };
+    line = { rank, kind, jobs: openFifo(), ofOwner, ...counts };
+    ofOwner.push(line);
+    lines.all.push(line);
+  }
+  line.jobs.push({ job, seq: (lines.arrived += 1) });
+  return line;
 }
 
-/** Opens lines without jobs. */
-export function openLines<Job>({
-  lineOf,
-  bytesOf,
-  reserve = 0,
-}: {
-  readonly lineOf: (job: Job) => Pick<Line<Job>, "owner" | "kind">;
-  readonly bytesOf: (job: Job) => number;
-  readonly reserve?: number;
-}): Lines<Job> {
-  const all: Line<Job>[] = [];
-  const byOwner = new Map<unknown, Line<Job>[]>();
-  let arrived = 0;
-  let bytesHeld = 0;
+/** Returns how many jobs of the line's owner and rank are under way. */
+export function loadOf<Job>({ ofOwner, rank }: Line<Job>): number {
+  return ofOwner.reduce((sum, each) => sum + (each.rank === rank ? each.held : 0), 0);
+}
 
-  const lineFor = (owner: unknown, kind: JobKind, rank: Rank): Line<Job> => {
-    const lines = byOwner.get(owner) ?? [];
-    byOwner.set(owner, lines);
-    const known = lines.find((line) => line.rank === rank && line.kind === kind);
-    if (known !== undefined) return known;
-    const load = lines.find((other) => other.rank === rank)?.load ?? { held: 0 };
-    const counts = { held: 0, waiting: 0, bytes: 0, window: FIRST_WINDOW };
-    const isRecent = rank === RECENT;
-    const ofReserve = isRecent ? "recentDelete" : "delete";
-    const share = kind === "delete" && reserve > 0 ? ofReserve : isRecent ? "recent" : "backlog";
-    const line: Line<Job> = { owner, rank, kind, share, load, jobs: openFifo(), ...counts };
-    lines.push(line);
-    all.push(line);
-    return line;
-  };
-  const hasRoom = (line: Line<Job>, bytes: number): boolean => {
-    if (bytesHeld === 0 || bytesHeld + bytes <= BYTES_MAX) return true;
-    const mayExceed = line.bytes === 0 || line.rank === RECENT;
-    return (
-      mayExceed && line.bytes + bytes <= BATCH_BYTES_MAX && bytesHeld + bytes <= BYTES_MAX + BATCH_BYTES_MAX
-    );
-  };
-  /** Reports whether jobs of the line's owner that arrived earlier have yet to be prepared. */
-  const isBehind = ({ owner }: Line<Job>, seq: number): boolean =>
-    byOwner.get(owner)?.some((other) => (other.jobs.peek()?.seq ?? Infinity) < seq) === true;
+/** Reports whether the first job of a line may be prepared, as far as order of arrival and bytes allow it. */
+export function mayTake<Job>(lines: Lines<Job>, line: Line<Job>): boolean {
+  const head = line.jobs.peek();
+  if (head === undefined) return false;
+  // Deletes of the backlog follow all jobs of their owner that arrived earlier and have yet to be prepared.
+  const isBehind = ({ jobs }: Line<Job>): boolean => (jobs.peek()?.seq ?? Infinity) < head.seq;
+  if (line.kind === "delete" && line.rank !== RECENT && line.ofOwner.some(isBehind)) return false;
+  return hasRoom(lines, line, lines.bytesOf(head.job));
+}
 
-  return {
-    all,
-    add: (job, isRecent) => {
-      const { owner, kind } = lineOf(job);
-      const line = lineFor(owner, kind, rankOf(kind, isRecent));
-      line.jobs.push({ job, seq: (arrived += 1) });
-      return line;
-    },
-    mayTake: (line) => {
-      const head = line.jobs.peek();
-      if (head === undefined) return false;
-      if (line.kind === "delete" && line.rank !== RECENT && isBehind(line, head.seq)) return false;
-      return hasRoom(line, bytesOf(head.job));
-    },
-    take: (line, count) => {
-      const jobs: Job[] = [];
-      let bytes = 0;
-      for (let next = line.jobs.peek(); next !== undefined; next = line.jobs.peek()) {
-        const more = bytes + bytesOf(next.job);
-        if (jobs.length >= Math.min(count, BATCH_JOBS)) break;
-        if (jobs.length > 0 && (more > BATCH_BYTES_MAX || !hasRoom(line, more))) break;
-        bytes = more;
-        jobs.push(next.job);
-        line.jobs.shift();
-      }
-      return { jobs, bytes };
-    },
-    hold: (line, jobs, bytes) => {
-      line.held += jobs;
-      line.load.held += jobs;
-      line.bytes += bytes;
-      bytesHeld += bytes;
-    },
-  };
+/** Takes the first jobs of a line, at most `count`, and returns them with the bytes that they may load. */
+export function takeFromLine<Job>(
+  lines: Lines<Job>,
+  line: Line<Job>,
+  count: number,
+): { readonly jobs: readonly Job[]; readonly bytes: number } {
+  const jobs: Job[] = [];
+  let bytes = 0;
+  for (let next = line.jobs.peek(); next !== undefined; next = line.jobs.peek()) {
+    const more = bytes + lines.bytesOf(next.job);
+    if (jobs.length >= Math.min(count, BATCH_JOBS)) break;
+    if (jobs.length > 0 && (more > BATCH_BYTES_MAX || !hasRoom(lines, line, more))) break;
+    bytes = more;
+    jobs.push(next.job);
+    line.jobs.shift();
+  }
+  return { jobs, bytes };
+}
+
+/** Counts jobs that begin or end, and the bytes that they load or release. */
+export function hold<Job>(lines: Lines<Job>, line: Line<Job>, jobs: number, bytes: number): void {
+  line.held += jobs;
+  line.bytes += bytes;
+  lines.bytes += bytes;
+}
+
+function hasRoom<Job>(lines: Lines<Job>, line: Line<Job>, bytes: number): boolean {
+  if (lines.bytes === 0 || lines.bytes + bytes <= BYTES_MAX) return true;
+  const mayExceed = line.bytes === 0 || line.rank === RECENT;
+  return (
+    mayExceed && line.bytes + bytes <= BATCH_BYTES_MAX && lines.bytes + bytes <= BYTES_MAX + BATCH_BYTES_MAX
+  );
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { SourceConfig } from "../../config/schema.ts";
 import { isSameRoot } from "../plan/brakes.ts";
 import type { FolderPath, RelativePath, RootIdentity } from "../plan/model.ts";
-import { withinTest } from "../plan/unsearched.ts";
+import { scopeTest } from "../plan/scope.ts";
 import { openRealRoot, type RealRoot } from "../disk/file-location.ts";
 import { rootIdentityOf } from "../disk/root-identity.ts";
 import { openFollowedLinks, type FollowedLinks } from "./followed-links.ts";
@@ -141,7 +141,7 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
 
   /** Whether a glob of `include` names a folder that would be left out by default. */
   const isNamed = (name: string): boolean => include.some(({ text }) => text.split("/").includes(name));
-  const isInner = withinTest(source.innerFolders ?? []);
+  const isInner = scopeTest(source.innerFolders ?? []);
   let innerRoots = memory?.innerRoots?.() ?? [];
   /** Whether a folder is that of a source inside this one, renamed. Its owner did not mean to give its files away. */
   const isInnerRenamed = (path: FolderPath): boolean => {

@@ -1,203 +1,164 @@
-import type { FolderWarning } from "../../wire/daemon-status.ts";
-import type { ActionContext } from "../actions/context.ts";
-import type { Agenda } from "../agenda/agenda.ts";
 import type { Due } from "../agenda/checks.ts";
-import type { PassPlan, Passes } from "../pass/pass.ts";
+import { type PassPlan, runPass } from "../pass/pass.ts";
+import { findUnsent } from "../pass/preview.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
 import { scopeTest } from "../plan/scope.ts";
-import type { Contact } from "../identity/contact.ts";
-import type { Rules } from "../rules/rules.ts";
-import { openIgnoreWarnings } from "./ignore-warnings.ts";
-import { openMountWarnings } from "./mount-warnings.ts";
-import type { SourceDeletes } from "./source-deletes.ts";
-
-/** The loop of a source: has a pass compare what is due, and begins what the pass found. */
-export interface Checking {
-  /** Runs until the source is stopped. */
-  run(): Promise<void>;
-  /** Checks the whole source, to find changes without an event. */
-  rescan(): void;
-  isPassing(): boolean;
-  /** Reports whether the last check compared nothing because the source is halted. Until the next one, work may be unknown. */
-  isHalted(): boolean;
-  /** Reports whether the whole source was checked in this run. Before that, nobody knows whether it is idle. */
-  isPlanned(): boolean;
-  /** Problems of ignore files that the last checks met. */
-  ignoreProblems(): readonly FolderWarning[];
-  /** Since when files wait until the scope at the service is listed; undefined: none does. */
-  adoptingSinceMs(): number | undefined;
-}
-
-/** Puts files into the queue. `isRecent`: the file was changed a moment ago. All others are backlog. */
-export type BeginFiles = (
-  candidates: readonly Candidate[],
-  isRecent: (candidate: Candidate) => boolean,
-) => void;
-
-export interface CheckingOptions {
-  readonly row: { readonly id: number };
-  readonly rules: Rules;
-  readonly context: Pick<ActionContext, "ledger" | "now" | "moved">;
-  readonly agenda: Agenda;
-  readonly passes: Passes;
-  readonly contact: Contact;
-  readonly deletes: SourceDeletes;
-  readonly once: boolean;
-  readonly isPaused: () => boolean;
-  readonly begin: BeginFiles;
-  readonly onUnwatched: () => void;
-  readonly onWarning: (error: Error) => void;
-  readonly onRescanned?: (ms: number) => void;
-  readonly onChange: () => void;
-  readonly stopped: AbortSignal;
-}
+import type { SourceParts } from "./parts.ts";
 
 /** How soon a folder that is missing or another one is checked again. */
 const ROOT_RETRY_MS = 10_000;
 /** The point of a mount or unmount is checked once more after this: it may be gone before an event arrives. */
 const MOUNT_AGAIN_MS = 2000;
 
-/** Opens the loop of a source. */
-export function openChecking(options: CheckingOptions): Checking {
-  const { row, rules, agenda, passes, contact, deletes, once, isPaused } = options;
-  const { ledger, now, moved } = options.context;
+/** The loop of a source: has a pass compare what is due, and begins what the pass found. Runs until it is stopped. */
+export async function runChecks(parts: SourceParts): Promise<void> {
+  const { options, agenda, deletes, state, signal } = parts;
+  const { now, moved } = parts.context;
   const { states } = agenda;
-  const warnOfMounts = openMountWarnings(rules, options.onWarning);
-  const ignoreWarnings = openIgnoreWarnings(rules, options.onWarning);
-  let passing = false;
-  let planned = false;
-  let adoptingSinceMs: number | undefined;
-  let isHalted = false;
-  /** The last check found the folder missing or another one. Its watcher may watch nothing any more. */
-  let isRootLost = false;
-  /** Time of day at which the last check of the whole source began. */
-  let scannedMs: number | undefined;
-  /** A periodic rescan is due that no event caused. */
-  let periodic = false;
+  while (!signal.aborted) {
+    const nextMs = states.nextDueMs();
+    if (nextMs !== undefined && nextMs <= now()) {
+      state.isPassing = true;
+      await check(parts);
+      state.isPassing = false;
+      states.endPass();
+      deletes.beginPutOff();
+      moved();
+      continue;
+    }
+    if (nextMs !== undefined) agenda.wakeAt(nextMs);
+    deletes.beginDue();
+    options.onChange();
+    await agenda.time();
+  }
+}
 
-  /** Reports whether a scan met an ignore file that must settle first. Then the whole source is checked again. */
-  const awaitsIgnoreFile = (): boolean => {
-    const rest = rules.takeIgnoreRest();
-    if (rest !== undefined) agenda.awaitIgnoreFile(rest);
-    return rest?.isOverdue === false;
-  };
-  /** Paths that were not compared are not at rest before the check that follows. */
-  const awaitCheck = (paths: Iterable<RelativePath>, atMs: number): void => {
-    for (const path of paths) if (!states.hasJob(path)) agenda.checkAgain(path, atMs);
-  };
-  const passPaused = async (due: Due, answers: number): Promise<void> => {
-    states.forgetMissing();
-    const { candidates, gone, inScope } = await passes.unsent(due);
-    // It is running already. The check that came with the resume finds all of it again, and answers.
-    if (!isPaused()) return;
-    states.notePaused(candidates, gone, inScope);
-    isHalted = false;
-    if (due.all) planned = true;
-    if (!awaitsIgnoreFile()) agenda.answer(answers);
-  };
-  /** The comparison with the service lets nothing pass. */
-  const passHeld = (due: Due, answers: number): void => {
-    const open = new Set([...due.paths, ...states.missing().keys()]);
-    states.forgetMissing();
-    // Until the list has shown whether something is lost, nobody knows what must be sent.
-    isHalted = ledger.contacts.loss(row.id) !== undefined;
-    if (isHalted) {
-      planned ||= due.all;
-      agenda.answer(answers);
-    }
-    const againMs = contact.nextCheckMs();
-    agenda.scanAt(againMs);
-    awaitCheck(open, againMs);
-  };
-  /** Begins what a pass found that began at `startMs`, by the time of day at `wallMs`. */
-  const begin = async (
-    plan: PassPlan,
-    due: Due,
-    answers: number,
-    { startMs, wallMs }: { readonly startMs: number; readonly wallMs: number },
-  ): Promise<void> => {
-    warnOfMounts(rules.mounts?.closed() ?? []);
-    for (const path of rules.mounts?.takeMoved() ?? []) agenda.checkAgain(path, now() + MOUNT_AGAIN_MS);
-    ignoreWarnings.update(due.all);
-    if (plan.newRoot) contact.suspect();
-    const isAwaiting = awaitsIgnoreFile();
-    const admitted = contact.admit(plan.candidates, due.all);
-    isHalted = false;
-    options.begin(admitted, recentTest(due, scannedMs));
-    if (due.all) scannedMs = wallMs;
-    const isAdopting = contact.waiting().size > 0;
-    adoptingSinceMs = isAdopting ? (adoptingSinceMs ?? startMs) : undefined;
-    deletes.begin(plan.deletions);
-    if (due.all) deletes.beginLeft();
-    // Only now is all pending work counted.
-    if (due.all && !isAwaiting) planned = true;
-    if (isRootLost || (plan.newFiles && periodic && due.all)) options.onUnwatched();
-    isRootLost = false;
-    if (due.all) periodic = false;
-    if (isAdopting || isAwaiting) {
-      // A path that was not admitted returns with another check.
-      const againMs = states.nextDueMs();
-      if (againMs !== undefined) awaitCheck(due.paths, againMs);
-      return;
-    }
-    agenda.answer(answers);
-  };
-  const pass = async (): Promise<void> => {
-    const due = states.take(now());
-    if (due === undefined) return;
-    const answers = agenda.asked();
-    if (isPaused()) {
-      await passPaused(due, answers);
-      return;
-    }
-    if (!(await contact.ready())) {
-      passHeld(due, answers);
-      return;
-    }
-    const startMs = now();
-    const wallMs = Date.now();
-    const plan = await passes.plan(due);
-    if (due.all) options.onRescanned?.(now() - startMs);
-    if (!plan.halted) {
-      await begin(plan, due, answers, { startMs, wallMs });
-      return;
-    }
-    if (!once) agenda.scanAt(now() + ROOT_RETRY_MS);
-    isHalted = true;
-    isRootLost = true;
-    planned ||= due.all;
-    agenda.answer(answers);
-  };
+/** Checks what is due. */
+async function check(parts: SourceParts): Promise<void> {
+  const { options, context, agenda, contact, state } = parts;
+  const { now } = context;
+  const due = agenda.states.take(now());
+  if (due === undefined) return;
+  const answers = agenda.asked();
+  if (state.isPaused) {
+    await checkPaused(parts, due, answers);
+    return;
+  }
+  if (!(await contact.ready())) {
+    putOff(parts, due, answers);
+    return;
+  }
+  const startMs = now();
+  const wallMs = Date.now();
+  const plan = await runPass(parts.passes, due);
+  if (due.all) options.onRescanned?.(now() - startMs);
+  if (!plan.halted) {
+    begin(parts, plan, due, answers, { startMs, wallMs });
+    return;
+  }
+  if (!options.once) agenda.scanAt(now() + ROOT_RETRY_MS);
+  state.isHalted = true;
+  state.isRootLost = true;
+  state.isPlanned ||= due.all;
+  agenda.answer(answers);
+}
 
-  return {
-    run: async () => {
-      while (!options.stopped.aborted) {
-        const nextMs = states.nextDueMs();
-        if (nextMs !== undefined && nextMs <= now()) {
-          passing = true;
-          await pass();
-          passing = false;
-          states.endPass();
-          deletes.beginPutOff();
-          moved();
-          continue;
-        }
-        if (nextMs !== undefined) agenda.wakeAt(nextMs);
-        deletes.beginDue();
-        options.onChange();
-        await agenda.time();
-      }
-    },
-    rescan: () => {
-      periodic = true;
-      agenda.hint(undefined);
-    },
-    isPassing: () => passing,
-    ignoreProblems: () => ignoreWarnings.current(),
-    isHalted: () => isHalted,
-    isPlanned: () => planned,
-    adoptingSinceMs: () => adoptingSinceMs,
-  };
+/** Finds what would be sent if the source were not paused, so that it is counted. */
+async function checkPaused(parts: SourceParts, due: Due, answers: number): Promise<void> {
+  const { agenda, passes, state } = parts;
+  agenda.states.forgetMissing();
+  const { candidates, gone, inScope } = await findUnsent(passes, due);
+  // It is running already. The check that came with the resume finds all of it again, and answers.
+  if (!state.isPaused) return;
+  agenda.states.notePaused(candidates, gone, inScope);
+  state.isHalted = false;
+  if (due.all) state.isPlanned = true;
+  if (!awaitsIgnoreFile(parts)) agenda.answer(answers);
+}
+
+/** Checks later: the comparison with the service lets nothing pass. */
+function putOff(parts: SourceParts, due: Due, answers: number): void {
+  const { options, context, agenda, contact, state } = parts;
+  const { states } = agenda;
+  const open = new Set([...due.paths, ...states.missing().keys()]);
+  states.forgetMissing();
+  // Until the list has shown whether something is lost, nobody knows what must be sent.
+  state.isHalted = context.ledger.contacts.loss(options.row.id) !== undefined;
+  if (state.isHalted) {
+    state.isPlanned ||= due.all;
+    agenda.answer(answers);
+  }
+  const againMs = contact.nextCheckMs();
+  agenda.scanAt(againMs);
+  awaitCheck(parts, open, againMs);
+}
+
+/** Begins what a pass found that began at `startMs`, by the time of day at `wallMs`. */
+function begin(
+  parts: SourceParts,
+  plan: PassPlan,
+  due: Due,
+  answers: number,
+  { startMs, wallMs }: { readonly startMs: number; readonly wallMs: number },
+): void {
+  const { options, context, agenda, contact, deletes, state } = parts;
+  const { mounts } = options.rules;
+  parts.warnOfMounts(mounts?.closed() ?? []);
+  for (const path of mounts?.takeMoved() ?? []) agenda.checkAgain(path, context.now() + MOUNT_AGAIN_MS);
+  parts.ignoreWarnings.update(due.all);
+  if (plan.newRoot) contact.suspect();
+  const isAwaiting = awaitsIgnoreFile(parts);
+  const admitted = contact.admit(plan.candidates, due.all);
+  state.isHalted = false;
+  beginFiles(parts, admitted, recentTest(due, state.scannedMs));
+  if (due.all) state.scannedMs = wallMs;
+  const isProbing = contact.waiting().size > 0;
+  state.probingSinceMs = isProbing ? (state.probingSinceMs ?? startMs) : undefined;
+  deletes.begin(plan.deletions);
+  if (due.all) deletes.beginLeft();
+  // Only now is all pending work counted.
+  if (due.all && !isAwaiting) state.isPlanned = true;
+  if (state.isRootLost || (plan.newFiles && state.isPeriodic && due.all)) options.onUnwatched();
+  state.isRootLost = false;
+  if (due.all) state.isPeriodic = false;
+  if (isProbing || isAwaiting) {
+    // A path that was not admitted returns with another check.
+    const againMs = agenda.states.nextDueMs();
+    if (againMs !== undefined) awaitCheck(parts, due.paths, againMs);
+    return;
+  }
+  agenda.answer(answers);
+}
+
+/** Puts files into the queue. Those that were changed a moment ago go first; all others are backlog. */
+function beginFiles(
+  parts: SourceParts,
+  candidates: readonly Candidate[],
+  isRecent: (candidate: Candidate) => boolean,
+): void {
+  const { options, context, agenda, owner, noteBacklog } = parts;
+  agenda.states.queue(candidates, context.now());
+  // Before any of them is acknowledged; otherwise the ledger would show other processes an agreement too early.
+  if (candidates.length > 0) context.ledger.noteLast(noteBacklog);
+  for (const recent of [true, false]) {
+    const some = candidates.filter((candidate) => isRecent(candidate) === recent);
+    options.queue.push(
+      some.map((candidate) => ({ kind: "file", source: owner, candidate })),
+      { recent },
+    );
+  }
+}
+
+/** Reports whether a scan met an ignore file that must settle first. Then the whole source is checked again. */
+function awaitsIgnoreFile({ options, agenda }: SourceParts): boolean {
+  const rest = options.rules.takeIgnoreRest();
+  if (rest !== undefined) agenda.awaitIgnoreFile(rest);
+  return rest?.isOverdue === false;
+}
+
+/** Paths that were not compared are not at rest before the check that follows. */
+function awaitCheck({ agenda }: SourceParts, paths: Iterable<RelativePath>, atMs: number): void {
+  for (const path of paths) if (!agenda.states.hasJob(path)) agenda.checkAgain(path, atMs);
 }
 
 /** Steps of the coarsest file times. */

@@ -4,22 +4,27 @@ import { openContact, type Contact } from "../identity/contact.ts";
 import { openUnanswered } from "../identity/unanswered.ts";
 import { openAgenda, type Agenda } from "../agenda/agenda.ts";
 import type { PathStates } from "../agenda/path-states.ts";
-import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import { openPasses, type Passes } from "../pass/pass.ts";
+import type { WorkQueue } from "../queue/queue.ts";
 import { rulesKeysOf } from "../pass/rules-key.ts";
 import { sourceTag } from "../plan/marker.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
-import { type BeginFiles, openChecking, type Checking } from "./checking.ts";
 import { openSourceDeletes, type SourceDeletes } from "./source-deletes.ts";
+import { openIgnoreWarnings, openMountWarnings } from "./warnings.ts";
+import type { FileOwner, Job } from "./work.ts";
 
 /** Options of a source. */
-export interface PartOptions {
+export interface SourceOptions {
   readonly row: SourceRow;
   readonly rules: Rules;
   readonly sync: SyncConfig;
   readonly context: ActionContext;
+  readonly queue: Pick<WorkQueue<Job>, "push"> & {
+    /** Ends the job of a source's file that is prepared and not in flight: something happened to the file. */
+    withdraw(source: number, path: RelativePath): void;
+  };
   readonly paused: boolean;
   /** One pass instead of a watch: deletes need not wait for a rename's other half, nor failures for later. */
   readonly once: boolean;
@@ -39,40 +44,63 @@ export interface PartOptions {
   readonly onChange: () => void;
 }
 
-/** The parts of a source. */
+/** The parts of a source, and the state of its loop. */
 export interface SourceParts {
-  readonly options: PartOptions;
+  readonly options: SourceOptions;
   readonly context: ActionContext;
   readonly source: ActionSource;
   readonly agenda: Agenda;
   readonly contact: Contact;
   readonly passes: Passes;
   readonly deletes: SourceDeletes;
-  readonly checking: Checking;
+  /** Runs the source's jobs. */
+  readonly owner: FileOwner;
+  /** Records for other processes what the source is doing, the last in a group commit. */
+  readonly noteBacklog: () => void;
+  readonly warnOfMounts: ReturnType<typeof openMountWarnings>;
+  readonly ignoreWarnings: ReturnType<typeof openIgnoreWarnings>;
   readonly state: SourceState;
+  /** Aborts when the source is stopped. */
+  readonly signal: AbortSignal;
   readonly stop: () => void;
 }
 
-/** State that the parts of a source share. */
+/** The state of a source's loop. */
 interface SourceState {
-  paused: boolean;
+  isPaused: boolean;
+  isPassing: boolean;
+  /** The whole source was checked in this run. Before that, nobody knows whether it is idle. */
+  isPlanned: boolean;
+  /** The last check compared nothing. */
+  isHalted: boolean;
+  /** The last check found the folder missing or another one. Its watcher may watch nothing any more. */
+  isRootLost: boolean;
+  /** A periodic rescan is due that no event caused. */
+  isPeriodic: boolean;
+  /** Time of day at which the last check of the whole source began. */
+  scannedMs: number | undefined;
+  /** Since when files wait until the service has shown what it does with one; undefined: none does. */
+  probingSinceMs: number | undefined;
 }
 
-/** Puts work into the queue. */
-export interface Begin {
-  readonly files: BeginFiles;
-  readonly deletes: (deletions: readonly Deletion[]) => void;
-  /** Ends the job of a file that is prepared and not in flight: something happened to the file. */
-  readonly withdraw: (path: RelativePath) => void;
-}
+/** What a source's loop and its jobs work with. */
+export type SourceBase = Omit<SourceParts, "owner" | "noteBacklog">;
 
-/** Opens the parts of a source. */
-export function openSourceParts(options: PartOptions, begin: Begin): SourceParts {
-  const { row, rules, sync, once, onWarning } = options;
+/** Opens the parts of a source. `bind` returns what is made of the others. */
+export function openSourceParts(
+  options: SourceOptions,
+  bind: (base: SourceBase) => Pick<SourceParts, "owner" | "noteBacklog">,
+): SourceParts {
+  const { row, rules, sync, queue, once, onWarning } = options;
   const { ledger, now } = options.context;
   const stopping = new AbortController();
   const { signal } = stopping;
-  const agenda = openAgenda({ settleMs: sync.settleMs, now, once, withdraw: begin.withdraw });
+  const agenda = openAgenda({
+    settleMs: sync.settleMs,
+    now,
+    once,
+    withdraw: (path) => queue.withdraw(row.id, path),
+  });
   const { states } = agenda;
   const context: ActionContext = {
     ...options.context,
@@ -83,9 +111,17 @@ export function openSourceParts(options: PartOptions, begin: Begin): SourceParts
     },
   };
   const scanAt = (atMs: number): void => agenda.scanAt(atMs);
-  const state: SourceState = { paused: options.paused };
-  const isPaused = (): boolean => state.paused;
-  const isHeld = (): boolean => state.paused || contact.isClosed();
+  const state: SourceState = {
+    isPaused: options.paused,
+    isPassing: false,
+    isPlanned: false,
+    isHalted: false,
+    isRootLost: false,
+    isPeriodic: false,
+    scannedMs: undefined,
+    probingSinceMs: undefined,
+  };
+  const isHeld = (): boolean => state.isPaused || contact.isClosed();
   const isBusy = (path: RelativePath): boolean => states.hasJob(path);
 
   const source: ActionSource = {
@@ -101,7 +137,7 @@ export function openSourceParts(options: PartOptions, begin: Begin): SourceParts
     },
     isOutdated: (path) => states.isOutdated(path),
     sent: (path) => states.sent(path),
-    isPaused,
+    isPaused: () => state.isPaused,
     checkAgain: (path, atMs) => agenda.checkAgain(path, atMs),
     rereadAt: (path, atMs) => agenda.rereadAt(path, now() + Math.max(0, atMs - Date.now())),
     checkTorn: (path) => agenda.checkTorn(path),
@@ -150,21 +186,14 @@ export function openSourceParts(options: PartOptions, begin: Begin): SourceParts
         ledger.flush();
         return ledger.files.living(row.id, path)?.state === "parked";
       }),
-    push: begin.deletes,
+    push: (deletions) =>
+      queue.push(
+        deletions.map((deletion) => ({ kind: "delete", source: owner, deletion })),
+        { recent: true },
+      ),
     wakeAt: (atMs) => agenda.wakeAt(atMs),
   });
-  const checking = openChecking({
-    ...options,
-    context,
-    agenda,
-    passes,
-    contact,
-    deletes,
-    isPaused,
-    begin: begin.files,
-    stopped: signal,
-  });
-  return {
+  const parts = {
     options,
     context,
     source,
@@ -172,13 +201,17 @@ export function openSourceParts(options: PartOptions, begin: Begin): SourceParts
     contact,
     passes,
     deletes,
-    checking,
+    warnOfMounts: openMountWarnings(rules, onWarning),
+    ignoreWarnings: openIgnoreWarnings(rules, onWarning),
     state,
+    signal,
     stop: () => {
       stopping.abort(new Error("the daemon is stopping"));
       agenda.stop();
     },
   };
+  const { owner, noteBacklog } = bind(parts);
+  return { ...parts, owner, noteBacklog };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { earliest } from "../../lib/earliest.ts";
-import { countedAs } from "../plan/version.ts";
-import type { FileState, RelativePath } from "../plan/model.ts";
-import type { SourceParts } from "./parts.ts";
+import type { RelativePath } from "../plan/model.ts";
+import { type Counted, countedAs } from "../plan/version.ts";
+import type { SourceBase, SourceParts } from "./parts.ts";
 
 /** The work of a source, beyond the ledger's records. */
 export interface SourceActivity {
@@ -15,75 +15,63 @@ export interface SourceActivity {
   readonly reading: number;
 }
 
-/** Reports of a source's work. */
-export interface SourceProgress {
-  activity(): SourceActivity;
-  /**
-   * Records what it is doing, for other processes to read. Runs last in a group commit, so that it matches the rows.
-   */
-  readonly noteBacklog: () => void;
-  /** Reports whether the whole source was checked in this run, so that all work is known. */
-  isPlanned(): boolean;
-  /** Since when the oldest change waits; undefined: none does, or only a person can decide about them. */
-  oldestWaitingMs(): number | undefined;
-  /** Reports whether files or deletes are planned and not done. */
-  isSending(): boolean;
-  /** Reports whether the folder is being checked, or is due now; also while a former process's end is settled. */
-  isScanning(): boolean;
-  /** Reports whether everything that was marked is done; while the source is paused, whether it was checked. */
-  isIdle(): boolean;
-  /** See `Checking`. */
-  isHalted(): boolean;
+/** Returns what a source is doing. */
+export function activityOf({ options, context, agenda, contact, state }: SourceBase): SourceActivity {
+  const { states } = agenda;
+  const countedNow = (path: RelativePath): Counted =>
+    countedAs(context.ledger.files.living(options.row.id, path)?.state);
+  const { agreed, failed, nothing } = states.counts(countedNow, state.isPaused);
+  // While it is paused, what waits for the service to be probed is among what was counted.
+  return {
+    backlog: agreed + nothing + (state.isPaused ? 0 : contact.waiting().size),
+    backlogAgreed: agreed,
+    backlogFailed: failed,
+    reading: states.readingCount(),
+  };
 }
 
-/** The current work of the source. */
-export function progressOf({
-  options: { row },
-  context: { ledger, now },
-  agenda: { states },
-  contact,
-  deletes,
-  checking,
-  state,
-}: SourceParts): SourceProgress {
+/** Records what a source is doing, for other processes to read. Runs last in a group commit, so that it matches the rows. */
+export function noteBacklog(parts: SourceBase): void {
+  const { id } = parts.options.row;
+  const { sources } = parts.context.ledger;
+  const { backlog, backlogAgreed } = activityOf(parts);
+  sources.setBacklog(id, backlog, backlogAgreed);
+  sources.setCompared(id, parts.state.isPlanned);
+}
+
+/** Returns reports of a source's work. */
+export function progressOf(parts: SourceParts) {
+  const { agenda, contact, deletes, state } = parts;
+  const { ledger, now } = parts.context;
+  const { id } = parts.options.row;
+  const { states } = agenda;
   const openedMs = now();
-  const stateOf = (path: RelativePath): FileState | undefined => ledger.files.living(row.id, path)?.state;
   const isSending = (): boolean => states.hasJobs() || deletes.hasJobs();
-  const activity = (): SourceActivity => {
-    const { agreed, failed, nothing } = states.counts((path) => countedAs(stateOf(path)), state.paused);
-    // While it is paused, what waits for the adoption is among what was counted.
-    return {
-      backlog: agreed + nothing + (state.paused ? 0 : contact.waiting().size),
-      backlogAgreed: agreed,
-      backlogFailed: failed,
-      reading: states.readingCount(),
-    };
-  };
-  const isIdle = (): boolean =>
-    checking.isPlanned() && !checking.isPassing() && states.isQuiet() && !isSending();
   return {
-    noteBacklog: () => {
-      const { backlog, backlogAgreed } = activity();
-      ledger.sources.setBacklog(row.id, backlog, backlogAgreed);
-      ledger.sources.setCompared(row.id, checking.isPlanned());
-    },
-    activity,
-    isPlanned: () => checking.isPlanned(),
-    oldestWaitingMs: () => {
-      if (state.paused || ledger.contacts.loss(row.id) !== undefined) return undefined;
+    activity: (): SourceActivity => activityOf(parts),
+    noteBacklog: parts.noteBacklog,
+    /** Reports whether the whole source was checked in this run, so that all work is known. */
+    isPlanned: (): boolean => state.isPlanned,
+    /** Since when the oldest change waits; undefined: none does, or only a person can decide about them. */
+    oldestWaitingMs: (): number | undefined => {
+      if (state.isPaused || ledger.contacts.loss(id) !== undefined) return undefined;
       return earliest(
-        checking.isPlanned() ? undefined : openedMs,
-        states.oldestMs((path) => stateOf(path) === "parked"),
+        state.isPlanned ? undefined : openedMs,
+        states.oldestMs((path) => ledger.files.living(id, path)?.state === "parked"),
         deletes.oldestMs(),
-        contact.waiting().size > 0 ? checking.adoptingSinceMs() : undefined,
+        contact.waiting().size > 0 ? state.probingSinceMs : undefined,
       );
     },
+    /** Reports whether files or deletes are planned and not done. */
     isSending,
-    isScanning: () => {
+    /** Reports whether the folder is being checked, or is due now; also while a former process's end is settled. */
+    isScanning: (): boolean => {
       const nextMs = states.nextDueMs();
-      return checking.isPassing() || (nextMs !== undefined && nextMs <= now());
+      return state.isPassing || (nextMs !== undefined && nextMs <= now());
     },
-    isHalted: () => checking.isHalted(),
-    isIdle,
+    /** Reports whether the last check compared nothing because the source is halted. Until the next one, work may be unknown. */
+    isHalted: (): boolean => state.isHalted,
+    /** Reports whether everything that was marked is done; while the source is paused, whether it was checked. */
+    isIdle: (): boolean => state.isPlanned && !state.isPassing && states.isQuiet() && !isSending(),
   };
 }

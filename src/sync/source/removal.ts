@@ -1,20 +1,13 @@
-import { sendDelete } from "../actions/delete.ts";
 import type { ActionContext } from "../actions/context.ts";
+import { openAlarm } from "../agenda/agenda.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
-import type { Deletion } from "../ledger/intents/deletes.ts";
-import { parkMs } from "../plan/retry.ts";
 import type { WorkQueue } from "../queue/queue.ts";
 import { ownResources } from "../identity/own-resources.ts";
-import type { Job } from "./source.ts";
+import { openSourceDeletes, type SourceDeletes } from "./source-deletes.ts";
+import type { DeleteOwner, Job } from "./work.ts";
 
 /** Deletes the resources of sources that left the configuration, after a person agreed. */
-export interface Removals {
-  /** Begins with those that are agreed to and not in flight. Their folders need not exist. */
-  begin(): void;
-  /** Reports whether nothing is being removed. Deletes that the service refused wait for later. */
-  isIdle(): boolean;
-  stop(): void;
-}
+export type Removals = ReturnType<typeof openRemovals>;
 
 export interface RemovalsOptions {
   readonly context: ActionContext;
@@ -34,82 +27,75 @@ export interface RemovalsOptions {
 const BATCH_ROWS = 1000;
 
 /** Opens the removals. Reads nothing before `begin`. */
-export function openRemovals(options: RemovalsOptions): Removals {
+export function openRemovals(options: RemovalsOptions) {
   const { context, queue, once } = options;
   const { ledger } = context;
   const stopping = new AbortController();
-  const timers = new Set<NodeJS.Timeout>();
-  const busy = new Set<number>();
+  const alarm = openAlarm(context.now);
+  /** The removals of this run, by source; undefined until their deletes have begun. */
+  const running = new Map<number, SourceDeletes | undefined>();
 
   const remove = async (row: SourceRow): Promise<void> => {
     await takeUnowned(context, row, stopping.signal);
     await beginDeletes(context, row.id, stopping.signal);
-    const open = ledger.intents.deletes(row.id);
-    if (open.length === 0) finish(row.id);
-    else send(row, open);
-  };
-
-  const send = (row: SourceRow, deletions: readonly Deletion[]): void => {
-    const source = { id: row.id, root: row.path };
-    let left = deletions.length;
-    const refused: Deletion[] = [];
-    const taker: Extract<Job, { kind: "delete" }>["source"] = {
-      delete: async (deletion) => {
-        if ((await sendDelete(context, source, deletion)) === "refused") refused.push(deletion);
-      },
-      done: () => {
-        left -= 1;
-        if (left > 0) return;
-        if (refused.length > 0) again(row, refused);
-        else finish(row.id);
+    const deletes = openSourceDeletes({
+      row,
+      context,
+      source: { id: row.id, root: row.path },
+      once,
+      isHeld: () => stopping.signal.aborted,
+      isAwaited: () => false,
+      push: (deletions) =>
+        queue.push(
+          deletions.map((deletion) => ({ kind: "delete", source: owner, deletion })),
+          { recent: true },
+        ),
+      wakeAt: (atMs) => alarm.set(atMs),
+    });
+    const owner: DeleteOwner = {
+      delete: (deletion) => deletes.send(deletion),
+      done: (job) => {
+        if (job.kind === "delete") deletes.end(job.deletion);
+        endIfDone(row.id, deletes);
       },
     };
-    queue.push(
-      deletions.map((deletion) => ({ kind: "delete", source: taker, deletion })),
-      { recent: true },
-    );
+    running.set(row.id, deletes);
+    deletes.beginLeft();
+    endIfDone(row.id, deletes);
   };
-  /** How often the deletes of a source were refused in this run. */
-  const rounds = new Map<number, number>();
-  const again = (row: SourceRow, refused: readonly Deletion[]): void => {
-    const source = row.id;
-    busy.delete(source);
-    const round = (rounds.get(source) ?? 0) + 1;
-    rounds.set(source, round);
-    if (!once && !stopping.signal.aborted) {
-      const timer = setTimeout(() => {
-        timers.delete(timer);
-        busy.add(source);
-        send(row, refused);
-      }, parkMs(round));
-      timer.unref();
-      timers.add(timer);
+  const endIfDone = (source: number, deletes: SourceDeletes): void => {
+    if (deletes.hasJobs()) return;
+    ledger.flush();
+    if (ledger.intents.deletes(source).length === 0) ledger.note(() => ledger.sources.approvalUsed(source));
+    options.onChange();
+  };
+  const sendAgain = async (): Promise<void> => {
+    for (;;) {
+      await alarm.fires();
+      if (stopping.signal.aborted) return;
+      for (const deletes of running.values()) deletes?.beginDue();
     }
-    options.onChange();
   };
-  const finish = (source: number): void => {
-    ledger.note(() => ledger.sources.approvalUsed(source));
-    busy.delete(source);
-    rounds.delete(source);
-    options.onChange();
-  };
+  void sendAgain();
 
   return {
-    begin: () => {
+    /** Begins with those that are agreed to and not in flight. Their folders need not exist. */
+    begin: (): void => {
       ledger.flush();
       for (const row of ledger.sources.removed()) {
-        if (!row.approved || busy.has(row.id) || rounds.has(row.id)) continue;
-        busy.add(row.id);
+        if (!row.approved || running.has(row.id)) continue;
+        running.set(row.id, undefined);
         options.onBegin(row);
         remove(row).catch((error: unknown) => {
           if (!stopping.signal.aborted) options.onError(error);
         });
       }
     },
-    isIdle: () => busy.size === 0,
-    stop: () => {
+    /** Reports whether nothing is being removed. Deletes that the service refused wait for later. */
+    isIdle: (): boolean => [...running.values()].every((deletes) => deletes?.hasJobs() === false),
+    stop: (): void => {
       stopping.abort(new Error("the daemon is stopping"));
-      for (const timer of timers) clearTimeout(timer);
+      alarm.stop();
     },
   };
 }

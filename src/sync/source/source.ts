@@ -1,188 +1,109 @@
 import { basename } from "node:path";
 import type { FolderWarning } from "../../wire/daemon-status.ts";
 import type { LeftOut } from "../../wire/daemon-folders.ts";
-import { prepareFile, type Prepared } from "../actions/prepare.ts";
+import { prepareFile } from "../actions/prepare.ts";
 import { dropCreate } from "../actions/create.ts";
 import { send } from "../actions/send.ts";
 import { isBelow } from "../disk/source-path.ts";
-import type { Deletion } from "../ledger/intents/deletes.ts";
 import { kindOfName } from "../../formats/kinds.ts";
-import type { Passes } from "../pass/pass.ts";
-import type { Candidate, RelativePath } from "../plan/model.ts";
-import type { Signature } from "../plan/marker.ts";
+import type { Deletion } from "../ledger/intents/deletes.ts";
+import type { SourceRow } from "../ledger/sources/rows.ts";
+import { type PassPreview, previewPass } from "../pass/preview.ts";
+import type { RelativePath } from "../plan/model.ts";
 import type { FileWork } from "../plan/version.ts";
-import type { Send, YieldSlot } from "../queue/sending.ts";
-import type { WorkQueue } from "../queue/queue.ts";
-import type { Contact } from "../identity/contact.ts";
-import type { Rules } from "../rules/rules.ts";
-import { mountProblems } from "./mount-warnings.ts";
-import { openSourceParts, type PartOptions, type SourceParts } from "./parts.ts";
-import { type SourceProgress, progressOf } from "./progress.ts";
-
-/** A job of the queue: read and send a file, or delete a resource. */
-export type Job =
-  | { readonly kind: "file"; readonly source: SourceSync; readonly candidate: Candidate }
-  | {
-      readonly kind: "delete";
-      readonly source: {
-        delete(deletion: Deletion): Promise<void>;
-        /** Called when the job has ended, in whatever way. */
-        done(job: Job): void;
-      };
-      readonly deletion: Deletion;
-    };
+import type { YieldSlot } from "../queue/queue.ts";
+import { runChecks } from "./checking.ts";
+import { openSourceParts, type SourceBase, type SourceOptions, type SourceParts } from "./parts.ts";
+import { noteBacklog, progressOf } from "./progress.ts";
+import { mountProblems } from "./warnings.ts";
+import type { FileOwner } from "./work.ts";
 
 /** One source: from an event to the jobs that bring the change over. */
-export interface SourceSync extends SourceProgress, Pick<Passes, "preview"> {
-  readonly id: number;
-  readonly rules: Rules;
-  /** As in the markers that it sends. */
-  readonly signature: Signature;
-  /** Ends its requests. What changes the service does not leave under it while the source is paused. */
-  readonly signal: AbortSignal;
-  /** Has this path, or the whole source, checked. */
-  hint(path: RelativePath | undefined): void;
-  /** Checks the whole source, to find changes without an event. */
-  rescan(): void;
-  /** Settles what a former process left open, then checks whatever is marked until stopped. */
-  run(): Promise<void>;
-  /** Reads a job's file and decides; undefined if nothing must be sent. */
-  prepare(candidate: Candidate): Promise<Prepared | undefined>;
-  /**
-   * Runs inside the transaction that makes the intents durable. Returns what must be sent after it, or dropped if it
-   * will not be.
-   */
-  depart(prepared: Prepared): Pick<Send<Job>, "run" | "drop">;
-  delete(deletion: Deletion): Promise<void>;
-  /** Called when a job has ended, in whatever way. */
-  done(job: Job): void;
-  /** Compares it with the service's list. */
-  readonly contact: Contact;
-  /** Reports whether a file is being read or sent. */
-  isBusy(path: RelativePath): boolean;
-  /** Deletes a resource whose intent is in the ledger. */
-  deleteLater(deletion: Deletion): void;
-  isPaused(): boolean;
-  /** Sends nothing until it is resumed. Planned work is given up and found again then. */
-  pause(): void;
-  resume(): void;
-  /** Sends refused deletes at or below a path now. Files are checked as marked. */
-  retryDeletes(below: RelativePath | undefined): void;
-  /**
-   * Checks a path, or the whole source, now. A check that began later has ended when `answered` has reached the
-   * returned number.
-   */
-  ask(below: RelativePath | undefined): number;
-  answered(): number;
-  /** Returns paths at or below a path that are not done. */
-  pending(below: RelativePath | undefined): RelativePath[];
-  isPending(path: RelativePath): boolean;
-  isInFlight(path: RelativePath): boolean;
-  /** Returns what is done with a file, and since when it waits, by the system's clock. */
-  workAt(path: RelativePath): { readonly work: FileWork; readonly sinceMs: number | undefined };
-  /** Returns the files at or below a path that `activity` counts: those that are planned and not done. */
-  unsent(below: RelativePath | undefined): Iterable<RelativePath>;
-  /**
-   * Reports whether all words of a file that are not searchable yet are in pictures, which may take hours to read: it is an image,
-   * or a PDF whose service says so.
-   */
-  hasOnlyPictures(path: RelativePath): boolean;
-  /** Returns what cannot be read at a path, below it, or on the way to it. */
-  unreadable(below: RelativePath | undefined): RelativePath[];
-  /** Returns what the last checks found about mounts and ignore files. */
-  warnings(): readonly FolderWarning[];
-  /** Returns what the rules left out of the last whole scan, by rule. */
-  leftOut(): readonly LeftOut[];
-  stop(): void;
-}
-
-export interface SourceOptions extends PartOptions {
-  readonly queue: Pick<WorkQueue<Job>, "push"> & {
-    /** Ends the job of a source's file that is prepared and not in flight. */
-    withdraw(source: number, path: RelativePath): void;
-  };
-}
+export type SourceSync = ReturnType<typeof openSource>;
 
 /** Opens a source. Reads nothing before `run`. */
-export function openSource(options: SourceOptions): SourceSync {
-  const { row, rules, queue } = options;
-  const { ledger, now } = options.context;
-  const onChange = (): void => {
-    options.onChange();
-  };
-  const parts = openSourceParts(
-    { ...options, onChange },
-    {
-      files: (candidates, isRecent) => {
-        states.queue(candidates, now());
-        if (candidates.length > 0) {
-          // Before any of them is acknowledged; otherwise the ledger would show other processes an agreement too early.
-          ledger.noteLast(self.noteBacklog);
-        }
-        for (const recent of [true, false]) {
-          const some = candidates.filter((candidate) => isRecent(candidate) === recent);
-          queue.push(
-            some.map((candidate) => ({ kind: "file", source: self, candidate })),
-            { recent },
-          );
-        }
-      },
-      deletes: (deletions) => {
-        queue.push(
-          deletions.map((deletion) => ({ kind: "delete", source: self, deletion })),
-          { recent: true },
-        );
-      },
-      withdraw: (path) => queue.withdraw(row.id, path),
-    },
-  );
-  const { agenda, contact, passes, deletes, checking } = parts;
-  const { states } = agenda;
-  const hint = (path: RelativePath | undefined): void => agenda.hint(path);
-  const self: SourceSync = {
+export function openSource(options: SourceOptions) {
+  const { row, rules } = options;
+  const parts = openSourceParts(options, (base) => ({
+    owner: ownerOf(base),
+    noteBacklog: () => noteBacklog(base),
+  }));
+  const { context, source, agenda, contact, deletes } = parts;
+  return {
     id: row.id,
     rules,
-    signature: parts.source.signature,
-    signal: parts.context.signal,
-    hint,
-    rescan: () => checking.rescan(),
-    preview: (before) => passes.preview(before),
-    run: async () => {
-      // The known state of the folder is from a former process.
-      ledger.note(() => ledger.sources.setCompared(row.id, false));
-      await checking.run();
-    },
-    ...departures(parts),
-    delete: (deletion) => deletes.send(deletion),
-    done: (job) => {
-      if (job.kind === "delete") deletes.end(job.deletion);
-      else {
-        // Another job may have taken its place.
-        if (states.isCurrent(job.candidate.entry)) agenda.end(job.candidate.entry);
-        deletes.beginPutOff(job.candidate.entry.path);
-      }
-      // One file was sent alone, or the requests in flight have ended.
-      if (contact.isProbing()) agenda.scanAt(now());
-      onChange();
-    },
-    ...progressOf(parts),
+    /** As in the markers that it sends. */
+    signature: source.signature,
+    /** Ends its requests. What changes the service does not leave under it while the source is paused. */
+    signal: context.signal,
+    /** Compares it with the service's list. */
     contact,
-    isBusy: (path) => states.hasJob(path),
-    deleteLater: (deletion) => parts.source.deleteLater(deletion),
+    /** Has this path, or the whole source, checked. */
+    hint: (path: RelativePath | undefined): void => agenda.hint(path),
+    /** Checks the whole source, to find changes without an event. */
+    rescan: (): void => {
+      parts.state.isPeriodic = true;
+      agenda.hint(undefined);
+    },
+    /** Checks whatever is marked until stopped. */
+    run: async (): Promise<void> => {
+      // The known state of the folder is from a former process.
+      context.ledger.note(() => context.ledger.sources.setCompared(row.id, false));
+      await runChecks(parts);
+    },
+    /** Returns what a pass over the whole source would find. Writes nothing. `before` is the source's row. */
+    preview: (before: SourceRow): Promise<PassPreview> => previewPass(parts.passes, before),
+    /** Deletes a resource whose intent is in the ledger. */
+    deleteLater: (deletion: Deletion): void => source.deleteLater(deletion),
+    /** Sends refused deletes at or below a path now. Files are checked as marked. */
+    retryDeletes: deletes.retry,
+    /**
+     * Checks a path, or the whole source, now. A check that began later has ended when `answered` has reached the
+     * returned number.
+     */
+    ask: (below: RelativePath | undefined): number => agenda.ask(below),
+    answered: (): number => agenda.answered(),
+    ...progressOf(parts),
     ...pausingOf(parts),
-    retryDeletes: (below) => deletes.retry(below),
-    ask: (below) => agenda.ask(below),
-    answered: () => agenda.answered(),
-    leftOut: () => passes.leftOut(),
-    warnings: () => [
-      ...(parts.context.ledger.contacts.keepsMarkers() === false ? [NO_MARKERS] : []),
-      ...mountProblems(rules),
-      ...checking.ignoreProblems().map(({ path, reason, remedy }) => ({ path, reason, remedy })),
-    ],
     ...pathQueries(parts),
+    ...findingsOf(parts),
     stop: parts.stop,
   };
-  return self;
+}
+
+function pausingOf({ options, context: { ledger, now }, agenda, state }: SourceParts) {
+  return {
+    isPaused: (): boolean => state.isPaused,
+    /** Sends nothing until it is resumed. Planned work is given up and found again then. */
+    pause: (): void => {
+      if (state.isPaused) return;
+      state.isPaused = true;
+      // So that all pending work is counted, wherever it waited.
+      agenda.hint(undefined);
+    },
+    resume: (): void => {
+      if (!state.isPaused) return;
+      state.isPaused = false;
+      agenda.states.endPause();
+      // Nothing else would find parked files whose time came meanwhile.
+      ledger.note(() => ledger.operator.unpark(options.row.id, now()));
+      agenda.hint(undefined);
+    },
+  };
+}
+
+/** What the last checks found. */
+function findingsOf({ options, context, passes, ignoreWarnings }: SourceParts) {
+  return {
+    /** Returns what the rules left out of the last whole scan, by rule. */
+    leftOut: (): readonly LeftOut[] => passes.memory.leftOut,
+    /** Returns what the last checks found about mounts, ignore files, and the service's descriptions. */
+    warnings: (): readonly FolderWarning[] => [
+      ...(context.ledger.contacts.keepsMarkers() === false ? [NO_MARKERS] : []),
+      ...mountProblems(options.rules),
+      ...ignoreWarnings.current().map(({ path, reason, remedy }) => ({ path, reason, remedy })),
+    ],
+  };
 }
 
 const NO_MARKERS: FolderWarning = {
@@ -192,40 +113,12 @@ const NO_MARKERS: FolderWarning = {
   remedy: "back up the state folder: without it, files would be sent as new ones after `kbsync approve`",
 };
 
-function pausingOf({
-  options: { row },
-  context: { ledger, now },
-  agenda,
-  state,
-}: SourceParts): Pick<SourceSync, "isPaused" | "pause" | "resume"> {
+/** Runs the jobs of a source. */
+function ownerOf({ options, context, source, agenda, contact, deletes }: SourceBase): FileOwner {
+  const { ledger, now } = context;
+  const { states } = agenda;
   return {
-    isPaused: () => state.paused,
-    pause: () => {
-      if (state.paused) return;
-      state.paused = true;
-      // So that all pending work is counted, wherever it waited.
-      agenda.hint(undefined);
-    },
-    resume: () => {
-      if (!state.paused) return;
-      state.paused = false;
-      agenda.states.endPause();
-      // Nothing else would find parked files whose time came meanwhile.
-      ledger.note(() => ledger.operator.unpark(row.id, now()));
-      agenda.hint(undefined);
-    },
-  };
-}
-
-/** Prepares and sends files. */
-function departures({
-  options,
-  context,
-  source,
-  agenda: { states },
-}: SourceParts): Pick<SourceSync, "prepare" | "depart"> {
-  const { ledger } = context;
-  return {
+    id: options.row.id,
     prepare: async (candidate) => {
       const { entry } = candidate;
       if (!states.isCurrent(entry)) return undefined;
@@ -264,21 +157,23 @@ function departures({
         },
       };
     },
+    delete: (deletion) => deletes.send(deletion),
+    done: (job) => {
+      if (job.kind === "delete") deletes.end(job.deletion);
+      else {
+        // Another job may have taken its place.
+        if (states.isCurrent(job.candidate.entry)) agenda.end(job.candidate.entry);
+        deletes.beginPutOff(job.candidate.entry.path);
+      }
+      // One file was sent alone, or the requests in flight have ended.
+      if (contact.isProbing()) agenda.scanAt(now());
+      options.onChange();
+    },
   };
 }
 
 /** The pending work at a path. */
-function pathQueries({
-  agenda: { states },
-  contact,
-  deletes,
-  passes,
-  context: { now },
-  state,
-}: SourceParts): Pick<
-  SourceSync,
-  "pending" | "isInFlight" | "unreadable" | "isPending" | "workAt" | "unsent" | "hasOnlyPictures"
-> {
+function pathQueries({ agenda: { states }, contact, deletes, passes, context: { now }, state }: SourceParts) {
   const workAt = (path: RelativePath): FileWork => {
     if (states.reading(path) !== undefined) return "reading";
     if (contact.waiting().has(path) || deletes.hasJob(path)) return "queued";
@@ -299,31 +194,39 @@ function pathQueries({
     }
   };
   return {
-    workAt: (path) => {
+    /** Returns what is done with a file, and since when it waits, by the system's clock. */
+    workAt: (path: RelativePath): { readonly work: FileWork; readonly sinceMs: number | undefined } => {
       const sinceMs = states.sinceMs(path);
       return {
         work: workAt(path),
         sinceMs: sinceMs === undefined ? undefined : Date.now() - (now() - sinceMs),
       };
     },
-    *unsent(below) {
-      for (const path of states.toSend(state.paused)) if (isBelow(path, below)) yield path;
-      if (state.paused) return;
+    /** Returns the files at or below a path that `activity` counts: those that are planned and not done. */
+    *unsent(below: RelativePath | undefined): Iterable<RelativePath> {
+      for (const path of states.toSend(state.isPaused)) if (isBelow(path, below)) yield path;
+      if (state.isPaused) return;
       for (const path of contact.waiting()) if (isBelow(path, below)) yield path;
     },
-    hasOnlyPictures: (path) =>
+    /**
+     * Reports whether all words of a file that are not searchable yet are in pictures, which may take hours to read: it is an
+     * image, or a PDF whose service says so.
+     */
+    hasOnlyPictures: (path: RelativePath): boolean =>
       states.reading(path) === "pictures" ||
       (states.hasJob(path) && kindOfName(basename(path)).kind === "file" && !/\.pdf$/i.test(path)),
-    pending: (below) =>
+    /** Returns paths at or below a path that are not done. */
+    pending: (below: RelativePath | undefined): RelativePath[] =>
       [...new Set([...states.paths(), ...contact.waiting(), ...deletes.jobPaths()])].filter((path) =>
         isBelow(path, below),
       ),
-    isInFlight: (path) => states.hasJob(path) || deletes.hasJob(path),
-    unreadable: (below) =>
-      [...passes.unreadable()].filter(
+    isInFlight: (path: RelativePath): boolean => states.hasJob(path) || deletes.hasJob(path),
+    /** Returns what cannot be read at a path, below it, or on the way to it. */
+    unreadable: (below: RelativePath | undefined): RelativePath[] =>
+      [...(passes.memory.unreadable ?? [])].filter(
         (path) => isBelow(path, below) || path === "" || (below !== undefined && isBelow(below, path)),
       ),
-    isPending: (path) =>
+    isPending: (path: RelativePath): boolean =>
       states.stateOf(path) !== "at rest" || contact.waiting().has(path) || deletes.hasJob(path),
   };
 }

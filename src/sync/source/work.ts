@@ -2,22 +2,39 @@ import { basename } from "node:path";
 import type { Progress } from "../../wire/daemon-status.ts";
 import type { Prepared } from "../actions/prepare.ts";
 import type { Activity } from "../ledger/activity.ts";
+import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { kindOfName } from "../../formats/kinds.ts";
-import { openQueue, type WorkQueue } from "../queue/queue.ts";
-import type { Send, YieldSlot } from "../queue/sending.ts";
+import { openQueue, type Send, type YieldSlot } from "../queue/queue.ts";
 import type { JobKind } from "../queue/order.ts";
-import type { RelativePath } from "../plan/model.ts";
-import type { Job } from "./source.ts";
+import type { Candidate, RelativePath } from "../plan/model.ts";
+
+/** A job of the queue: read and send a file, or delete a resource. */
+export type Job =
+  | { readonly kind: "file"; readonly source: FileOwner; readonly candidate: Candidate }
+  | { readonly kind: "delete"; readonly source: DeleteOwner; readonly deletion: Deletion };
+
+/** Runs deletes. */
+export interface DeleteOwner {
+  delete(deletion: Deletion): Promise<void>;
+  /** Called when a job has ended, in whatever way. */
+  done(job: Job): void;
+}
+
+/** Runs the jobs of a source. */
+export interface FileOwner extends DeleteOwner {
+  readonly id: number;
+  /** Reads a job's file and decides; undefined if nothing must be sent. */
+  prepare(candidate: Candidate): Promise<Prepared | undefined>;
+  /**
+   * Runs inside the transaction that makes the intents durable. Returns what must be sent after it, or dropped if it
+   * will not be.
+   */
+  depart(prepared: Prepared): Pick<Send<Job>, "run" | "drop">;
+}
 
 /** The daemon's queue: jobs of all sources, read and recorded together, then sent concurrently. */
-export interface Work extends Pick<WorkQueue<Job>, "push" | "setWidth" | "stop"> {
-  /** Ends the job of a file that is prepared and not in flight: something happened to the file. */
-  withdraw(source: number, path: RelativePath): void;
-  progress(): Progress;
-  /** Records the result of a job, which is reported before the job ends. */
-  reported(activity: Pick<Activity, "source" | "path" | "docId" | "action" | "outcome">): void;
-}
+export type Work = ReturnType<typeof openWork>;
 
 export interface WorkOptions {
   readonly ledger: Ledger;
@@ -33,25 +50,10 @@ export interface WorkOptions {
 const RESERVE = 2;
 
 /** Opens the queue. */
-export function openWork({ ledger, width, isLimited, onError, isBroken }: WorkOptions): Work {
-  let done = 0;
-  let total = 0;
-  let sent = 0;
-  let failed = 0;
-  let bytes = 0;
-  let inFlight = 0;
-  const documents = { done: 0, total: 0 };
-  /** Jobs that were reported as failed and have not ended. */
-  const failing = new Set<string>();
-
+export function openWork({ ledger, width, isLimited, onError, isBroken }: WorkOptions) {
+  const counts = openCounts();
   const finish = (job: Job, wasSent = false): void => {
-    done += 1;
-    if (failing.delete(keyOf(job))) failed += 1;
-    else if (wasSent) sent += 1;
-    // A report outside of a job has no end that would remove it.
-    if (done === total) failing.clear();
-    if (job.kind === "file") bytes += job.candidate.entry.sizeBytes;
-    if (isSentAsIs(job)) documents.done += 1;
+    counts.end(job, wasSent);
     job.source.done(job);
   };
   const sendOf = (job: Job, bytesHeld: number, run: Send<Job>["run"], drop?: () => void): Send<Job> => ({
@@ -59,11 +61,11 @@ export function openWork({ ledger, width, isLimited, onError, isBroken }: WorkOp
     bytes: bytesHeld,
     run: async (yieldSlot: YieldSlot, isRecent: boolean) => {
       // A job that threw is not done: the work cannot continue, and status still counts its file as waiting.
-      inFlight += 1;
+      counts.fly(1);
       try {
         await run(yieldSlot, isRecent);
       } finally {
-        inFlight -= 1;
+        counts.fly(-1);
       }
       finish(job, true);
     },
@@ -107,20 +109,62 @@ export function openWork({ ledger, width, isLimited, onError, isBroken }: WorkOp
   });
 
   return {
-    setWidth: (next) => queue.setWidth(next),
-    stop: () => queue.stop(),
-    push: (jobs, how) => {
-      total += jobs.length;
-      documents.total += jobs.filter(isSentAsIs).length;
+    setWidth: (next: number): void => queue.setWidth(next),
+    stop: (): Promise<void> => queue.stop(),
+    push: (jobs: readonly Job[], how: { readonly recent: boolean }): void => {
+      counts.add(jobs);
       queue.push(jobs, how);
     },
-    withdraw: (source, path) => {
+    /** Ends the job of a file that is prepared and not in flight: something happened to the file. */
+    withdraw: (source: number, path: RelativePath): void => {
       const isTheFile = (job: Job): boolean =>
         job.kind === "file" && job.source.id === source && job.candidate.entry.path === path;
       for (const job of queue.withdraw(isTheFile)) finish(job);
     },
-    progress: () => ({ done, total, sent, failed, bytes, inFlight, documents: { ...documents } }),
-    reported: ({ source, path, docId, action, outcome }) => {
+    progress: counts.progress,
+    reported: counts.report,
+  };
+}
+
+/** Opens the counts of jobs of this run. */
+function openCounts() {
+  let done = 0;
+  let total = 0;
+  let sent = 0;
+  let failed = 0;
+  let bytes = 0;
+  let inFlight = 0;
+  const documents = { done: 0, total: 0 };
+  /** Jobs that were reported as failed and have not ended. */
+  const failing = new Set<string>();
+  return {
+    add: (jobs: readonly Job[]): void => {
+      total += jobs.length;
+      documents.total += jobs.filter(isSentAsIs).length;
+    },
+    fly: (more: number): void => {
+      inFlight += more;
+    },
+    end: (job: Job, wasSent: boolean): void => {
+      done += 1;
+      if (failing.delete(keyOf(job))) failed += 1;
+      else if (wasSent) sent += 1;
+      // A report outside of a job has no end that would remove it.
+      if (done === total) failing.clear();
+      if (job.kind === "file") bytes += job.candidate.entry.sizeBytes;
+      if (isSentAsIs(job)) documents.done += 1;
+    },
+    progress: (): Progress => ({
+      done,
+      total,
+      sent,
+      failed,
+      bytes,
+      inFlight,
+      documents: { ...documents },
+    }),
+    /** Records the result of a job, which is reported before the job ends. */
+    report: ({ source, path, docId, action, outcome }: Activity & { readonly source: number }): void => {
       if (outcome !== "refused" && outcome !== "parked") return;
       failing.add(action === "delete" ? deleteKey(docId ?? "") : fileKey(source, path));
     },

@@ -6,7 +6,11 @@ import { syncSettings } from "../settings.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import type { Observed } from "../../../src/sync/ledger/files/observed.ts";
 import { openPathStates, type PathStates } from "../../../src/sync/agenda/path-states.ts";
-import { openDeletes, type Deletes } from "../../../src/sync/pass/deletes.ts";
+import { madeLately } from "../../../src/sync/pass/brake-facts.ts";
+import { type Burst, isBurstOver, missingWith, openBurst, ripeOf } from "../../../src/sync/pass/burst.ts";
+import type { PassContext } from "../../../src/sync/pass/context.ts";
+import { openRules } from "../../../src/sync/rules/rules.ts";
+import { sourceAt } from "../scan/tree.ts";
 import { brake, LATELY_MS } from "../../../src/sync/plan/brakes.ts";
 import type { KnownFile } from "../../../src/sync/plan/model.ts";
 import { TIMING } from "../../../src/sync/plan/timing.ts";
@@ -15,26 +19,31 @@ const ROOT = { dev: 1, ino: 2 };
 
 let folder: string;
 let ledger: Ledger;
-let deletes: Deletes;
+let passContext: PassContext & { readonly burst: Burst };
+/** When paths are checked again. */
+let checks: number[];
 let states: PathStates;
 let nowMs: number;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "kbsync-"));
   ledger = openLedger(folder, "service");
   nowMs = 0;
-  const sync = syncSettings({ settleMs: 100, concurrency: 1 });
   states = openPathStates(100);
-  deletes = openDeletes({
-    states,
-    source: 1,
-    keeps: false,
-    ledger,
-    sync,
-    now: () => nowMs,
+  passContext = {
+    source: {
+      id: 1,
+      root: folder,
+      rules: openRules(sourceAt(folder)),
+      rulesKey: () => 1,
+      checkAgain: (_path, atMs = 0) => void checks.push(atMs),
+    },
+    context: { ledger, timing: TIMING, now: () => nowMs, moved: () => undefined, report: () => undefined },
+    sync: syncSettings({ settleMs: 100, concurrency: 1 }),
     once: false,
-    keepTries: 0,
-    timing: TIMING,
-  });
+    states,
+    signal: new AbortController().signal,
+    burst: openBurst(),
+  };
 });
 afterEach(() => {
   ledger.close();
@@ -103,7 +112,6 @@ const pass = (
     filesBefore,
     missingBusy: 0,
     hidden: 0,
-    missingNew: 0,
     deletedLately: 0,
     heldBefore: 0,
     holdDeletesOver: 50,
@@ -115,9 +123,9 @@ const pass = (
     leftOut: new Set<number>(),
     madeLately: undefined,
   };
-  const checks: number[] = [];
-  const when = { quiet, isBurstOver: deletes.isBurstOver(), inFlight };
-  const braked = deletes.ripe(brake(scan, rows(missing), facts), scan, when, (_, at) => checks.push(at));
+  checks = [];
+  const when = { quiet, isBurstOver: isBurstOver(passContext), inFlight };
+  const braked = ripeOf(passContext, brake(scan, rows(missing), facts), scan, when);
   const names = (found: readonly KnownFile[]): string[] => found.map(({ path }) => path);
   return { sent: names(braked.deletes), held: names(braked.held), checks };
 };
@@ -128,7 +136,7 @@ describe("a missing file", () => {
     expect(pass(0, ["a"]).sent).toEqual([]);
     expect(pass(100, ["a"]).sent).toEqual([]);
     expect(pass(1999, ["a"]).sent).toEqual([]);
-    expect(deletes.isBurstOver()).toBe(false);
+    expect(isBurstOver(passContext)).toBe(false);
     expect(pass(2000, ["a"]).sent).toEqual(["a"]);
     expect(waiting()).toEqual([]);
   });
@@ -168,10 +176,10 @@ describe("a missing file", () => {
   });
 
   it("a missing file counts together with those of other passes", () => {
-    expect(deletes.missingWith(rows(["a"]))).toBe(1);
+    expect(missingWith(passContext, rows(["a"]))).toBe(1);
     pass(0, ["a"]);
-    expect(deletes.missingWith(rows(["a"]))).toBe(1);
-    expect(deletes.missingWith(rows(["b"]))).toBe(2);
+    expect(missingWith(passContext, rows(["a"]))).toBe(1);
+    expect(missingWith(passContext, rows(["b"]))).toBe(2);
   });
 });
 
@@ -241,7 +249,7 @@ describe("a burst of deletes", () => {
     pass(1900, ["b"], { paths: ["b"] });
     expect(pass(3000, ["a"], { paths: ["a"] }).sent).toEqual([]);
     nowMs = 3900;
-    expect(deletes.isBurstOver()).toBe(true);
+    expect(isBurstOver(passContext)).toBe(true);
     expect(pass(3900, ["a", "b"]).sent).toEqual(["a", "b"]);
   });
 });
@@ -265,24 +273,5 @@ it("resources made lately are those of this source alone, while they exist", asy
     make(other, "other's", LATELY_MS);
   });
   nowMs = LATELY_MS + 1;
-  expect([...deletes.madeLately()]).toEqual(["lately"]);
-});
-
-it("creates without an answer count as missing where their file is not, and neither has a row nor a resource", async () => {
-  await ledger.write(() => {
-    ledger.sources.open("/docs", "owner", "fastest");
-    const create = (path: string): number => ledger.intents.create(1, path, 0, observedAt(path));
-    create("open");
-    ledger.intents.doubt(create("below/doubted"), null);
-    ledger.intents.doubt(create("found"), "doc of found");
-    create("other");
-    create("known");
-    ledger.files.insert(1, null, "failed", observedAt("known"));
-  });
-  ledger.flush();
-  const scan = { root: ROOT, entries: rows(["other"]), unreadable: [], refused: [], skipped: [] };
-  expect(deletes.missingInDoubt({ ...scan, scope: undefined })).toBe(2);
-  expect(deletes.missingInDoubt({ ...scan, scope: ["below", "other"] })).toBe(1);
-  const hidden = { ...scan, unreadable: [{ path: "below", code: "EACCES" }] };
-  expect(deletes.missingInDoubt({ ...hidden, scope: undefined })).toBe(1);
+  expect([...madeLately(passContext)]).toEqual(["lately"]);
 });

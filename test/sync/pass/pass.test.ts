@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { syncSettings } from "../settings.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
-import { openPasses, type PassPlan, type Passes } from "../../../src/sync/pass/pass.ts";
+import { openPasses, type PassPlan, type Passes, runPass } from "../../../src/sync/pass/pass.ts";
 import { rulesKeyOf } from "../../../src/sync/pass/rules-key.ts";
 import type { Candidate, RootIdentity, ScanEntry } from "../../../src/sync/plan/model.ts";
 import { openRules } from "../../../src/sync/rules/rules.ts";
@@ -77,8 +77,8 @@ const entryAt = (path: string): ScanEntry => {
   const { size, mtimeMs, ctimeMs, ino } = lstatSync(join(root, path));
   return { path, sizeBytes: size, mtimeMs, ctimeMs, ino };
 };
-const plan = (paths: readonly string[]): Promise<PassPlan> => passes.plan({ all: false, paths });
-const planAll = (): Promise<PassPlan> => passes.plan({ all: true, paths: [] });
+const plan = (paths: readonly string[]): Promise<PassPlan> => runPass(passes, { all: false, paths });
+const planAll = (): Promise<PassPlan> => runPass(passes, { all: true, paths: [] });
 
 /** Ends the job of a candidate: the service has acknowledged the file as it was seen. */
 const acknowledge = ({ entry, known }: Candidate): void => {

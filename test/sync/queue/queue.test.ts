@@ -1,8 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
-import { openQueue, type WorkQueue } from "../../../src/sync/queue/queue.ts";
-import type { Send } from "../../../src/sync/queue/sending.ts";
+import { openQueue, type Send, type WorkQueue } from "../../../src/sync/queue/queue.ts";
 import { type JobKind, RECENT_MAX, TURNS } from "../../../src/sync/queue/order.ts";
 import { until } from "../daemon/harness.ts";
 

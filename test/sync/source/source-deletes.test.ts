@@ -231,6 +231,34 @@ it("refused deletes that are due wait while nothing may be sent", async () => {
   expect([pushed.length, wakes]).toEqual([1, []]);
 });
 
+it("a refused delete is sent again after a minute, then ever later, and at once when a person asks for its folder", async () => {
+  const { id } = ledger.sources.open("/one", "o", "fastest");
+  await ledger.write(() => void ledger.intents.delete(id, "d/a.txt", "doc"));
+  let nowMs = 0;
+  const remote: Partial<Remote> = {
+    delete: async () => await Promise.resolve({ kind: "refused", code: "forbidden", message: "no" }),
+  };
+  const { deletes, pushed, wakes, run } = deletesOf(id, { remote, now: () => nowMs });
+  deletes.beginLeft();
+  for (const afterMs of [60_000, 120_000, 240_000]) {
+    await run();
+    expect(wakes.splice(0)).toEqual([nowMs + afterMs]);
+    nowMs += afterMs - 1;
+    deletes.beginDue();
+    expect([pushed, wakes.splice(0)]).toEqual([[], [nowMs + 1]]);
+    nowMs += 1;
+    deletes.beginDue();
+    expect(pushed).toHaveLength(1);
+  }
+  await run();
+  deletes.retry("e");
+  deletes.beginDue();
+  expect(pushed).toEqual([]);
+  deletes.retry("d");
+  deletes.beginDue();
+  expect(pushed).toHaveLength(1);
+});
+
 it("two deletes of one path have jobs until both are done, and wait since they began", () => {
   const { id } = ledger.sources.open("/one", "o", "fastest");
   let nowMs = 10;

@@ -21,7 +21,7 @@ function row(state: FileState, more: Partial<LedgerFile> = {}): LedgerFile {
 
 function difference(more: Partial<Difference> = {}): Difference {
   const none = { moves: [], candidates: [], returned: [], gone: [], forgotten: [], refused: [], skipped: [] };
-  return { ...none, uncompared: [], missingBusy: 0, renamedBusy: 0, hidden: 0, ...more };
+  return { ...none, uncompared: [], missingBusy: 0, hidden: 0, ...more };
 }
 
 function document(more: Partial<SourceDocument> = {}): ReadOutcome {

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from "vitest";
-import { openMountWarnings } from "../../../src/sync/source/mount-warnings.ts";
+import { openMountWarnings } from "../../../src/sync/source/warnings.ts";
 import { openRules } from "../../../src/sync/rules/rules.ts";
 import { MOUNTED_OVER, UNMOUNTED } from "../../../src/sync/rules/sub-mounts.ts";
 import { sourceAt } from "../scan/tree.ts";

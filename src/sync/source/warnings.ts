@@ -1,6 +1,7 @@
 import type { FolderWarning } from "../../wire/daemon-status.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { RelativePath, Unreadable } from "../plan/model.ts";
+import { type IgnoreProblem, ignoreProblems } from "../rules/ignore-problems.ts";
 import type { Rules } from "../rules/rules.ts";
 import { UNMOUNTED } from "../rules/sub-mounts.ts";
 
@@ -52,4 +53,31 @@ function remedyOf(path: RelativePath, code: string): string {
   const glob = `${path.replaceAll(/[\\*?[\]{}()!+@]/g, String.raw`\$&`)}/**`;
   const back = code === UNMOUNTED ? "mount it again" : "unmount that";
   return `${back} and it continues by itself; to delete its documents, add ${JSON.stringify(glob)} to the source's \`exclude\` and restart kbsync: \`kbsync approve\` does not act on it`;
+}
+
+/** Warns of the problems of a source's ignore files. */
+export function openIgnoreWarnings(rules: Rules, onWarning: (error: Error) => void) {
+  let warned = new Map<string, IgnoreProblem>();
+  return {
+    /**
+     * Warns once about each problem that the last scan met, and again if it was gone meanwhile. `whole`: the scan read every
+     * ignore file, so that what it did not report is in order.
+     */
+    update: (whole: boolean): void => {
+      const current = new Map(whole ? [] : warned);
+      for (const problem of ignoreProblems(rules)) {
+        const key = `${problem.file} ${problem.reason}`;
+        current.set(key, problem);
+        if (!warned.has(key)) onWarning(warningOf(rules.source.absolutePath, problem));
+      }
+      warned = current;
+    },
+    current: (): readonly IgnoreProblem[] => [...warned.values()],
+  };
+}
+
+function warningOf(root: string, { code, file, path, reason, remedy }: IgnoreProblem): KbsyncError {
+  const subject = `${root}/${file}`;
+  const folder = path === "" ? root : `${root}/${path}`;
+  return new KbsyncError(`${folder}: ${reason}`, { code, subject, retryable: true, hint: remedy });
 }

@@ -1,0 +1,93 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { SourceRow } from "../ledger/sources/rows.ts";
+import type { Hold } from "../ledger/sources/sources.ts";
+import { type BrakeFacts, isSameRoot, LATELY_MS, mayHold, REPLACED_FILES_MIN } from "../plan/brakes.ts";
+import type { Difference, KnownFile, Scan } from "../plan/model.ts";
+import type { Rules } from "../rules/rules.ts";
+import type { PassContext } from "./context.ts";
+
+/** Why nothing is sent for a source; without a code, another folder halts it. */
+export type RootHalt = Pick<Hold, "code" | "unit"> & { readonly reason: string | undefined };
+
+/** Explains why a folder's root has no identity. */
+export function rootless(
+  { unreadable }: Pick<Scan, "unreadable">,
+  { source: { unit } }: Pick<Rules, "source">,
+): RootHalt {
+  const error = unreadable.find(({ path }) => path === "")?.code;
+  if (error !== undefined) return { code: "unreadable", reason: `the folder cannot be read: ${error}` };
+  // Nothing that appears at its path is visible before that unit is restarted.
+  return unit === undefined
+    ? { code: "missing", reason: "the folder is missing or is not a folder" }
+    : { code: "not-shown", unit, reason: `the folder is missing, or ${unit} does not show it` };
+}
+
+/** Returns the facts for the brakes that need neither rules nor activity. */
+export function limitFacts(
+  { source: { id, rules }, context: { ledger, now }, sync }: PassContext,
+  row: SourceRow,
+  { missingBusy, hidden }: Pick<Difference, "missingBusy" | "hidden">,
+): BrakeFacts {
+  return {
+    rootBefore: row.root,
+    missingBusy,
+    hidden,
+    filesBefore: ledger.sources.withResource(id) - row.kept,
+    keeps: rules.source.deletes === "never",
+    others: NONE,
+    deletedLately: ledger.sources.deletedSince(id, now() - LATELY_MS),
+    heldBefore: row.held,
+    holdDeletesOver: sync.holdDeletesOver,
+    holdDeletesPercent: sync.holdDeletesPercent,
+    holdReason: row.holdReason ?? undefined,
+    approval:
+      row.approved && row.haltRoot !== undefined ? { root: row.haltRoot, files: row.haltFiles } : undefined,
+    leftOut: NONE,
+    madeLately: undefined,
+  };
+}
+
+const NONE: ReadonlySet<number> = new Set();
+
+/** Returns the facts for the brakes, including what the rules leave out. */
+export async function brakeFacts(
+  pass: PassContext,
+  scan: Scan,
+  row: SourceRow,
+  difference: Difference,
+): Promise<BrakeFacts> {
+  const { gone } = difference;
+  const { rules } = pass.source;
+  const isSure = scan.root?.born === true || gone.length < REPLACED_FILES_MIN;
+  const others = new Set(gone.filter(({ path }) => rules.isInner(path)).map(({ id }) => id));
+  const facts = {
+    ...limitFacts(pass, row, difference),
+    others,
+    madeLately: isSure ? undefined : madeLately(pass),
+  };
+  return mayHold(gone, facts) ? { ...facts, leftOut: await leftOutOf(rules, gone) } : facts;
+}
+
+/** Reports whether a person's approval covers the folder as it was scanned. */
+export function isAgreed({ approval }: BrakeFacts, { root }: Scan): boolean {
+  return approval !== undefined && isSameRoot(approval.root, root);
+}
+
+/** Returns resources that files of the source received within the last minutes and still have. */
+export function madeLately({ source: { id }, context: { ledger, now } }: PassContext): ReadonlySet<string> {
+  const made = ledger.activity.madeSince(id, now() - LATELY_MS);
+  return new Set(made.filter((docId) => ledger.files.acknowledged(docId)?.source === id));
+}
+
+/** Paths tested between two turns of the loop: a test takes some microseconds. */
+const ASKED_AT_ONCE = 1000;
+
+/** Returns the missing rows, by id, whose paths the rules leave out. */
+async function leftOutOf(rules: Rules, gone: readonly KnownFile[]): Promise<ReadonlySet<number>> {
+  const out = new Set<number>();
+  for (const [index, { id, path }] of gone.entries()) {
+    if (!rules.wants(path).wanted) out.add(id);
+    if (index % ASKED_AT_ONCE === ASKED_AT_ONCE - 1) await nextTurn();
+  }
+  return out;
+}

@@ -1,0 +1,169 @@
+import { type Braked, LATELY_MS } from "../plan/brakes.ts";
+import type { KnownFile, RelativePath, Scan } from "../plan/model.ts";
+import { scopeTest } from "../plan/scope.ts";
+import type { PassContext } from "./context.ts";
+
+/**
+ * A burst waits no longer than this. From then on its deletes count against the limits of later ones. Otherwise a
+ * folder in which files constantly come and go would never have its deletes sent.
+ */
+const BURST_MAX_MS = LATELY_MS;
+/** Deletes that wait for the end of a burst are checked at least this often, so that the source does not count as idle. */
+const BURST_CHECK_MS = 1000;
+
+/**
+ * A missing file is a delete only when nothing else is dirty, because an event for its new name may be about to arrive.
+ * It waits at most this long.
+ */
+const DELETE_WAIT_MS = 5000;
+/** A second check comes no sooner than this, whatever the settle time: the other half of a rename is another event. */
+const SECOND_CHECK_MS = 10;
+
+/**
+ * Files without a row, or in flight, that are gone as well: files that have no resource yet belong to the burst too. What is
+ * missing with a row, and not decided, is a state of its path.
+ */
+export interface Burst {
+  /** When each was added, oldest first. */
+  readonly others: Map<RelativePath, number>;
+  /** When the last one was added. */
+  lastOtherMs: number;
+}
+
+/** Returns a burst in which nothing is missing. */
+export function openBurst(): Burst {
+  return { others: new Map(), lastOtherMs: -Infinity };
+}
+
+/** The passes of a source, and its burst. */
+type BurstContext = Pick<PassContext, "source" | "context" | "sync" | "states" | "once"> & {
+  readonly burst: Burst;
+};
+
+/**
+ * Returns what may be done now of the brakes' decision: a burst of deletes is judged as a whole before any of it is sent. A
+ * row outside of the scan's scope is still missing. What waits is checked again.
+ */
+export function ripeOf(
+  pass: BurstContext,
+  braked: Braked,
+  scan: Scan,
+  when: {
+    /** Nothing else is about to be checked. */
+    readonly quiet: boolean;
+    /**
+     * The result of `isBurstOver` when this pass began: a pass that began before the end has not checked everything that
+     * it must.
+     */
+    readonly isBurstOver: boolean;
+    /** Paths in flight that the scan covered, whatever its scope. */
+    readonly inFlight: readonly RelativePath[];
+  },
+): Braked {
+  const { source, context, sync, states, once } = pass;
+  const { quiet, isBurstOver: wasOver, inFlight } = when;
+  const missing = states.missing();
+  if (once) return braked;
+  const nowMs = context.now();
+  const inScope = scopeTest(scan.scope);
+  const gone = [...braked.deletes, ...braked.held].filter((row) => !isDecided(row));
+  const still = new Set(gone.map(({ id }) => id));
+  for (const [path, { id }] of missing) if (!still.has(id) && inScope(path)) states.decide(path);
+  for (const { id, path } of gone) if (missing.get(path)?.id !== id) states.miss(path, id, nowMs);
+  noteOthers(pass, scan, inFlight, nowMs);
+  const endMs = burstEndMs(pass);
+  const hasRested = ({ path }: KnownFile): boolean => {
+    const restedMs = nowMs - (missing.get(path)?.sinceMs ?? nowMs);
+    return restedMs > 0 && restedMs >= sync.settleMs && (quiet || restedMs >= DELETE_WAIT_MS);
+  };
+  // Holding sends nothing, and what holds a part of a burst holds all of it.
+  const held = braked.held.filter((row) => isDecided(row) || hasRested(row));
+  const isOver = wasOver && nowMs >= endMs;
+  const deletes = braked.deletes.filter((row) => isDecided(row) || (isOver && hasRested(row)));
+  for (const row of gone)
+    if (!hasRested(row)) source.checkAgain(row.path, nowMs + Math.max(sync.settleMs, SECOND_CHECK_MS));
+  for (const row of [...held, ...deletes]) if (!isDecided(row)) states.decide(row.path);
+  const [first] = missing.keys();
+  // After its end, only what has not rested is still missing.
+  const burstCheckMs = isOver ? Infinity : Math.max(nowMs + SECOND_CHECK_MS, endMs);
+  if (first !== undefined) source.checkAgain(first, Math.min(burstCheckMs, nowMs + BURST_CHECK_MS));
+  return {
+    ...braked,
+    held,
+    deletes,
+    counted: braked.counted === 0 ? 0 : deletes.filter((row) => !isDecided(row)).length,
+    // The reason shown to a person stays the same until new rows join the held ones.
+    reason: held.every(isDecided) ? undefined : braked.reason,
+  };
+}
+
+/** Reports whether files are missing and no further one has gone missing for some time, so that deletes may be sent. */
+export function isBurstOver(pass: BurstContext): boolean {
+  return pass.states.missing().size > 0 && pass.context.now() >= burstEndMs(pass);
+}
+
+/** Returns how many rows are missing: these, and those from other passes that are not ripe. */
+export function missingWith({ states }: Pick<PassContext, "states">, gone: readonly KnownFile[]): number {
+  const missing = states.missing();
+  return missing.size + gone.filter(({ path }) => !missing.has(path)).length;
+}
+
+/** Returns when no further file will have gone missing for the length of the gap. */
+function burstEndMs({ burst, states, context }: BurstContext): number {
+  let firstMs = Infinity;
+  let lastMs = burst.lastOtherMs;
+  for (const { sinceMs } of states.missing().values()) {
+    firstMs = Math.min(firstMs, sinceMs);
+    lastMs = Math.max(lastMs, sinceMs);
+  }
+  return Math.min(lastMs + context.timing.burstGapMs, firstMs + BURST_MAX_MS);
+}
+
+function noteOthers(
+  { source, context, states, burst }: BurstContext,
+  scan: Scan,
+  inFlight: readonly RelativePath[],
+  nowMs: number,
+): void {
+  const missing = states.missing();
+  if (missing.size === 0) {
+    burst.others.clear();
+    burst.lastOtherMs = -Infinity;
+    return;
+  }
+  // In a folder in which files constantly come and go, a burst may follow the other without a pause.
+  for (const [path, sinceMs] of burst.others) {
+    if (nowMs - sinceMs < BURST_MAX_MS) break;
+    burst.others.delete(path);
+  }
+  const absent = [...absentFrom(scan, inFlight)].filter(
+    (path) => !missing.has(path) && !burst.others.has(path),
+  );
+  const found = new Set(absent.length === 0 ? [] : scan.entries.map(({ ino }) => ino));
+  for (const path of absent) {
+    const ino = context.ledger.files.living(source.id, path)?.ino;
+    // A renamed file is not gone.
+    if (ino !== undefined && found.has(ino)) continue;
+    burst.others.set(path, nowMs);
+    burst.lastOtherMs = nowMs;
+  }
+}
+
+/** Reports whether a delete is held, or a person agreed to it. */
+function isDecided({ state }: KnownFile): boolean {
+  return state === "held" || state === "doomed";
+}
+
+/** Returns paths that a scan had to cover, or did cover in flight, and where it found nothing. */
+function absentFrom(
+  { scope = [], entries, refused, skipped, unreadable }: Scan,
+  inFlight: readonly RelativePath[],
+): ReadonlySet<RelativePath> {
+  const isUnread = scopeTest(unreadable.map(({ path }) => path));
+  const absent = new Set([...scope, ...inFlight.filter((path) => !isUnread(path))]);
+  const found = [...entries, ...refused, ...skipped.map(({ entry }) => entry), ...unreadable];
+  for (const { path } of found)
+    for (let end = path.length; end > 0; end = path.lastIndexOf("/", end - 1))
+      absent.delete(path.slice(0, end));
+  return absent;
+}
