@@ -331,16 +331,6 @@ describe("a source whose folder has another path in the configuration", () => {
     expect(existsSync(join(base, "renamed"))).toBe(true);
   });
 
-  it("a moved source keeps the ids of files that were moved into a new folder one by one", async () => {
-    const before = ids();
-    mkdirSync(join(base, "new"));
-    renameSync(join(base, "a/d"), join(base, "new/d"));
-    renameSync(join(base, "a/top.txt"), join(base, "new/top.txt"));
-    rmSync(join(base, "a"), { recursive: true });
-    await sync([at("new")]);
-    expect([ids(), world.service.count("create")]).toEqual([before, 6]);
-  });
-
   it("a source is another one when the old folder still exists", async () => {
     mkdirSync(join(base, "new"));
     write("new/top.txt", "top");
