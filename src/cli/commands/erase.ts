@@ -1,7 +1,6 @@
 import type { Command } from "commander";
 import { changeLedger } from "../../sync/operator/offline.ts";
 import { erase as eraseHere } from "../../sync/operator/erase.ts";
-import { openPurge } from "../../sync/remote/purge.ts";
 import type { AnswerOf, RequestOf } from "../../wire/daemon.ts";
 import { reachService } from "../compose/reached-service.ts";
 import { nothingSynced, openOperator, type Operator, printJson } from "../state/ask.ts";
@@ -57,7 +56,7 @@ async function eraseAlone(
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY, context.invocation);
   const service = await reachService(config, state, context.env, log);
   try {
-    const parts = { stateDir: config.stateDir, sources: operator.sources(), purge: openPurge(service) };
+    const parts = { stateDir: config.stateDir, sources: operator.sources(), service };
     const done = await changeLedger(config.stateDir, (ledger) =>
       eraseHere({ ...parts, ledger }, request, context.signal),
     );

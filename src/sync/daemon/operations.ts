@@ -3,7 +3,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { AnswerOf, RequestOf } from "../../wire/daemon.ts";
 import { erase } from "../operator/erase.ts";
-import { openPurge } from "../remote/purge.ts";
 import { type Commands, openCommands, type WakeUps } from "../operator/commands.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { innermost, pathBelow } from "../../lib/path-below.ts";
@@ -64,7 +63,7 @@ export function openOperations(parts: Parts, sources: DaemonSources): Operations
           ledger,
           stateDir: parts.options.stateDir,
           sources: parts.options.sources,
-          purge: openPurge(parts.options.service),
+          service: parts.options.service,
         },
         request,
         signal,

@@ -8,7 +8,8 @@ import { outsideSources } from "../disk/source-path.ts";
 import type { ErasedSubtree } from "../ledger/erasures.ts";
 import { trashFolder } from "../ledger/trash.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { Purge } from "../remote/purge.ts";
+import { answered, openClient } from "../remote/client.ts";
+import type { ServiceAddress } from "../remote/transport.ts";
 import { IGNORE_FILE } from "../rules/ignore-places.ts";
 import { openRules, type Rules, type WatchedSource } from "../rules/rules.ts";
 import { NOTE } from "../trash/note.ts";
@@ -21,9 +22,15 @@ export interface ErasureParts {
   readonly stateDir: string;
   /** The configured sources. */
   readonly sources: readonly WatchedSource[];
-  /** Removes resources of the service for good. */
-  readonly purge: Purge;
+  readonly service: ServiceAddress;
 }
+
+/** Longest time for an answer: a service rewrites its database, which takes some seconds for each gigabyte. */
+const ANSWER_MS_MAX = 30 * 60_000;
+/** Requests at a time: those that wait for the database to be rewritten share the next time. */
+const AT_ONCE = 8;
+/** Time without an answer after which an erasure gives up. */
+const PATIENCE_MS = 10_000;
 
 /**
  * Erases the documents of a file or folder that is deleted or excluded: at the service, in the ledger and in the trash. The service comes
@@ -40,9 +47,43 @@ export async function erase(
   const subtree = subtreeOf(parts, path);
   refuseSynced(parts, subtree, path);
   const docIds = ledger.erasures.resources(subtree);
-  const purged = await parts.purge(docIds, signal);
+  const purged = await purge(parts.service, docIds, signal);
   await removeHere(parts, subtree, docIds);
   return { documents: docIds.length, purged };
+}
+
+/**
+ * Removes resources of the service for good, live or deleted. Ids that it does not know count as removed. Returns false if the service
+ * does not declare that it removes texts: it has deleted the resources, and retains what it retains.
+ */
+async function purge(
+  address: ServiceAddress,
+  docIds: readonly string[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  let purges = false;
+  const remote = openClient({
+    address,
+    connections: AT_ONCE,
+    timeoutMs: ANSWER_MS_MAX,
+    patienceMs: PATIENCE_MS,
+    onCapabilities: (declared) => (purges = declared?.purges ?? false),
+  });
+  try {
+    // A service that does not know purges ignores the query and deletes as always.
+    await answered("erasure", () => remote.collections(signal));
+    const waiting = [...docIds];
+    const work = async (): Promise<void> => {
+      for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+        const docId = id;
+        await answered("erasure", () => remote.purge(docId, signal));
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    return purges;
+  } finally {
+    await remote.close();
+  }
 }
 
 /** Removes what the ledger and the trash hold. */

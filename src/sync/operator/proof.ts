@@ -17,8 +17,8 @@ import type { RelativePath, ScanEntry } from "../plan/model.ts";
 import { TIMING } from "../plan/timing.ts";
 import { hasSameBytes } from "../plan/versions.ts";
 import { readDocument } from "../read/read.ts";
-import { openPacer } from "../remote/pacer.ts";
-import { openRemote, type Remote } from "../remote/remote.ts";
+import { openClient } from "../remote/client.ts";
+import type { Remote } from "../remote/remote.ts";
 import type { ServiceAddress } from "../remote/transport.ts";
 import { openRules, type WatchedSource } from "../rules/rules.ts";
 import { scanSource } from "../scan/scan.ts";
@@ -92,15 +92,8 @@ export async function proveAgreement(
   const { stateDir, service, sources: watched, sync, signal } = options;
   const reading = openForReading(stateDir);
   if (reading === undefined) return undefined;
-  const pacer = openPacer({
-    widthMax: sync.concurrency,
-    patienceMs: () => PATIENCE_MS,
-    random: Math.random,
-    onWidth: () => undefined,
-    onTrouble: () => undefined,
-  });
   const timeoutMs = sync.requestTimeoutMs;
-  const remote = openRemote({ address: service, pacer, connections: 2, timeoutMs, now: Date.now });
+  const remote = openClient({ address: service, connections: 2, timeoutMs, patienceMs: PATIENCE_MS });
   try {
     const { ledger } = reading;
     const store = {
@@ -137,7 +130,6 @@ export async function proveAgreement(
     return agrees;
   } finally {
     reading.close();
-    pacer.close(new Error("the proof is done"));
     await remote.close();
   }
 }

@@ -1,12 +1,10 @@
 import { byRank } from "../../lib/by-rank.ts";
-import { KbsyncError } from "../../lib/failure.ts";
 import { countTokens } from "../../lib/tokens.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import type { SearchAnswer, SearchResult } from "../../wire/search.ts";
-import type { Reply } from "../remote/answer.ts";
-import { openPacer } from "../remote/pacer.ts";
+import { answered, openClient } from "../remote/client.ts";
 import type { SourceScope } from "./resource-lookup.ts";
-import { openRemote, type SearchQuery } from "../remote/remote.ts";
+import type { SearchQuery } from "../remote/remote.ts";
 import type { ServiceAddress } from "../remote/transport.ts";
 
 /** Time after which a search without an answer fails, in milliseconds: a person waits for it. */
@@ -30,14 +28,7 @@ export interface SearchClient {
 
 /** Opens a client of a service. Sends nothing yet. */
 export function openSearchClient(address: ServiceAddress, timeoutMs: number): SearchClient {
-  const pacer = openPacer({
-    widthMax: CONNECTIONS,
-    patienceMs: () => PATIENCE_MS,
-    random: Math.random,
-    onWidth: () => undefined,
-    onTrouble: () => undefined,
-  });
-  const remote = openRemote({ address, pacer, connections: CONNECTIONS, timeoutMs, now: Date.now });
+  const remote = openClient({ address, connections: CONNECTIONS, timeoutMs, patienceMs: PATIENCE_MS });
   return {
     search: async (queries, signal) => {
       const ask = async (query: SearchQuery) => answered("search", () => remote.search(query, signal));
@@ -98,24 +89,4 @@ export function bestResults(
     return countTokens(text) > tokensMax;
   });
   return over === -1 ? best : best.slice(0, over);
-}
-
-/** Repeats a request until it is answered; undefined: what it asks for does not exist. */
-async function answered<T>(what: string, send: () => Promise<Reply<T>>): Promise<T | undefined> {
-  for (;;) {
-    const reply = await send();
-    switch (reply.kind) {
-      case "done":
-        return reply.value;
-      case "gone":
-        return undefined;
-      case "refused":
-        throw new KbsyncError(`the service refuses the ${what}: ${reply.message}`, {
-          code: "service_refused",
-          subject: reply.code,
-        });
-      case "later":
-        break; // the gate waits, and throws at the end of patience
-    }
-  }
 }

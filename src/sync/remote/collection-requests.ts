@@ -39,6 +39,8 @@ export interface DeclaredCapabilities {
   readonly readsMails: boolean;
   readonly takesMetadata: boolean;
   readonly takesLocations: boolean;
+  /** A delete with `purge=true` removes the text for good. */
+  readonly purges: boolean;
 }
 
 /** The end of a list. */
@@ -64,6 +66,7 @@ const CollectionsAnswer = z.object({
     reads: z.array(z.string()).catch([]),
     locations: z.boolean().catch(false),
     metadata: z.boolean().catch(false),
+    purges: z.boolean().catch(false),
   }),
 });
 
@@ -122,11 +125,12 @@ export function collectionRequests(
         if (reply.kind === "refused") return { kind: "done", value: "unsupported" };
         // A web application answers every address with its page, and so does a proxy while its service is down.
         if (reply.kind !== "done") return answer.status < 400 ? { kind: "done", value: "unclear" } : reply;
-        const { collections, reads, locations, metadata } = reply.value.data;
+        const { collections, reads, locations, metadata, purges } = reply.value.data;
         onCapabilities({
           readsMails: reads.includes(MAIL_TYPE),
           takesMetadata: metadata,
           takesLocations: locations,
+          purges,
         });
         const ids = collections.flatMap((each) => (each ? [[each.details, each._id] as const] : []));
         return { kind: "done", value: new Map(ids) };

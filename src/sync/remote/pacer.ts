@@ -2,6 +2,7 @@ import type { GateState, PaceState } from "../../wire/daemon-status.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { DELAY_MS_MAX, delayMs, narrow, widen } from "../plan/retry.ts";
 import type { Later } from "./answer.ts";
+import { openWaiters } from "./waiters.ts";
 
 /** State of a service that does not answer, or fails. */
 type Outage = Extract<GateState, { kind: "waiting" }>;
@@ -142,7 +143,7 @@ export function openPacer(options: PacerOptions): Pacer {
           return newest;
         }
         // Patience may end before the next attempt.
-        await waiters.wait(signal, restMs > 0 ? Math.min(restMs, givesUpMs() - now()) : undefined);
+        await waiters.wait(restMs > 0 ? Math.min(restMs, givesUpMs() - now()) : undefined, signal);
       }
     },
     succeeded: (ticket) => {
@@ -158,7 +159,6 @@ export function openPacer(options: PacerOptions): Pacer {
         return;
       }
       state = { kind: "open" };
-      waiters.stopTimer();
       waiters.wake();
     },
     failed: (ticket, { blame, reason, hint, retryAfterMs, unreached: isUnreached = false }) => {
@@ -192,7 +192,6 @@ export function openPacer(options: PacerOptions): Pacer {
         refusals >= REFUSALS_FINAL
           ? { kind: "key_refused", untilMs, reason }
           : { kind: "waiting", untilMs, reason, hint };
-      waiters.stopTimer();
       const error = troubleOf(state);
       const isLong = failures === WARN_FAILURES && refusals === 0;
       if (error !== undefined && (isLong || isNews)) onTrouble(error);
@@ -207,12 +206,10 @@ export function openPacer(options: PacerOptions): Pacer {
     retry: () => {
       if (state.kind === "open") return;
       state = { ...state, untilMs: now() };
-      waiters.stopTimer();
       waiters.wake();
     },
     close: (reason) => {
       closed = reason;
-      waiters.stopTimer();
       waiters.wake();
     },
     width: width.whole,
@@ -266,40 +263,5 @@ function openWidth(
     widen: () => set(widen(width, widthMax)),
     narrow: () => set(narrow(width)),
     whole: () => Math.max(1, Math.floor(width)),
-  };
-}
-
-/** Requests that wait at the closed gate. */
-interface Waiters {
-  /** Resolves at the next `wake` or when the signal aborts. `wakeMs`: at the latest after this time, all wake. */
-  readonly wait: (signal: AbortSignal, wakeMs: number | undefined) => Promise<void>;
-  readonly wake: () => void;
-  readonly stopTimer: () => void;
-}
-
-function openWaiters(): Waiters {
-  let waiters: (() => void)[] = [];
-  let timer: NodeJS.Timeout | undefined;
-  const wake = (): void => {
-    const woken = waiters;
-    waiters = [];
-    for (const resolve of woken) resolve();
-  };
-  return {
-    wait: async (signal, wakeMs) => {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const proceed = (): void => resolve();
-      waiters.push(proceed);
-      signal.addEventListener("abort", proceed, { once: true });
-      if (wakeMs !== undefined)
-        timer ??= setTimeout(() => ((timer = undefined), wake()), Math.max(0, Math.min(wakeMs, 2 ** 31 - 1)));
-      await promise;
-      signal.removeEventListener("abort", proceed);
-    },
-    wake,
-    stopTimer: () => {
-      clearTimeout(timer);
-      timer = undefined;
-    },
   };
 }

@@ -1,5 +1,6 @@
 import { type Fifo, openFifo } from "../../lib/fifo.ts";
 import type { LimitState } from "../../wire/daemon-status.ts";
+import { openWaiters, type Waiters } from "./waiters.ts";
 
 /** A request that carries a document: `recent` if a person changed it a moment ago, `content` if it is backlog. */
 export type ContentKind = "recent" | "content";
@@ -8,13 +9,9 @@ export type ContentKind = "recent" | "content";
 export type RequestKind = ContentKind | "control";
 
 /** The configured number of requests per minute, over all sources. */
-export interface RequestLimit {
+export interface RequestLimit extends Waiters {
   /** Returns 0 if a request may leave now, which then counts; else the time to wait before asking again, in milliseconds. */
   admit(kind: RequestKind): number;
-  /** Resolves when `admit` may succeed, at the latest after `ms`, and when the signal aborts. */
-  wait(ms: number, signal: AbortSignal): Promise<void>;
-  /** Ends all waits. */
-  wake(): void;
   /** Undefined: there is no limit. */
   state(): LimitState | undefined;
 }
@@ -66,28 +63,5 @@ export function openRequestLimit(
     },
     ...openWaiters(),
     state: () => ({ kind: "limited", requestsPerMinute }),
-  };
-}
-
-/** Requests that wait for a limit. */
-function openWaiters(): Pick<RequestLimit, "wait" | "wake"> {
-  const waiters = new Set<() => void>();
-  return {
-    wait: (ms, signal) =>
-      new Promise((resolve) => {
-        const proceed = (): void => {
-          clearTimeout(timer);
-          signal.removeEventListener("abort", proceed);
-          waiters.delete(proceed);
-          resolve();
-        };
-        const timer = setTimeout(proceed, Math.ceil(ms));
-        signal.addEventListener("abort", proceed, { once: true });
-        waiters.add(proceed);
-        if (signal.aborted) proceed();
-      }),
-    wake: () => {
-      for (const proceed of waiters) proceed();
-    },
   };
 }

@@ -83,6 +83,8 @@ export interface ResourceRequests {
   /** Returns the record of a resource. An addition, which comes with asynchronous answers; other services may lack it. */
   read(docId: string, signal: AbortSignal): Promise<Reply<ResourceRecord>>;
   delete(docId: string, signal: AbortSignal, mayLeave?: MayLeave): Promise<Reply<unknown>>;
+  /** Removes a resource for good, live or deleted. An addition: other services delete it. */
+  purge(docId: string, signal: AbortSignal): Promise<Reply<unknown>>;
   /**
    * Returns the whole record of a resource that is about to be deleted. In the specification, only the answers of update
    * and delete show a resource by its id, so this updates the resource to the title that it has.
@@ -171,6 +173,11 @@ export function resourceRequests(
           return { kind: "refused", code: "not_deleted", message };
         },
         { mayLeave },
+      ),
+
+    purge: (docId, signal) =>
+      attempt("purge", signal, () =>
+        ask({ method: "DELETE", path: `${pathOf(docId)}?purge=true`, headers: auth }, signal),
       ),
 
     take: (docId, title, signal) =>

@@ -44,7 +44,7 @@ function open(conditions: Conditions = {}) {
     await answers;
     if (conditions.later !== undefined) return conditions.later;
     const declared = "declares" in conditions ? conditions.declares : {};
-    const nothing = { readsMails: false, takesMetadata: false, takesLocations: false };
+    const nothing = { readsMails: false, takesMetadata: false, takesLocations: false, purges: false };
     capabilities.learn(declared && { ...nothing, ...declared });
     return { kind: "done", value: "unsupported" };
   };

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { erase } from "../../../src/sync/operator/erase.ts";
 import { changeLedger } from "../../../src/sync/operator/offline.ts";
-import { openPurge } from "../../../src/sync/remote/purge.ts";
 import type { AnswerOf, RequestOf } from "../../../src/wire/daemon.ts";
 import { openIntents } from "../../../src/sync/ledger/intents/intents.ts";
 import { ledgerFile } from "../../../src/sync/ledger/ledger.ts";
@@ -26,7 +25,7 @@ const run = (request: RequestOf<"erase">): Promise<AnswerOf<"erase"> | undefined
         ledger,
         stateDir: world.stateDir,
         sources: [world.source()],
-        purge: openPurge({ dbUrl: world.service.url, pauthkey: world.service.key }),
+        service: { apiUrl: world.service.url, dbUrl: world.service.url, pauthkey: world.service.key },
       },
       request,
       new AbortController().signal,

@@ -364,7 +364,7 @@ describe("the collections of a service", () => {
     open({ onCapabilities: (each) => declared.push(each) });
     for (const [status, more] of [
       [200, {}],
-      [200, { reads: ["message/rfc822"], locations: true, metadata: true }],
+      [200, { reads: ["message/rfc822"], locations: true, metadata: true, purges: true }],
       [404, {}],
       [500, {}],
     ] as const) {
@@ -372,8 +372,8 @@ describe("the collections of a service", () => {
         answer(status, JSON.stringify({ success: status === 200, data: { collections: [], ...more } }));
       await remote.collections(signal);
     }
-    const nothing = { readsMails: false, takesMetadata: false, takesLocations: false };
-    const all = { readsMails: true, takesMetadata: true, takesLocations: true };
+    const nothing = { readsMails: false, takesMetadata: false, takesLocations: false, purges: false };
+    const all = { readsMails: true, takesMetadata: true, takesLocations: true, purges: true };
     expect(declared).toEqual([nothing, all, undefined]);
   });
 

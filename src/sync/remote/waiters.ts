@@ -1,0 +1,36 @@
+/** Requests that wait to leave. */
+export interface Waiters {
+  /** Resolves at the next `wake`, when the signal aborts, and at the latest after `ms`, if that is given. */
+  wait(ms: number | undefined, signal: AbortSignal): Promise<void>;
+  /** Ends all waits. */
+  wake(): void;
+}
+
+/** Longest wait of a timer. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
+/** Opens an empty set. */
+export function openWaiters(): Waiters {
+  const waiters = new Set<() => void>();
+  return {
+    wait: (ms, signal) =>
+      new Promise((resolve) => {
+        const proceed = (): void => {
+          clearTimeout(timer);
+          signal.removeEventListener("abort", proceed);
+          waiters.delete(proceed);
+          resolve();
+        };
+        const timer =
+          ms === undefined
+            ? undefined
+            : setTimeout(proceed, Math.max(0, Math.min(Math.ceil(ms), TIMER_MS_MAX)));
+        signal.addEventListener("abort", proceed, { once: true });
+        waiters.add(proceed);
+        if (signal.aborted) proceed();
+      }),
+    wake: () => {
+      for (const proceed of waiters) proceed();
+    },
+  };
+}
