@@ -9,8 +9,9 @@ import type { ActionContext, ActionSource } from "./context.ts";
 import { follow } from "./follow.ts";
 import { judgeGone } from "./gone.ts";
 import { storedOf } from "./observe.ts";
-import { reportAction, type Outgoing } from "./prepare.ts";
+import type { Outgoing } from "./prepare.ts";
 import { renewKey, textOf, type Sending, type Sent } from "./sending.ts";
+import { reportAction } from "./trouble.ts";
 
 /** Updates a resource: all of it, or only title, description and metadata. Sending it twice does no harm. */
 export async function change(
@@ -55,7 +56,7 @@ export async function change(
         await renewKey(context, sending);
         return word;
       }
-      if (word !== "gone") return { kind: "parked", reason: word.reason };
+      if (word !== "gone") return { kind: "parked", code: "no_answer", message: word.reason };
       // Somebody deleted the resource at the service while the file exists. It is created again; should the old one
       // still exist, it is deleted after that. If many are gone, the row stays unsure until the list has shown
       // whether the service lost them.
@@ -89,7 +90,7 @@ function answeredId(
 const LOST = {
   kind: "parked",
   code: "earlier_text",
-  reason: "the service accepts its text, and still shows the earlier text",
+  message: "the service accepts its text, and still shows the earlier text",
 } as const;
 
 /**

@@ -10,9 +10,9 @@ import { acknowledgeCreate } from "./acknowledge.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { follow } from "./follow.ts";
 import { storedOf } from "./observe.ts";
-import { reportAction, type Outgoing } from "./prepare.ts";
+import type { Outgoing } from "./prepare.ts";
 import { refusalOf, renewKey, textOf, type Sending, type Sent } from "./sending.ts";
-import { noteTrouble } from "./trouble.ts";
+import { reportAction } from "./trouble.ts";
 
 /**
  * Creates a resource exactly once: whenever an attempt may have taken effect without an answer, the list is checked
@@ -101,7 +101,8 @@ export async function unansweredCreate(
   if (intent.attempts < CREATES_MAX) return undefined;
   return {
     kind: "parked",
-    reason: `held: ${CREATES_MAX} creates of this file were not answered (${reason}), and the service's list shows no document of it; each may still appear. It is sent again in a day, or with \`kbsync retry\``,
+    code: "no_answer",
+    message: `held: ${CREATES_MAX} creates of this file were not answered (${reason}), and the service's list shows no document of it; each may still appear. It is sent again in a day, or with \`kbsync retry\``,
     restMs: HELD_MS,
   };
 }
@@ -166,7 +167,9 @@ function finishCreate(
       ledger.intents.remove(intent.id);
       const owner = sendOwnerAgain(context, source, docId);
       const message = `the service made no document of its own for it: it answered with ${docId}, the document of ${owner}, which is sent again`;
-      noteTrouble(context, source, outgoing, { state: "failed", sure: true, code: "not_its_own", message });
+      const { entry, rulesKey } = intent.observed;
+      const trouble = { state: "failed", sure: true, code: "not_its_own", message } as const;
+      ledger.files.trouble(source.id, outgoing.candidate.known?.id, { entry, rulesKey, ...trouble });
       return;
     }
     // A new row has none.

@@ -4,7 +4,7 @@ import type { Saved } from "../trash/trash.ts";
 import { untilDecided } from "./attempt.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { judgeGone } from "./gone.ts";
-import { reportAction } from "./prepare.ts";
+import { reportAction } from "./trouble.ts";
 
 /**
  * How a delete ended. The intent stays in the ledger, except after `done` and `taken`.

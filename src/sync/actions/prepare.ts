@@ -3,18 +3,16 @@ import { join } from "node:path";
 import type { UserMetadata } from "../../wire/metadata.ts";
 import { isMail, kindOfName } from "../../formats/kinds.ts";
 import type { SourceDocument } from "../read/outcome.ts";
-import type { Activity, Outcome } from "../ledger/activity.ts";
 import type { Observed } from "../ledger/files/observed.ts";
-import type { Trouble } from "../ledger/files/troubles.ts";
 import type { CreateIntent } from "../ledger/intents/creates.ts";
 import { decide, uploadedHash } from "../plan/decide.ts";
 import { hasSameBytes, sentWith } from "../plan/versions.ts";
 import { racyUntilMs } from "../plan/file-times.ts";
 import { type ActionKind, EMPTY_FILE, type LedgerFile, type Candidate } from "../plan/model.ts";
 import { isBlank } from "../plan/reconcile.ts";
-import { parkMs } from "../plan/retry.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { metadataOf, observe, withMarker } from "./observe.ts";
+import { giveUp, park, type Reporting } from "./trouble.ts";
 import { codeWords } from "../../lib/system-error.ts";
 
 /** A file that was read and whose change must be sent. It leaves once its intent is durable. */
@@ -39,8 +37,6 @@ export interface Prepared {
   write(): Outgoing;
 }
 
-/** Dependencies of recording a file's state. */
-type Reporting = Pick<ActionContext, "ledger" | "now" | "report">;
 type RuledSource = Pick<ActionSource, "id" | "rulesKey">;
 
 /**
@@ -114,16 +110,12 @@ async function mayLeave(
   const objection = await context.secretCheck?.(document, source.rules, metadata);
   if (objection === undefined) return true;
   const rest = hasResource(candidate) ? "; the service still has the version before" : "";
-  note(context, source, candidate, { state: "failed", code: "secret", message: `${objection}${rest}` });
+  giveUp(context, source, unsentOf(context, source, candidate), {
+    state: "failed",
+    code: "secret",
+    message: `${objection}${rest}`,
+  });
   return false;
-}
-
-/** Records why a file cannot be sent for now, and schedules another check, later with each further failure. */
-function park(context: ActionContext, source: ActionSource, candidate: Candidate, why: Trouble): void {
-  const id = candidate.known?.id;
-  const retryAtMs = context.now() + parkMs(1 + (id === undefined ? 0 : context.ledger.files.tries(id)));
-  note(context, source, candidate, { state: "parked", ...why, retryAtMs });
-  source.checkAgain(candidate.entry.path, retryAtMs);
 }
 
 /** Reads the file. Records in the ledger why it could not be read. */
@@ -162,7 +154,7 @@ async function readAgain(
       return undefined;
     case "unreadable": {
       const message = `cannot be read: ${codeWords(outcome.code)}`;
-      park(context, source, candidate, { code: outcome.code, message });
+      park(context, source, unsentOf(context, source, candidate), { code: outcome.code, message });
       return undefined;
     }
   }
@@ -172,11 +164,6 @@ function hasResource({ known }: Candidate): boolean {
   return known !== undefined && known.docId !== null;
 }
 
-/** Reports whether the service certainly has what the file's row says. An interrupted update leaves that open. */
-function isSure({ ledger }: Reporting, { known }: Candidate): boolean {
-  return known === undefined || ledger.files.get(known.id)?.state !== "unsure";
-}
-
 /** Records a file that cannot become a resource, with the reason, until it changes. Its old resource stays. */
 export function noteRefused(
   context: Reporting,
@@ -184,7 +171,11 @@ export function noteRefused(
   candidate: Candidate,
   reason: string,
 ): void {
-  note(context, source, candidate, { state: "failed", code: "not_accepted", message: reason });
+  giveUp(context, source, unsentOf(context, source, candidate), {
+    state: "failed",
+    code: "not_accepted",
+    message: reason,
+  });
 }
 
 /** Records a file without a resource that need not be sent, so that it is not read again until it changes. */
@@ -194,58 +185,26 @@ export function noteSkipped(
   candidate: Candidate,
   reason: string,
 ): void {
-  note(context, source, candidate, { state: "skipped", code: "skipped", message: reason });
-}
-
-function note(
-  context: Reporting,
-  source: RuledSource,
-  candidate: Candidate,
-  what: Trouble &
-    ({ readonly state: "failed" | "skipped" } | { readonly state: "parked"; readonly retryAtMs: number }),
-): void {
-  const { ledger } = context;
-  ledger.note(() =>
-    ledger.files.trouble(source.id, candidate.known?.id, {
-      entry: candidate.entry,
-      rulesKey: source.rulesKey(candidate.entry.path),
-      sure: isSure(context, candidate),
-      ...what,
-    }),
-  );
-  reportAction(
-    context,
-    source,
-    candidate,
-    "read",
-    context.now(),
-    candidate.known?.docId ?? undefined,
-    what.state === "failed" ? "refused" : what.state,
-    what.message,
-  );
-}
-
-/** Records the result of a file's action. */
-export function reportAction(
-  context: Pick<ActionContext, "now" | "report">,
-  source: Pick<ActionSource, "id">,
-  candidate: Candidate,
-  action: Exclude<Activity["action"], "audit">,
-  startedMs: number,
-  docId: string | undefined,
-  outcome: Outcome = "done",
-  message?: string,
-): void {
-  const atMs = context.now();
-  context.report({
-    atMs,
-    source: source.id,
-    path: candidate.entry.path,
-    from: candidate.from,
-    docId,
-    action,
-    outcome,
-    durationMs: atMs - startedMs,
-    message,
+  giveUp(context, source, unsentOf(context, source, candidate), {
+    state: "skipped",
+    code: "skipped",
+    message: reason,
   });
+}
+
+function unsentOf(
+  { ledger, now }: Reporting,
+  { rulesKey }: RuledSource,
+  candidate: Candidate,
+): Parameters<typeof giveUp>[2] {
+  const { entry, known } = candidate;
+  return {
+    candidate,
+    entry,
+    rulesKey: rulesKey(entry.path),
+    // An interrupted update leaves open what the service has.
+    isSure: known === undefined || ledger.files.get(known.id)?.state !== "unsure",
+    action: "read",
+    startedMs: now(),
+  };
 }

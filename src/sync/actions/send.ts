@@ -7,7 +7,7 @@ import type { ActionContext, ActionSource } from "./context.ts";
 import { create, deleteFailed, dropCreate, unansweredCreate } from "./create.ts";
 import type { Outgoing } from "./prepare.ts";
 import { prepareBody, refusalOf, renewKey, type Sending, type Sent } from "./sending.ts";
-import { park, refuse } from "./trouble.ts";
+import { giveUp, park } from "./trouble.ts";
 
 /** Sends what was prepared, until the service has answered or the file is parked. */
 export async function send(context: ActionContext, source: ActionSource, outgoing: Outgoing): Promise<void> {
@@ -50,6 +50,8 @@ async function sendDocument(context: ActionContext, source: ActionSource, outgoi
   };
   // Whether the service certainly still has what the row says.
   const isSure = sending.intent !== undefined || (row?.state !== "unsure" && !sending.isUnanswered);
+  const { entry, rulesKey } = outgoing.observed;
+  const unsent = { ...outgoing, entry, rulesKey, isSure };
   switch (end.kind) {
     case "done":
       if (sending.metadataRefusal !== undefined)
@@ -62,14 +64,16 @@ async function sendDocument(context: ActionContext, source: ActionSource, outgoi
       context.ledger.note(drop);
       return;
     case "refused":
-      refuse(context, source, outgoing, end, isSure, () => {
+      giveUp(context, source, unsent, { state: "failed", code: end.code, message: end.message }, () => {
         drop();
         if (end.failedId !== undefined) deleteFailed(context.ledger, source, path, end.failedId);
       });
       return;
     case "parked":
+      park(context, source, unsent, end, drop);
+      return;
     case "later":
-      park(context, source, outgoing, end, isSure, drop);
+      park(context, source, unsent, { code: "no_answer", message: end.reason }, drop);
   }
 }
 

@@ -38,7 +38,7 @@ export type Sent =
   /** The service does not accept it. `failedId`: the resource that it made for it nevertheless. */
   | { readonly kind: "refused"; readonly code: string; readonly message: string; readonly failedId?: string }
   /** It waits. By default longer with each failure. */
-  | { readonly kind: "parked"; readonly code?: string; readonly reason: string; readonly restMs?: number };
+  | { readonly kind: "parked"; readonly code: string; readonly message: string; readonly restMs?: number };
 
 /**
  * Makes a document ready to be sent: uploads the file if it is one, and waits until it is known whether the service takes the
