@@ -14,6 +14,7 @@ import { operationsOf } from "../../src/sync/control/operations.ts";
 import { type Control, openControl } from "../../src/sync/control/server.ts";
 import type { Daemon, DaemonOptions } from "../../src/sync/daemon.ts";
 import { codeOf, messageOf } from "../../src/lib/failure.ts";
+import { lockFolder } from "../../src/lib/folder-lock.ts";
 import type { DaemonFigures } from "../../src/sync/daemon/status.ts";
 import type { LiveStatus, SourceStatus } from "../../src/wire/daemon-status.ts";
 import type { Version } from "../../src/wire/daemon-files.ts";
@@ -534,6 +535,20 @@ it("says of a stopped daemon that newer changes are unknown, and finds them wher
     expect.stringContaining("0 of 1 file searchable, 1 waiting") as string,
   ]);
   expect((await kbsync("search", "zebra", "--fresh")).text).toContain("no daemon runs");
+});
+
+it("says of a daemon that starts again that it does, and waits for it", async () => {
+  await synced();
+  await stop();
+  const starting = lockFolder(world.stateDir, "daemon");
+  const words = `kbsync (process ${process.pid}) starts, stops or syncs once`;
+  for (const args of [["status"], ["status", world.root], ["why", at("a.md")]])
+    expect([args, (await kbsync(...args)).text]).toEqual([args, expect.stringContaining(words) as string]);
+  const wait = kbsync("wait", "--timeout", "8");
+  await new Promise(setImmediate);
+  starting.release();
+  await start();
+  expect(await wait).toEqual({ code: 0, text: "" });
 });
 
 it.runIf(canMount())(

@@ -2,14 +2,13 @@ import type { Command } from "commander";
 import { FILES_MAX } from "../../wire/daemon.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { LiveStatus, PaceState, RemovedStatus, SourceStatus } from "../../wire/daemon-status.ts";
-import { codeOf } from "../../lib/failure.ts";
 import type { ListedFile } from "../../wire/daemon-files.ts";
 import { hasOwnReason } from "../../sync/plan/version.ts";
 import { readStatus } from "../../sync/operator/status.ts";
 import { paceTrouble } from "../../sync/remote/pacer.ts";
 import { badNews, searchableWords } from "../output/standing-words.ts";
 import { localTime, counted, duration, thousands } from "../output/progress.ts";
-import { nothingSynced, type Operator, openOperator } from "../state/ask.ts";
+import { isRestarting, nothingSynced, type Operator, openOperator } from "../state/ask.ts";
 import { unknownChangesWords } from "../state/no-daemon.ts";
 import { findService } from "../compose/reached-service.ts";
 import type { Context } from "../output/context.ts";
@@ -120,15 +119,13 @@ async function askLive(
   operator: Operator,
 ): Promise<{ daemon: Status["daemon"]; sources?: readonly SourceStatus[] }> {
   const live = await operator.ask("status", {}).catch((error: unknown) => {
-    if (ENDING.has(codeOf(error) ?? "")) return undefined;
+    if (isRestarting(error)) return undefined;
     throw error;
   });
   if (live === undefined) return { daemon: null };
   const { sources, removed: _removed, ...daemon } = live;
   return { daemon, sources };
 }
-
-const ENDING = new Set(["daemon_stopping", "control_lost"]);
 
 async function serviceLine(
   config: Parameters<typeof findService>[0],

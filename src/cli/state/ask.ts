@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Config, loadConfig } from "../../config/load.ts";
-import { KbsyncError } from "../../lib/failure.ts";
+import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { askDaemon, type AskOptions } from "../../sync/control/client.ts";
 import {
   CHANGES,
@@ -15,7 +16,7 @@ import type { WatchedSource } from "../../sync/rules/rules.ts";
 import type { AnswerOf, DaemonOperation, RequestOf } from "../../wire/daemon.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
-import { noDaemonWords } from "./no-daemon.ts";
+import { noDaemonWords, unreachableProcess } from "./no-daemon.ts";
 import { readableLookup, rememberedFolders } from "./sources.ts";
 import { isOnDisk, locatePath } from "./typed-path.ts";
 
@@ -45,6 +46,15 @@ export interface Operator {
     name: N,
     request: RequestOf<N>,
   ): Promise<{ readonly answer: AnswerOf<N>; readonly isLive: boolean } | undefined>;
+}
+
+/** Longest wait for a daemon that starts, or that starts again with a changed configuration, and the poll interval. */
+const RESTART_MS = 5000;
+const RESTART_POLL_MS = 100;
+
+/** Whether a request ended because its daemon is starting or stopping, for example on a changed configuration. */
+export function isRestarting(error: unknown): boolean {
+  return ["daemon_stopping", "control_lost"].includes(codeOf(error) ?? "");
 }
 
 /** Loads the configuration for a command that talks to the daemon. Throws what loading throws. */
@@ -83,8 +93,17 @@ export function openOperator(context: Context, options: CommonOptions): Operator
     ask,
     actAlone,
     need: async (...asked) => {
-      const answer = await ask(...asked);
-      if (answer !== undefined) return answer;
+      let ended: unknown;
+      for (let waitedMs = 0; waitedMs <= RESTART_MS; waitedMs += RESTART_POLL_MS) {
+        const answer = await ask(...asked).catch((error: unknown) => {
+          if (!isRestarting(error)) throw error;
+          ended = error;
+        });
+        if (answer !== undefined) return answer;
+        if (unreachableProcess(stateDir) === undefined) break;
+        await sleep(RESTART_POLL_MS, undefined, { signal: context.signal });
+      }
+      if (ended !== undefined) throw ended;
       throw new KbsyncError(noDaemonWords(stateDir, ` on the state folder ${stateDir}`), {
         code: "no_daemon",
         subject: stateDir,

@@ -1,13 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { codeOf } from "../../lib/failure.ts";
-import type { Operator } from "./ask.ts";
+import { isRestarting, type Operator } from "./ask.ts";
 
 /** Longest wait for a daemon that read its configuration again. It closes the old sources first. */
 const WAIT_MS = 15_000;
 const POLL_MS = 50;
-/** A daemon that ends to start on the new configuration may leave a request without an answer. */
-const RESTARTING: ReadonlySet<string> = new Set(["daemon_stopping", "control_lost"]);
-
 /**
  * Makes the running daemon read its configuration again, and waits until `isDone` accepts the folders that it syncs. Returns
  * false if none runs, or if it runs with another configuration. Throws the error of a configuration that it refuses.
@@ -31,10 +27,8 @@ export async function reloadDaemon(
 }
 
 async function duringRestart<T>(asked: Promise<T>): Promise<T | "restarting"> {
-  try {
-    return await asked;
-  } catch (error) {
-    if (RESTARTING.has(codeOf(error) ?? "")) return "restarting";
+  return asked.catch((error: unknown) => {
+    if (isRestarting(error)) return "restarting";
     throw error;
-  }
+  });
 }
