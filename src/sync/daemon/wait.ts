@@ -221,9 +221,12 @@ function reasonsAt(
   const blocker = senderBlocker({ ...target.row, paused: source.isPaused() });
   const isBlocked = (path: RelativePath): boolean => !UNBLOCKED.has(source.workAt(path).work);
   const blocked = new Set(blocker === undefined ? [] : source.pending(below).filter(isBlocked));
-  // By the ledger alone: later versions of what was waited for do not count.
+  // By the ledger alone: later versions of what was waited for do not count, nor does what was not waited for.
+  const isLater = ({ path, code }: { readonly path: RelativePath; readonly code: string }): boolean =>
+    code === "unsure" &&
+    (acknowledged.has(`${root}\n${path}`) || (below === undefined && source.hasOnlyPictures(path)));
   const reasons = listFiles(ledger, { target, limit: Number.MAX_SAFE_INTEGER })
-    .filter(({ path }) => !blocked.has(path))
+    .filter((file) => !blocked.has(file.path) && !isLater(file))
     .map(({ path, code, message }) => reason(path, code, withRemedy(code, message)));
   if (blocker !== undefined) {
     for (const path of blocked) reasons.push(reason(path, blocker.code, blocker.reason));

@@ -154,6 +154,18 @@ describe("a wait", () => {
     });
   });
 
+  it("takes the update of a file whose pictures are read, and one after that was waited for, for no trouble", async () => {
+    await add("folder/b.md", "unsure");
+    pictures.add("folder/b.md");
+    pending = new Set(["a.md", "folder/b.md"]);
+    const waiting = wait();
+    await turn();
+    done("a.md");
+    await add("a.md", "unsure");
+    lifecycle.changed();
+    expect(await waiting).toMatchObject({ agreed: true, reasons: [], reading: 1 });
+  });
+
   it("waits for pictures in a file or folder that is named", async () => {
     pictures.add("folder/scan.pdf");
     pending.add("folder/scan.pdf");
