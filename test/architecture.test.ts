@@ -366,8 +366,6 @@ const OWN_LINES_MAX = 70;
 const LINES_MAX = 100;
 /** Functions that may be longer, with the reason. */
 const LONG: Readonly<Record<string, string>> = {
-  "sync/actions/change.ts sendChange": "one loop over answers, whose cases share what was sent so far",
-  "sync/actions/create.ts sendCreate": "one loop over answers, whose cases share what was sent so far",
   "sync/agenda/path-states.ts openPathStates": "the table of states, with all its transitions",
   "sync/identity/apply.ts openWork": "one case for each verdict of a comparison",
   "sync/identity/contact.ts openContact": "short steps that share one state",
