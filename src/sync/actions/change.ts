@@ -1,12 +1,14 @@
+import type { ResourceRecord } from "../../wire/resource.ts";
 import type { UserMetadata } from "../../wire/metadata.ts";
 import { digestOf } from "../../formats/digest.ts";
+import { hashListedMetadata } from "../../formats/metadata.ts";
 import { sentTextOf } from "../../formats/json-text.ts";
 import type { LedgerFile } from "../plan/model.ts";
 import type { Later } from "../remote/answer.ts";
 import type { ResourceChange, Taken } from "../remote/resource-requests.ts";
 import { splitMarker } from "../../wire/marker.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
-import { follow } from "./follow.ts";
+import { follow, isInWork } from "./follow.ts";
 import { judgeGone } from "./gone.ts";
 import { storedOf } from "./observe.ts";
 import type { Outgoing } from "./prepare.ts";
@@ -69,6 +71,43 @@ export async function change(
     case "later":
       return end;
   }
+}
+
+/**
+ * Waits for the service's work on the very version that is about to be sent, begun by an attempt whose answer was lost or by an
+ * earlier process. Returns undefined if there is none, or if it failed: then the version is sent.
+ */
+export async function awaitBegunChange(
+  context: ActionContext,
+  source: ActionSource,
+  outgoing: Outgoing,
+): Promise<Sent | undefined> {
+  const { row, candidate, action, startedMs } = outgoing;
+  const { path } = candidate.entry;
+  const docId = row?.docId ?? undefined;
+  if (action !== "update" || row?.state !== "unsure" || docId === undefined) return undefined;
+  const reply = await context.remote.read(docId, context.signal);
+  if (reply.kind !== "done" || !isInWork(reply.value) || !isVersion(outgoing, reply.value)) return undefined;
+  const end = await follow(context, docId, () => source.isOutdated(path));
+  if (end.kind === "outdated") {
+    source.sent(path);
+    return { kind: "ended" };
+  }
+  if (end.kind !== "done") return undefined;
+  finishChange(context, outgoing, row, docId, { ...end.value, fileUrl: row.fileUrl ?? undefined });
+  reportAction(context, source, candidate, action, startedMs, docId);
+  return { kind: "done" };
+}
+
+/** Reports whether a resource has all that is about to be sent. Its marker stands for the bytes. */
+function isVersion(
+  { document, observed }: Outgoing,
+  { title, description, metadata, url }: ResourceRecord,
+): boolean {
+  const { recipe } = document;
+  const hasUrl = typeof url === "string";
+  const isSame = title === recipe.title && description === recipe.description;
+  return isSame && hashListedMetadata(metadata, hasUrl) === observed.metadataHash;
 }
 
 /**

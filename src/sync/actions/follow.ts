@@ -91,6 +91,11 @@ async function askUntilEnd(
   }
 }
 
+/** Reports whether the service works on a resource. */
+export function isInWork(record: ResourceRecord): boolean {
+  return stateOf(record) === undefined;
+}
+
 /** Returns how the processing of a resource ended; undefined: it goes on. */
 function stateOf(record: ResourceRecord): Exclude<Followed, Later> | undefined {
   const { isDeleted, metadata } = record;

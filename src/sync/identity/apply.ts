@@ -174,6 +174,7 @@ function openWork(context: ActionContext, source: ApplySource, gathered: Gathere
     const entry = entries.get(path) ?? { path, sizeBytes: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 };
     change(path, () => {
       const id = ledger.files.assign(source.id, assignedOf(source, entry, resource, { bytes, file }));
+      ledger.files.warn(docId, resource.warning);
       // The service may never end its work on it: that is sent again.
       if (resource.isUnfinished === true) ledger.files.setState(id, "unsure");
     });

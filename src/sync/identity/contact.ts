@@ -90,7 +90,8 @@ export function openContact(options: ContactOptions): Contact {
   const { context, source, lagMs, once, signal, scanAt, onWarning } = options;
   const { ledger, now } = context;
   let isHeld = ledger.contacts.loss(source.id) !== undefined;
-  let isDue = isUnknown(context, source);
+  let again = ledger.contacts.again(source.id);
+  let isDue = isUnknown(context, source) || (once && isAgainDue(context, source, again));
   let isProbing = false;
   const waiting = new Set<RelativePath>();
   /** No file is left to probe the service with. */
@@ -106,7 +107,6 @@ export function openContact(options: ContactOptions): Contact {
   let goneMs: readonly number[] = [];
   /** Until then, what a comparison found gone may be created again. */
   let freeUntilMs = -Infinity;
-  let again = ledger.contacts.again(source.id);
   let turn: Promise<unknown> = Promise.resolve();
 
   const hold = async (reason: string, waitMs: number, kind: HoldKind): Promise<false> => {
@@ -237,6 +237,7 @@ export function openContact(options: ContactOptions): Contact {
           return await hold(NOT_SHOWN, Math.min(SHOWN_MS_MAX, SHOWN_MS * 2 ** (checks - 1)), "unclear");
         }
         if ((isFirst && lagMs > 0) || hasCreates || unjudged > 0 || hidden.files.size > 0) compareLater();
+        else if (again !== undefined && again.atMs <= Date.now()) compareLater(again.round + 1);
         if (isApproved) await leaveDamagedAlone(context, source, gathered);
         return await open();
       }
@@ -335,6 +336,15 @@ function isUnknown({ ledger }: ActionContext, source: ContactOptions["source"]):
   const { markerId = source.markerId } = ledger.contacts.signature(source.id);
   const isOther = writerOf({ ledger }, source) !== source.signature.writer || markerId !== source.markerId;
   return isOther || !ledger.contacts.isAdopted(source.id) || ledger.intents.creates(source.id).length > 0;
+}
+
+/** Reports whether a single pass, which has no later moment, compares what an earlier one could not. */
+function isAgainDue(
+  { ledger }: ActionContext,
+  { id }: ContactOptions["source"],
+  again: Again | undefined,
+): boolean {
+  return again !== undefined && (again.atMs <= Date.now() || ledger.intents.doubts(id).length > 0);
 }
 
 /** The installation that last wrote with this ledger; a new ledger is this one's. */
