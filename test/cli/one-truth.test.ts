@@ -537,6 +537,19 @@ it("says of a stopped daemon that newer changes are unknown, and finds them wher
   expect((await kbsync("search", "zebra", "--fresh")).text).toContain("no daemon runs");
 });
 
+it("lists files that a daemon left unsent as it counts them", async () => {
+  await SITUATIONS.find(({ name }) => name.startsWith("a backlog"))?.make();
+  const stopped = stop();
+  release();
+  await stopped;
+  const [source] = (await json<{ sources: SourceStatus[] }>("status")).sources;
+  expect(source?.waiting).toBeGreaterThan(0);
+  for (const args of [["--waiting"], [world.root]])
+    expect((await kbsync("status", ...args)).text).toMatch(
+      /^waiting +\S+docs: files not sent yet when the daemon ended: \d+$/m,
+    );
+});
+
 it("says of a daemon that starts again that it does, and waits for it", async () => {
   await synced();
   await stop();

@@ -10,7 +10,7 @@ import type { OperatorLedger } from "./offline.ts";
 export interface FilesQuery {
   /** Largest number of files. */
   readonly limit: number;
-  /** Default: all but skipped ones. With `waiting`, a halted source is listed as a whole. */
+  /** Default: all but skipped ones. With `waiting`, a halted source is listed as a whole, and so are files that a daemon left unsent. */
   readonly state?: ListedState | undefined;
   /** Default: those of every source. */
   readonly target?: { readonly row: SourceRow; readonly below: RelativePath | undefined } | undefined;
@@ -44,6 +44,12 @@ export function listFiles(
     };
     if (blocker?.code === "halted" && state === "waiting")
       add("", null, { row: undefined, trouble: undefined });
+    // Their paths are known to the daemon alone.
+    if (live === undefined && below === undefined && state === "waiting" && row.backlog > 0) {
+      const message = `files not sent yet when the daemon ended: ${row.backlog}`;
+      const code = "not_synced";
+      found.push({ source: row.path, path: "", state, docId: null, code, message, sinceMs: null });
+    }
     const listed = new Set<RelativePath>();
     const states = state === undefined ? undefined : ROW_STATES[state];
     for (const { path, docId, state: rowState, ...trouble } of ledger.files.troubled({
