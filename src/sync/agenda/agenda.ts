@@ -1,41 +1,9 @@
 import type { RelativePath, ScanEntry } from "../plan/model.ts";
 import type { IgnoreRest } from "../rules/ignore-settling.ts";
-import { openPathStates, type PathStates } from "./path-states.ts";
+import { openPathStates } from "./path-states.ts";
 
 /** The clock and the alarm of the path states, and who waits for a check. */
-export interface Agenda {
-  readonly states: PathStates;
-  /** Records that something happened at this path, or anywhere in the source. */
-  hint(path: RelativePath | undefined): void;
-  /** Schedules a check of the whole source. */
-  scanAt(atMs: number): void;
-  /** Schedules a check of the whole source for when a changed ignore file has settled. Nothing is idle before. */
-  awaitIgnoreFile(rest: IgnoreRest): void;
-  /** Schedules another check of a path: once it has rested, or at a time. */
-  checkAgain(path: RelativePath, atMs?: number): void;
-  /** The same for a file that changed while it was read: later, if that happens repeatedly. */
-  checkTorn(path: RelativePath): void;
-  /** Has a path read again at a time, after its job. */
-  rereadAt(path: RelativePath, atMs: number): void;
-  /** Records that a file's job has ended. */
-  end(entry: ScanEntry): void;
-  /**
-   * Checks a path, or the whole source, now. A check that began later has ended when `answered` has reached the
-   * returned number.
-   */
-  ask(below: RelativePath | undefined): number;
-  /** The newest number given out: what a check that begins now will have answered. */
-  asked(): number;
-  /** Records the end of a check that began when `asked` was this. */
-  answer(asked: number): void;
-  answered(): number;
-  /** Wakes the loop at a time, or sooner. */
-  wakeAt(atMs: number): void;
-  /** Resolves when the loop is due. */
-  time(): Promise<void>;
-  /** Wakes the loop now, and clears the timer. */
-  stop(): void;
-}
+export type Agenda = ReturnType<typeof openAgenda>;
 
 export interface AgendaOptions {
   /** How long a path must have rested. */
@@ -51,16 +19,18 @@ export interface AgendaOptions {
 const ONCE_PATIENCE_MS = 5000;
 
 /** Opens an empty agenda. */
-export function openAgenda({ settleMs, now, once, withdraw }: AgendaOptions): Agenda {
+export function openAgenda({ settleMs, now, once, withdraw }: AgendaOptions) {
   const alarm = openAlarm(now);
   const states = openPathStates(settleMs, (atMs) => alarm.set(atMs));
   let asked = 0;
   let answered = 0;
 
   const isInTime = (atMs: number): boolean => !once || atMs <= now() + ONCE_PATIENCE_MS;
+  /** Schedules another check of a path: once it has rested, or at a time. */
   const checkAgain = (path: RelativePath, atMs = now() + settleMs): void => {
     if (isInTime(atMs)) states.checkAgain(path, atMs, now());
   };
+  /** Records that something happened at this path, or anywhere in the source. */
   const hint = (path: RelativePath | undefined): void => {
     const nowMs = now();
     if (path === undefined) states.checkAll(nowMs, nowMs);
@@ -73,45 +43,50 @@ export function openAgenda({ settleMs, now, once, withdraw }: AgendaOptions): Ag
   return {
     states,
     hint,
-    scanAt: (atMs) => states.checkAll(atMs, now()),
-    awaitIgnoreFile: ({ atMs, isOverdue }) => states.checkAll(atMs, now(), !isOverdue),
+    /** Schedules a check of the whole source. */
+    scanAt: (atMs: number): void => states.checkAll(atMs, now()),
+    /** Schedules a check of the whole source for when a changed ignore file has settled. Nothing is idle before. */
+    awaitIgnoreFile: ({ atMs, isOverdue }: IgnoreRest): void => states.checkAll(atMs, now(), !isOverdue),
     checkAgain,
-    checkTorn: (path) => {
+    /** Checks again a file that changed while it was read: later, if that happens repeatedly. */
+    checkTorn: (path: RelativePath): void => {
       states.torn(path, now());
       checkAgain(path);
     },
-    rereadAt: (path, atMs) => {
+    /** Has a path read again at a time, after its job. */
+    rereadAt: (path: RelativePath, atMs: number): void => {
       if (isInTime(atMs)) states.rereadAt(path, atMs);
     },
-    end: (entry) => states.end(entry, now()),
-    ask: (below) => {
+    /** Records that a file's job has ended. */
+    end: (entry: ScanEntry): void => states.end(entry, now()),
+    /**
+     * Checks a path, or the whole source, now. A check that began later has ended when `answered` has reached the
+     * returned number.
+     */
+    ask: (below: RelativePath | undefined): number => {
       asked += 1;
       if (below === undefined) hint(undefined);
       else states.ask(below, now());
       return asked;
     },
-    asked: () => asked,
-    answer: (upTo) => {
+    /** The newest number given out: what a check that begins now will have answered. */
+    asked: (): number => asked,
+    /** Records the end of a check that began when `asked` was this. */
+    answer: (upTo: number): void => {
       answered = upTo;
     },
-    answered: () => answered,
-    wakeAt: (atMs) => alarm.set(atMs),
-    time: () => alarm.fires(),
-    stop: () => alarm.stop(),
+    answered: (): number => answered,
+    /** Wakes the loop at a time, or sooner. */
+    wakeAt: (atMs: number): void => alarm.set(atMs),
+    /** Resolves when the loop is due. */
+    time: (): Promise<void> => alarm.fires(),
+    /** Wakes the loop now, and clears the timer. */
+    stop: (): void => alarm.stop(),
   };
 }
 
-/** One timer for a loop. It fires at the earliest time that was set. */
-interface Alarm {
-  set(atMs: number): void;
-  /** Resolves when it fires; at once if it fired since the last call. */
-  fires(): Promise<void>;
-  /** Fires, and clears the timer. */
-  stop(): void;
-}
-
-/** Makes an alarm without a time. */
-export function openAlarm(now: () => number): Alarm {
+/** Opens the timer of a loop, without a time. It fires at the earliest time that is set. */
+export function openAlarm(now: () => number) {
   let timer: { readonly handle: NodeJS.Timeout; readonly firesMs: number } | undefined;
   let wake: (() => void) | undefined;
   let fired = false;
@@ -122,7 +97,7 @@ export function openAlarm(now: () => number): Alarm {
     wake?.();
   };
   return {
-    set: (atMs) => {
+    set: (atMs: number): void => {
       const delayMs = Math.max(0, atMs - now());
       // By the timers' own clock: the other one may have been set forward since the timer was set.
       const firesMs = performance.now() + delayMs;
@@ -130,7 +105,8 @@ export function openAlarm(now: () => number): Alarm {
       clearTimeout(timer?.handle);
       timer = { handle: setTimeout(fire, delayMs), firesMs };
     },
-    fires: async () => {
+    /** Resolves when it fires; at once if it fired since the last call. */
+    fires: async (): Promise<void> => {
       if (!fired) {
         await new Promise<void>((resolve) => {
           wake = resolve;
@@ -139,7 +115,8 @@ export function openAlarm(now: () => number): Alarm {
       wake = undefined;
       fired = false;
     },
-    stop: () => {
+    /** Fires, and clears the timer. */
+    stop: (): void => {
       stopped = true;
       clearTimeout(timer?.handle);
       fire();

@@ -146,15 +146,11 @@ export function openRestDetector(settleMs: number): RestDetector {
  * Bounds the rate of a file's versions: one every VERSION_GAP_MS. One of them may come early, so that an edit does not
  * wait because a first sync has just sent the file.
  */
-function openVersions(settleMs: number): {
-  sent(path: RelativePath, nowMs: number): void;
-  /** Returns when the next version may be sent; -Infinity: at any time. */
-  nextMs(path: RelativePath): number;
-} {
+function openVersions(settleMs: number) {
   /** When the versions of a file will have taken no more than their time. From then on it is as if none was sent. */
   const evenMs = new Map<RelativePath, number>();
   return {
-    sent: (path, nowMs) => {
+    sent: (path: RelativePath, nowMs: number): void => {
       // A settle time of zero requires no rest.
       if (settleMs === 0) return;
       for (const [each, atMs] of evenMs) {
@@ -166,25 +162,17 @@ function openVersions(settleMs: number): {
       evenMs.delete(path);
       evenMs.set(path, fromMs + VERSION_GAP_MS);
     },
-    nextMs: (path) => (evenMs.get(path) ?? -Infinity) - VERSION_GAP_MS,
+    /** Returns when the next version may be sent; -Infinity: at any time. */
+    nextMs: (path: RelativePath): number => (evenMs.get(path) ?? -Infinity) - VERSION_GAP_MS,
   };
 }
 
 /** Files that changed while they were read. */
-function openTorn(): {
-  add(path: RelativePath, nowMs: number): void;
-  /**
-   * Returns until when a file is not read because it is written to all the time; -Infinity: it may be read. Checking it
-   * is cheap and never waits.
-   */
-  heldUntilMs(path: RelativePath): number;
-  size(): number;
-  forgetOld(nowMs: number): void;
-} {
+function openTorn() {
   /** How often a file was torn since `firstMs`. */
   let recent = new Map<RelativePath, { count: number; firstMs: number; lastMs: number }>();
   return {
-    add: (path, nowMs) => {
+    add: (path: RelativePath, nowMs: number): void => {
       const history = recent.get(path);
       if (history === undefined || nowMs - history.firstMs >= CEILING_MS) {
         // A file held back until just now that is still written to is held back again.
@@ -196,30 +184,23 @@ function openTorn(): {
         history.lastMs = nowMs;
       }
     },
-    heldUntilMs: (path) => {
+    /**
+     * Returns until when a file is not read because it is written to all the time; -Infinity: it may be read. Checking it
+     * is cheap and never waits.
+     */
+    heldUntilMs: (path: RelativePath): number => {
       const history = recent.get(path);
       return history === undefined || history.count < BURST ? -Infinity : history.firstMs + CEILING_MS;
     },
-    size: () => recent.size,
-    forgetOld: (nowMs) => {
+    size: (): number => recent.size,
+    forgetOld: (nowMs: number): void => {
       recent = new Map([...recent].filter(([, { lastMs }]) => nowMs - lastMs < 2 * CEILING_MS));
     },
   };
 }
 
 /** Files that are appended to, by how they grew between the times at which they were released for reading. */
-interface Appends {
-  /** Returns how long a due file must have rested because it is appended to: it grew repeatedly, and still grows. */
-  restMs(entry: ScanEntry, nowMs: number): number | undefined;
-  /** Records a released file. `restedMs`: how long it has rested; `isAppended`: it was appended to. */
-  released(entry: ScanEntry, how: Readonly<{ nowMs: number; restedMs: number; isAppended: boolean }>): void;
-  changed(this: void, path: RelativePath, nowMs: number): void;
-  ended(this: void, path: RelativePath, nowMs: number): void;
-  size(): number;
-  forgetOld(nowMs: number): void;
-}
-
-function openAppends(settleMs: number): Appends {
+function openAppends(settleMs: number) {
   /**
    * Fresh files as they were when they were released for reading. `appends`: how often one was larger than before;
    * `gapMs`: the longest gap between two of its appends; `nextMs`: when it may have changed since. It may be written to for long
@@ -230,7 +211,8 @@ function openAppends(settleMs: number): Appends {
     { sizeBytes: number; mtimeMs: number; appends: number; gapMs: number; lastMs: number; nextMs?: number }
   >();
   return {
-    restMs: ({ path, sizeBytes }, nowMs) => {
+    /** Returns how long a due file must have rested because it is appended to: it grew repeatedly, and still grows. */
+    restMs: ({ path, sizeBytes }: ScanEntry, nowMs: number): number | undefined => {
       const before = read.get(path);
       const isAppended =
         before !== undefined &&
@@ -239,7 +221,11 @@ function openAppends(settleMs: number): Appends {
         nowMs - before.lastMs < 2 * CEILING_MS;
       return isAppended ? Math.max(settleMs, APPENDED_REST_MS + 2 * before.gapMs) : undefined;
     },
-    released: ({ path, sizeBytes, mtimeMs }, { nowMs, restedMs, isAppended }) => {
+    /** Records a released file. `restedMs`: how long it has rested; `isAppended`: it was appended to. */
+    released: (
+      { path, sizeBytes, mtimeMs }: ScanEntry,
+      { nowMs, restedMs, isAppended }: Readonly<{ nowMs: number; restedMs: number; isAppended: boolean }>,
+    ): void => {
       const before = read.get(path);
       const gapMsMax = settleMs + APPEND_GAP_MS;
       if (before === undefined && Math.abs(restedMs) > gapMsMax) return;
@@ -262,16 +248,16 @@ function openAppends(settleMs: number): Appends {
         lastMs: nowMs,
       });
     },
-    changed: (path, nowMs) => {
+    changed: (path: RelativePath, nowMs: number): void => {
       const before = read.get(path);
       if (before !== undefined) before.nextMs ??= nowMs;
     },
-    ended: (path, nowMs) => {
+    ended: (path: RelativePath, nowMs: number): void => {
       const before = read.get(path);
       if (before !== undefined) before.lastMs = nowMs;
     },
-    size: () => read.size,
-    forgetOld: (nowMs) => {
+    size: (): number => read.size,
+    forgetOld: (nowMs: number): void => {
       read = new Map([...read].filter(([, { lastMs }]) => nowMs - lastMs < 2 * CEILING_MS));
     },
   };

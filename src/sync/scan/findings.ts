@@ -17,37 +17,21 @@ export interface Found {
 }
 
 /** Collects the results of a walk. */
-export interface Findings {
-  readonly found: Found;
-  /** Adds a file by its rules and size. */
-  readonly add: (path: RelativePath, name: string, stats: Stats) => void;
-  /** Adds the target of a link that the rules admit as a file or as a folder. Returns true for a folder to walk. */
-  readonly addLink: (
-    path: RelativePath,
-    name: string,
-    stats: Stats,
-    asFile: boolean,
-    asFolder: boolean,
-  ) => boolean;
-  readonly refuse: (path: RelativePath, reason: string) => void;
-  readonly unreadable: (facts: Unreadable) => void;
-  /** Adds a path with an error, unless nothing is there. */
-  readonly failed: (path: FolderPath, error: unknown) => void;
-  /** Returns the facts of a path; undefined if nothing is there or it is unreadable, which it adds. */
-  readonly stat: (path: RelativePath) => Stats | undefined;
-}
+export type Findings = ReturnType<typeof openFindings>;
 
 /** Opens the empty results of a walk. */
-export function openFindings(rules: Rules, follower: Follower): Findings {
+export function openFindings(rules: Rules, follower: Follower) {
   const entries: ScanEntry[] = [];
   const unreadable: Unreadable[] = [];
   const refused: { path: RelativePath; reason: string }[] = [];
   const skipped: Skip[] = [];
 
+  /** Adds a path with an error, unless nothing is there. */
   const failed = (path: FolderPath, error: unknown): void => {
     if (!isAbsence(error)) unreadable.push({ path, code: codeOf(error) ?? "UNKNOWN" });
   };
 
+  /** Adds a file by its rules and size. */
   const add = (path: RelativePath, name: string, stats: Stats): void => {
     const { size: sizeBytes, mtimeMs, ctimeMs } = stats;
     const link = follower.linkOf(path);
@@ -66,7 +50,14 @@ export function openFindings(rules: Rules, follower: Follower): Findings {
   return {
     found: { entries, unreadable, refused, skipped },
     add,
-    addLink: (path, name, stats, asFile, asFolder) => {
+    /** Adds the target of a link that the rules admit as a file or as a folder. Returns true for a folder to walk. */
+    addLink: (
+      path: RelativePath,
+      name: string,
+      stats: Stats,
+      asFile: boolean,
+      asFolder: boolean,
+    ): boolean => {
       const target = follower.resolve(path, stats);
       switch (target.kind) {
         case "file":
@@ -84,10 +75,11 @@ export function openFindings(rules: Rules, follower: Follower): Findings {
         }
       }
     },
-    refuse: (path, reason) => void refused.push({ path, reason }),
-    unreadable: (facts) => void unreadable.push(facts),
+    refuse: (path: RelativePath, reason: string): void => void refused.push({ path, reason }),
+    unreadable: (facts: Unreadable): void => void unreadable.push(facts),
     failed,
-    stat: (path) => {
+    /** Returns the facts of a path; undefined if nothing is there or it is unreadable, which it adds. */
+    stat: (path: RelativePath): Stats | undefined => {
       try {
         return lstatSync(follower.absolute(path), { throwIfNoEntry: false });
       } catch (error) {

@@ -13,12 +13,7 @@ export interface ProbeMethods extends Record<string, (argument: never) => unknow
 }
 
 /** Examines a new folder in a thread of its own: a file system whose server is away can block the calling thread for ever. */
-export interface FolderProbe {
-  /** Returns the path of an existing folder without symbolic links. */
-  realPath(path: string): Promise<string>;
-  count(source: WatchedSource): Promise<FolderContents>;
-  close(): void;
-}
+export type FolderProbe = ReturnType<typeof openFolderProbe>;
 
 /** A count of a quarter of a million files takes a second on a warm disk, and 100 MB. */
 const BOUNDS: CountBounds = { forMs: 4000, files: 250_000 };
@@ -30,7 +25,7 @@ const PROBES_MAX = 2;
 let running = 0;
 
 /** Opens a probe. Its calls end when the signal aborts. Throws `probe_busy` and `source_unusable`. */
-export function openFolderProbe(signal: AbortSignal, silentMs = SILENT_MS): FolderProbe {
+export function openFolderProbe(signal: AbortSignal, silentMs = SILENT_MS) {
   signal.throwIfAborted();
   if (running >= PROBES_MAX) {
     throw new KbsyncError("other folders are being examined", { code: "probe_busy", retryable: true });
@@ -58,9 +53,11 @@ export function openFolderProbe(signal: AbortSignal, silentMs = SILENT_MS): Fold
     }
   };
   return {
-    realPath: (path) => answered(path, calls.call("realPath", path)),
-    count: (source) => answered(source.absolutePath, calls.call("count", { source, bounds: BOUNDS })),
-    close: () => {
+    /** Returns the path of an existing folder without symbolic links. */
+    realPath: (path: string): Promise<string> => answered(path, calls.call("realPath", path)),
+    count: (source: WatchedSource): Promise<FolderContents> =>
+      answered(source.absolutePath, calls.call("count", { source, bounds: BOUNDS })),
+    close: (): void => {
       signal.removeEventListener("abort", close);
       close();
     },

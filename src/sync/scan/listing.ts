@@ -8,29 +8,21 @@ import { type Findings, isAbsence } from "./findings.ts";
 /** The replacement character of Node for the bytes of a name that are not valid UTF-8. */
 const REPLACEMENT = "\uFFFD";
 
-/** Lists one folder after another. */
-interface Listing {
-  /** Lists a folder: its files and links wait for `step`, the folders in it for their turn. */
-  readonly list: (folder: FolderPath) => void;
-  /** Adds one file or link of the listed folder. Returns false when none is left. */
-  readonly step: () => boolean;
-  readonly rootFailure: () => string | undefined;
-}
-
-/** Opens the listing of folders. Pushes the folders that it finds to `folders`. */
+/** Opens the listing of one folder after another. Pushes the folders that it finds to `folders`. */
 export function openListing(
   root: string,
   rules: Rules,
   follower: Follower,
   findings: Findings,
   folders: FolderPath[],
-): Listing {
+) {
   let rootFailure: string | undefined;
   let names: string[] = [];
   let links: string[] = [];
   let inside: FolderPath = "";
   let insideRules: FolderRules;
 
+  /** Lists a folder: its files and links wait for `step`, the folders in it for their turn. */
   const list = (folder: FolderPath): void => {
     inside = folder;
     insideRules = rules.inFolder(folder);
@@ -99,7 +91,8 @@ export function openListing(
 
   return {
     list,
-    step: () => {
+    /** Adds one file or link of the listed folder. Returns false when none is left. */
+    step: (): boolean => {
       const name = names.pop();
       if (name !== undefined) {
         addListed(name);
@@ -109,7 +102,7 @@ export function openListing(
       if (link !== undefined) addListedLink(link);
       return link !== undefined;
     },
-    rootFailure: () => rootFailure,
+    rootFailure: (): string | undefined => rootFailure,
   };
 }
 

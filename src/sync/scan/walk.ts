@@ -1,28 +1,14 @@
 import type { RelativePath, FolderPath } from "../plan/model.ts";
 import type { FolderRules, Rules } from "../rules/rules.ts";
 import { openFollower, type Follower } from "./follow.ts";
-import { type Found, openFindings, type Findings } from "./findings.ts";
+import { openFindings, type Findings } from "./findings.ts";
 import { openListing } from "./listing.ts";
-
-/** A walk through a source that can be interrupted after every file. */
-export interface Walk {
-  /** Grows during the walk. */
-  readonly found: Found;
-  /** Why the root itself could not be listed; undefined if it could. */
-  rootFailure(): string | undefined;
-  /** Adds a file, or a folder with all below it. Checks the folders above it first. "" is the root. */
-  begin(path: FolderPath): void;
-  /** Works for about `sliceMs`. Returns false when nothing is left. */
-  advance(sliceMs: number): boolean;
-  /** Ends a finished walk: removes links in the scope (undefined: the whole source) that it did not find. */
-  end(scope: readonly RelativePath[] | undefined): void;
-}
 
 /** Steps between two reads of the clock; a step takes a few microseconds. */
 const STEPS_PER_CLOCK_READ = 64;
 
-/** Opens a walk below `root` without any work. */
-export function openWalk(root: string, rules: Rules): Walk {
+/** Opens a walk below `root` without any work. It can be interrupted after every file. */
+export function openWalk(root: string, rules: Rules) {
   // Stacks of work, in this order: files and links of the last listed folder, folders, paths added by `begin`.
   const folders: FolderPath[] = [];
   const requested: RelativePath[] = [];
@@ -61,33 +47,32 @@ export function openWalk(root: string, rules: Rules): Walk {
   };
 
   return {
+    /** Why the root itself could not be listed; undefined if it could. */
     rootFailure: listing.rootFailure,
+    /** Grows during the walk. */
     found: findings.found,
-    begin: (path) => {
+    /** Adds a file, or a folder with all below it. Checks the folders above it first. "" is the root. */
+    begin: (path: FolderPath): void => {
       if (path === "") folders.push(path);
       else requested.push(path);
     },
-    advance: (sliceMs) => {
+    /** Works for about `sliceMs`. Returns false when nothing is left. */
+    advance: (sliceMs: number): boolean => {
       const endMs = performance.now() + sliceMs;
       for (let steps = 1; step(); steps++) {
         if (steps % STEPS_PER_CLOCK_READ === 0 && performance.now() > endMs) return true;
       }
       return false;
     },
+    /** Ends a finished walk: removes links in the scope (undefined: the whole source) that it did not find. */
     end: follower.end,
   };
 }
 
 /** Checks the way to a path that was added by itself. */
-interface Reach {
-  /** Reports whether a folder exists, is wanted, and is reached through folders only. Cached. */
-  readonly reaches: (folder: FolderPath) => boolean;
-  /** Checks the rules in a folder. If they are unknown, reports the folder and returns false. */
-  readonly isOpen: (folder: FolderPath, check: (above: FolderRules) => boolean) => boolean;
-}
-
-function openReach(rules: Rules, follower: Follower, findings: Findings): Reach {
+function openReach(rules: Rules, follower: Follower, findings: Findings) {
   const reached = new Map<FolderPath, boolean>([["", true]]);
+  /** Reports whether a folder exists, is wanted, and is reached through folders only. Cached. */
   const reaches = (folder: FolderPath): boolean => {
     const known = reached.get(folder);
     if (known !== undefined) return known;
@@ -108,6 +93,7 @@ function openReach(rules: Rules, follower: Follower, findings: Findings): Reach 
     return follower.enter(folder);
   };
 
+  /** Checks the rules in a folder. If they are unknown, reports the folder and returns false. */
   const isOpen = (folder: FolderPath, check: (above: FolderRules) => boolean): boolean => {
     const above = rules.inFolder(folder);
     if (above.unreadable === undefined) return check(above);

@@ -1,12 +1,7 @@
 import { readFileSync } from "node:fs";
 
 /** Detects that events may have been lost. There is one per thread, because its watchers share one kernel queue. */
-export interface FloodGauge {
-  /** Must be called for every incoming event. */
-  count(): void;
-  /** Adds a listener for floods. Returns a function that removes it. */
-  listen(listener: () => void): () => void;
-}
+export type FloodGauge = ReturnType<typeof openFloodGauge>;
 
 /** Length of the kernel's event queue if the system does not reveal it. */
 const QUEUED_EVENTS_DEFAULT = 16_384;
@@ -16,11 +11,12 @@ const QUEUED_EVENTS_DEFAULT = 16_384;
  * queue before the event loop continues, so after a loss, one turn of the loop has seen a full queue. Half a queue counts
  * as a flood, because events of folders that are no longer watched fill the queue too and are invisible.
  */
-export function openFloodGauge(limit = maxQueuedEvents() / 2): FloodGauge {
+export function openFloodGauge(limit = maxQueuedEvents() / 2) {
   const listeners = new Set<() => void>();
   let events = 0;
   return {
-    count: () => {
+    /** Must be called for every incoming event. */
+    count: (): void => {
       if (events++ > 0) return;
       setImmediate(() => {
         const flooded = events >= limit;
@@ -28,7 +24,8 @@ export function openFloodGauge(limit = maxQueuedEvents() / 2): FloodGauge {
         if (flooded) for (const listener of listeners) listener();
       });
     },
-    listen: (listener) => {
+    /** Adds a listener for floods. Returns a function that removes it. */
+    listen: (listener: () => void): (() => void) => {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },

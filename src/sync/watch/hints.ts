@@ -15,21 +15,17 @@ export interface Hints {
 }
 
 /** Reports each kind of problem once until `reset`: a limit affects every folder. */
-export function openProblems(
-  onError: Hints["onError"],
-  path: string,
-  isClosed: () => boolean,
-): { report(this: void, error: unknown): void; has(): boolean; reset(): void } {
+export function openProblems(onError: Hints["onError"], path: string, isClosed: () => boolean) {
   let reported = new Set<string>();
   return {
-    report: (error) => {
+    report: (error: unknown): void => {
       const code = codeOf(error) ?? "UNKNOWN";
       if (isClosed() || reported.has(code)) return;
       reported.add(code);
       onError(explain(error, code, path));
     },
-    has: () => reported.size > 0,
-    reset: () => {
+    has: (): boolean => reported.size > 0,
+    reset: (): void => {
       reported = new Set();
     },
   };
@@ -39,7 +35,7 @@ export function openProblems(
 export function openDirtyPaths(
   { onDirty }: Pick<Hints, "onDirty">,
   isClosed: () => boolean,
-): { mark: (path: FolderPath) => void } {
+): (path: FolderPath) => void {
   let dirty = new Set<RelativePath>();
   let allDirty = false;
   let flushing: NodeJS.Immediate | undefined;
@@ -51,12 +47,10 @@ export function openDirtyPaths(
     allDirty = false;
     dirty = new Set();
   };
-  return {
-    mark: (path) => {
-      if (path === "") allDirty = true;
-      else dirty.add(path);
-      flushing ??= setImmediate(flush);
-    },
+  return (path) => {
+    if (path === "") allDirty = true;
+    else dirty.add(path);
+    flushing ??= setImmediate(flush);
   };
 }
 

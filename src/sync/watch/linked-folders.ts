@@ -3,13 +3,7 @@ import { join } from "node:path";
 import { codeOf } from "../../lib/failure.ts";
 
 /** Targets of links that the rules exclude at their own paths, so that no other watch covers them. */
-export interface LinkedFolders {
-  /** Replaces the watched folders, given as absolute paths. A missing one is watched once an event reports it. */
-  set(folders: ReadonlySet<string>): void;
-  /** Another folder, or none, may be at this path. Restarts the watch at and below it. */
-  replaced(path: string): void;
-  close(): void;
-}
+export type LinkedFolders = ReturnType<typeof openLinkedFolders>;
 
 /**
  * Opens the watches of linked folders: a system watch per folder, not recursive. Calls `onEvent` with paths that may have
@@ -18,7 +12,7 @@ export interface LinkedFolders {
 export function openLinkedFolders(
   onEvent: (absolutePath: string) => void,
   onError: (error: unknown) => void,
-): LinkedFolders {
+) {
   let wanted: ReadonlySet<string> = new Set();
   const watches = new Map<string, FSWatcher>();
 
@@ -49,6 +43,7 @@ export function openLinkedFolders(
     watches.get(folder)?.close();
     watches.delete(folder);
   };
+  /** Another folder, or none, may be at this path. Restarts the watch at and below it. */
   const replaced = (path: string): void => {
     for (const folder of wanted) {
       if (folder !== path && !folder.startsWith(`${path}/`)) continue;
@@ -58,13 +53,14 @@ export function openLinkedFolders(
   };
 
   return {
-    set: (folders) => {
+    /** Replaces the watched folders, given as absolute paths. A missing one is watched once an event reports it. */
+    set: (folders: ReadonlySet<string>): void => {
       wanted = folders;
       for (const folder of watches.keys()) if (!folders.has(folder)) end(folder);
       for (const folder of folders) if (!watches.has(folder)) start(folder);
     },
     replaced,
-    close: () => {
+    close: (): void => {
       wanted = new Set();
       for (const folder of watches.keys()) end(folder);
     },

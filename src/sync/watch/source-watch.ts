@@ -43,18 +43,18 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
   let watcher: FolderWatcher | undefined;
   let closed = false;
   const isClosed = (): boolean => closed;
-  const { mark } = openDirtyPaths(hints, isClosed);
+  const mark = openDirtyPaths(hints, isClosed);
 
   const watchAgain = (): void => {
     rules.reload();
     mark("");
-    renewal.soon();
+    renew();
   };
   const onRaw = (name: unknown, details: unknown): void => {
     flood.count();
     const watched = watchedPathOf(details);
     // inotify reports the removal of a watched folder as an event with the folder's own name inside it.
-    if (name === basename(watched)) returns.add(watched);
+    if (name === basename(watched)) checkReturn(watched);
     const absolutePath = typeof name === "string" ? join(watched, name) : watched;
     const path = below(root, absolutePath);
     // If the root is missing, chokidar waits for it in a folder above.
@@ -99,7 +99,7 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     watcher.add(root);
   };
 
-  const renewal = openRenewal(async () => {
+  const renew = openRenewal(async () => {
     await watcher?.close();
     if (closed) return false;
     rules.reload();
@@ -108,8 +108,8 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     linked.replaced(root);
     return true;
   }, isClosed);
-  const returns = openReturnCheck(() => {
-    if (!closed) renewal.soon();
+  const checkReturn = openReturnCheck(() => {
+    if (!closed) renew();
   });
 
   const checks = setInterval(() => {
@@ -118,10 +118,10 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     target = now;
     watchAgain();
   }, TARGET_CHECK_MS).unref();
-  const stopListening = flood.listen(renewal.soon);
+  const stopListening = flood.listen(renew);
   open();
   return {
-    renew: renewal.soon,
+    renew,
     follow: (followed) => {
       links.set(followed);
       links.watch(root);
@@ -137,25 +137,19 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
 }
 
 /** The targets of links: they are watched although the rules exclude them. */
-interface Links {
-  readonly set: (links: LinkWatches) => void;
-  /** Reports whether a link may lead to a path. */
-  readonly lead: (path: RelativePath) => boolean;
-  /** Watches the folders that the rules exclude. */
-  readonly watch: (root: string) => void;
-}
-
-function openLinks(rules: Rules, linked: LinkedFolders): Links {
+function openLinks(rules: Rules, linked: LinkedFolders) {
   let folders: ReadonlySet<FolderPath> = new Set();
   let points: ReadonlySet<FolderPath> = new Set();
   return {
-    set: (links) => {
+    set: (links: LinkWatches): void => {
       folders = new Set(links.folders);
       points = new Set(links.points);
     },
-    lead: (path) =>
+    /** Reports whether a link may lead to a path. */
+    lead: (path: RelativePath): boolean =>
       points.has(path) || folders.has(path) || folders.has(path.slice(0, Math.max(0, path.lastIndexOf("/")))),
-    watch: (root) => {
+    /** Watches the folders that the rules exclude. */
+    watch: (root: string): void => {
       const unwatched = [...folders].filter((folder) => folder !== "" && !rules.entersFolder(folder).wanted);
       linked.set(new Set(unwatched.map((folder) => join(root, folder))));
     },
@@ -163,7 +157,7 @@ function openLinks(rules: Rules, linked: LinkedFolders): Links {
 }
 
 /** Runs `renew` once at a time, with a pause after each run that returns true. */
-function openRenewal(renew: () => Promise<boolean>, isClosed: () => boolean): { soon: () => void } {
+function openRenewal(renew: () => Promise<boolean>, isClosed: () => boolean): () => void {
   let renewing: Promise<void> | undefined;
   let again = false;
   const renewAndRest = async (): Promise<void> => {
@@ -184,22 +178,20 @@ function openRenewal(renew: () => Promise<boolean>, isClosed: () => boolean): { 
       });
     }
   };
-  return { soon };
+  return soon;
 }
 
 /** Calls `onReturned` if one of the removed folders exists again after a moment. */
-function openReturnCheck(onReturned: () => void): { add(absolutePath: string): void } {
+function openReturnCheck(onReturned: () => void): (absolutePath: string) => void {
   const removed = new Set<string>();
-  return {
-    add: (absolutePath) => {
-      removed.add(absolutePath);
-      if (removed.size > 1) return;
-      setTimeout(() => {
-        const returned = [...removed].some((path) => isFolder(path) && !exists(join(path, basename(path))));
-        removed.clear();
-        if (returned) onReturned();
-      }, RETURN_CHECK_MS).unref();
-    },
+  return (absolutePath) => {
+    removed.add(absolutePath);
+    if (removed.size > 1) return;
+    setTimeout(() => {
+      const returned = [...removed].some((path) => isFolder(path) && !exists(join(path, basename(path))));
+      removed.clear();
+      if (returned) onReturned();
+    }, RETURN_CHECK_MS).unref();
   };
 }
 
