@@ -2,32 +2,7 @@ import type { RelativePath } from "../plan/model.ts";
 import { VERSION_GAP_MS } from "../plan/timing.ts";
 
 /** When paths, and the whole source, are checked. Reads no clock: times are arguments. */
-export interface Checks {
-  /** Makes a path due when nothing more has happened for the settle time. */
-  settle(path: RelativePath, nowMs: number): void;
-  /** Makes a path due at `atMs`, or sooner if it is due then anyway. A time further off than the settle time is a retry. */
-  checkAt(path: RelativePath, atMs: number, nowMs: number): void;
-  /**
-   * Makes the whole source due at `atMs`. In the future this is a retry, unless it `isWork` that must end before
-   * anything is idle.
-   */
-  checkAll(atMs: number, nowMs: number, isWork?: boolean): void;
-  isRetry(atMs: number, nowMs: number): boolean;
-  /** Removes and returns what is due. */
-  take(nowMs: number): Due | undefined;
-  /** Returns when something is due next. */
-  nextDueMs(): number | undefined;
-  /** Reports whether nothing is due except retries and paths for which `but` is true. */
-  isQuiet(but?: (path: RelativePath) => boolean): boolean;
-  /** Returns the paths of which a check is due, now or later. */
-  due(): Iterable<RelativePath>;
-  /** Reports whether a check of the path is due, now or later. */
-  isDue(path: RelativePath): boolean;
-  /** The same without retries. */
-  isSettling(path: RelativePath): boolean;
-  /** Since when the oldest check is due that is not a retry. */
-  oldestMs(): number | undefined;
-}
+export type Checks = ReturnType<typeof openChecks>;
 
 /** The paths that a pass takes. */
 export interface Due {
@@ -48,7 +23,7 @@ interface Check {
 }
 
 /** Opens an empty list. `settleMs` is how long a path must have rested. `onDue` is called with the time of each check. */
-export function openChecks(settleMs: number, onDue: (atMs: number) => void): Checks {
+export function openChecks(settleMs: number, onDue: (atMs: number) => void) {
   const checks = new Map<RelativePath, Check>();
   let allAtMs: number | undefined;
   let isAllRetry = false;
@@ -69,25 +44,32 @@ export function openChecks(settleMs: number, onDue: (atMs: number) => void): Che
   };
 
   return {
-    settle: (path, nowMs) => {
+    /** Makes a path due when nothing more has happened for the settle time. */
+    settle: (path: RelativePath, nowMs: number): void => {
       const check = checkOf(path);
       if (check.isRetry) begin(check, nowMs);
       check.dueMs = Math.min(nowMs + settleMs, check.firstMs + Math.max(settleMs, SOON_MS));
       onDue(check.dueMs);
     },
-    checkAt: (path, atMs, nowMs) => {
+    /** Makes a path due at `atMs`, or sooner if it is due then anyway. A time further off than the settle time is a retry. */
+    checkAt: (path: RelativePath, atMs: number, nowMs: number): void => {
       const check = checkOf(path);
       if (check.isRetry && !isRetry(atMs, nowMs)) begin(check, nowMs);
       check.dueMs = Math.min(check.dueMs, atMs);
       onDue(atMs);
     },
-    checkAll: (atMs, nowMs, isWork = false) => {
+    /**
+     * Makes the whole source due at `atMs`. In the future this is a retry, unless it `isWork` that must end before
+     * anything is idle.
+     */
+    checkAll: (atMs: number, nowMs: number, isWork: boolean = false): void => {
       isAllRetry = !isWork && atMs > nowMs && (allAtMs === undefined || isAllRetry);
       allAtMs = Math.min(allAtMs ?? Infinity, atMs);
       onDue(atMs);
     },
     isRetry,
-    take: (nowMs) => {
+    /** Removes and returns what is due. */
+    take: (nowMs: number): Due | undefined => {
       const all = allAtMs !== undefined && allAtMs <= nowMs;
       const paths: RelativePath[] = [];
       for (const [path, check] of checks) {
@@ -99,21 +81,27 @@ export function openChecks(settleMs: number, onDue: (atMs: number) => void): Che
       if (all) allAtMs = undefined;
       return all || paths.length > 0 ? { all, paths } : undefined;
     },
-    nextDueMs: () => {
+    /** Returns when something is due next. */
+    nextDueMs: (): number | undefined => {
       let next = allAtMs;
       for (const { dueMs } of checks.values()) if (next === undefined || dueMs < next) next = dueMs;
       return next;
     },
-    isQuiet: (but) => {
+    /** Reports whether nothing is due except retries and paths for which `but` is true. */
+    isQuiet: (but?: (path: RelativePath) => boolean): boolean => {
       if (allAtMs !== undefined && !isAllRetry) return false;
       if (fresh === 0 || but === undefined) return fresh === 0;
       for (const [path, check] of checks) if (!check.isRetry && !but(path)) return false;
       return true;
     },
-    due: () => checks.keys(),
-    isDue: (path) => checks.has(path),
-    isSettling: (path) => checks.get(path)?.isRetry === false,
-    oldestMs: () => {
+    /** Returns the paths of which a check is due, now or later. */
+    due: (): Iterable<RelativePath> => checks.keys(),
+    /** Reports whether a check of the path is due, now or later. */
+    isDue: (path: RelativePath): boolean => checks.has(path),
+    /** The same without retries. */
+    isSettling: (path: RelativePath): boolean => checks.get(path)?.isRetry === false,
+    /** Since when the oldest check is due that is not a retry. */
+    oldestMs: (): number | undefined => {
       let oldest: number | undefined;
       for (const check of checks.values())
         if (!check.isRetry && (oldest === undefined || check.firstMs < oldest)) oldest = check.firstMs;

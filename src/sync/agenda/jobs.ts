@@ -5,36 +5,7 @@ import { type Counted, countedAs } from "../plan/version.ts";
 import { STEP_ITEMS, type Steps } from "../plan/steps.ts";
 
 /** The files of a source that are planned and not done. Each is in the queue, or is being read or sent. */
-export interface Jobs {
-  /** Begins jobs. A parked file that is tried again has waited since it was first planned. */
-  queue(candidates: readonly Candidate[], nowMs: number): void;
-  /** Records that a job's file is being read or sent. Its row may be counted before the job has ended. */
-  send(path: RelativePath): void;
-  /** Records that something happened at the path. If it has a job, that is dropped before it is sent, and starts over. */
-  outdate(path: RelativePath): void;
-  isOutdated(path: RelativePath): boolean;
-  /** Records that the row of a job's path, if it has one, counts as unsure from here on. */
-  uncount(path: RelativePath): void;
-  /** Has a path read again at a time, after its job. */
-  rereadAt(path: RelativePath, atMs: number): void;
-  /** Records the result of a job, which is reported before the job ends. */
-  reported(path: RelativePath, outcome: Outcome): void;
-  /** Records that the service accepted a job's version, though nobody waits for its result. */
-  sent(path: RelativePath): void;
-  hasJob(path: RelativePath): boolean;
-  /** Reports whether the path has a job for this very entry. */
-  isCurrent(entry: ScanEntry): boolean;
-  isSending(path: RelativePath): boolean;
-  /** Since when a file with a job, or a parked one, waits. */
-  sinceMs(path: RelativePath): number | undefined;
-  /** Reports whether the last job of a file without one parked it. It may be gone meanwhile. */
-  isParked(path: RelativePath): boolean;
-  /** Returns the paths of files with jobs. */
-  jobPaths(): Iterable<RelativePath>;
-  hasJobs(): boolean;
-  /** Takes a snapshot of them. */
-  busyPaths(): BusyPaths;
-}
+export type Jobs = ReturnType<typeof openJobs>;
 
 /**
  * A snapshot of the files with jobs that also includes whatever ends until it is closed: a pass decides and begins by
@@ -85,15 +56,7 @@ export type EndedJob = Readonly<Pick<Job, "isOutdated" | "isSent" | "rereadMs">>
 const GONE_MAX = 1000;
 
 /** Opens an empty list. */
-export function openJobs(): Jobs & {
-  end(entry: ScanEntry): EndedJob | undefined;
-  /** Returns the number of jobs, by how the rows of their files count. `countedNow` is asked about new files being sent. */
-  counts(countedNow: (path: RelativePath) => Counted): Record<Counted, number>;
-  /** Returns the entry of a job whose file was not read yet. */
-  queued(path: RelativePath): ScanEntry | undefined;
-  /** Since when the oldest waits, or is parked. `stillParked` reports whether it still is; it may be gone meanwhile. */
-  oldestMs(stillParked: (path: RelativePath) => boolean): number | undefined;
-} {
+export function openJobs() {
   /** A file that is planned again keeps its position, so that the first is the oldest. */
   const jobs = new Map<RelativePath, Job>();
   const sizes: Record<Counted, number> = { agreed: 0, failed: 0, trouble: 0, nothing: 0 };
@@ -122,7 +85,8 @@ export function openJobs(): Jobs & {
   };
 
   return {
-    queue: (candidates, nowMs) => {
+    /** Begins jobs. A parked file that is tried again has waited since it was first planned. */
+    queue: (candidates: readonly Candidate[], nowMs: number): void => {
       for (const { entry, known } of candidates) {
         const { path } = entry;
         const isOutdated = remove(path)?.isOutdated === true;
@@ -134,22 +98,29 @@ export function openJobs(): Jobs & {
         busyFiles.add(entry);
       }
     },
-    send: (path) => {
+    /** Records that a job's file is being read or sent. Its row may be counted before the job has ended. */
+    send: (path: RelativePath): void => {
       if (hasJob(path)) sending.add(path);
     },
-    outdate: (path) => change(path, { isOutdated: true }),
-    isOutdated: (path) => jobOf(path)?.isOutdated === true,
-    uncount: (path) => {
+    /** Records that something happened at the path. If it has a job, that is dropped before it is sent, and starts over. */
+    outdate: (path: RelativePath): void => change(path, { isOutdated: true }),
+    isOutdated: (path: RelativePath): boolean => jobOf(path)?.isOutdated === true,
+    /** Records that the row of a job's path, if it has one, counts as unsure from here on. */
+    uncount: (path: RelativePath): void => {
       const job = jobOf(path);
       if (job?.counted !== "agreed") return;
       job.counted = "trouble";
       sizes.agreed -= 1;
       sizes.trouble += 1;
     },
-    rereadAt: (path, atMs) => change(path, { rereadMs: atMs }),
-    reported: (path, outcome) => change(path, { isParked: outcome === "parked", isSent: true }),
-    sent: (path) => change(path, { isSent: true }),
-    end: (entry) => {
+    /** Has a path read again at a time, after its job. */
+    rereadAt: (path: RelativePath, atMs: number): void => change(path, { rereadMs: atMs }),
+    /** Records the result of a job, which is reported before the job ends. */
+    reported: (path: RelativePath, outcome: Outcome): void =>
+      change(path, { isParked: outcome === "parked", isSent: true }),
+    /** Records that the service accepted a job's version, though nobody waits for its result. */
+    sent: (path: RelativePath): void => change(path, { isSent: true }),
+    end: (entry: ScanEntry): EndedJob | undefined => {
       const job = remove(entry.path);
       if (job === undefined) return undefined;
       for (const note of ended) note(entry);
@@ -157,44 +128,50 @@ export function openJobs(): Jobs & {
       return job;
     },
     hasJob,
-    isCurrent: (entry) => jobOf(entry.path)?.entry === entry,
-    queued: (path) => (sending.has(path) ? undefined : jobOf(path)?.entry),
-    isSending: (path) => sending.has(path),
-    sinceMs: (path) => jobs.get(path)?.sinceMs,
-    isParked: (path) => jobs.get(path)?.hasEnded === true,
-    *jobPaths() {
+    /** Reports whether the path has a job for this very entry. */
+    isCurrent: (entry: ScanEntry): boolean => jobOf(entry.path)?.entry === entry,
+    /** Returns the entry of a job whose file was not read yet. */
+    queued: (path: RelativePath): ScanEntry | undefined =>
+      sending.has(path) ? undefined : jobOf(path)?.entry,
+    isSending: (path: RelativePath): boolean => sending.has(path),
+    /** Since when a file with a job, or a parked one, waits. */
+    sinceMs: (path: RelativePath): number | undefined => jobs.get(path)?.sinceMs,
+    /** Reports whether the last job of a file without one parked it. It may be gone meanwhile. */
+    isParked: (path: RelativePath): boolean => jobs.get(path)?.hasEnded === true,
+    /** Returns the paths of files with jobs. */
+    *jobPaths(): Iterable<RelativePath> {
       for (const [path, { hasEnded }] of jobs) if (!hasEnded) yield path;
     },
-    hasJobs: () => sumOf(sizes) > 0,
-    busyPaths: () => {
-      const { note, ...busy } = openSnapshot(jobs, sending, busyFiles, () => void ended.delete(note));
-      ended.add(note);
-      return busy;
-    },
-    counts: (countedNow) => {
+    hasJobs: (): boolean => sumOf(sizes) > 0,
+    /** Takes a snapshot of them. */
+    busyPaths: (): BusyPaths => openSnapshot(jobs, sending, busyFiles, ended),
+    /** Returns the number of jobs, by how the rows of their files count. `countedNow` is asked about new files being sent. */
+    counts: (countedNow: (path: RelativePath) => Counted): Record<Counted, number> => {
       const counts = { ...sizes };
       for (const path of sending)
         if (jobOf(path)?.counted === "nothing" && countedNow(path) !== "nothing") counts.nothing -= 1;
       return counts;
     },
+    /** Since when the oldest waits, or is parked. `stillParked` reports whether it still is; it may be gone meanwhile. */
     oldestMs: openOldest(jobs, sizes),
   };
 }
 
-/** Opens a snapshot. `note` adds what ends until it is closed. */
+/** Opens a snapshot, which is among the listeners for what `ended` until it is closed. */
 function openSnapshot(
   jobs: ReadonlyMap<RelativePath, Job>,
   sending: ReadonlySet<RelativePath>,
   busyFiles: ReturnType<typeof openInodeIndex>,
-  close: () => void,
-): BusyPaths & { note(this: void, entry: ScanEntry): void } {
+  ended: Set<(entry: ScanEntry) => void>,
+): BusyPaths {
   const since = new Map<RelativePath, ScanEntry>();
   const sinceFiles = openInodeIndex();
+  const note = (entry: ScanEntry): void => {
+    since.set(entry.path, entry);
+    sinceFiles.add(entry);
+  };
+  ended.add(note);
   return {
-    note: (entry) => {
-      since.set(entry.path, entry);
-      sinceFiles.add(entry);
-    },
     has: (path) => jobs.get(path)?.hasEnded === false || since.has(path),
     *known() {
       for (const [path, { counted, hasEnded }] of jobs)
@@ -221,7 +198,7 @@ function openSnapshot(
       }
       return found;
     },
-    close,
+    close: () => void ended.delete(note),
   };
 }
 

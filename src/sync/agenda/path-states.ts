@@ -1,8 +1,8 @@
 import { earliest } from "../../lib/earliest.ts";
 import type { Candidate, RelativePath, ScanEntry } from "../plan/model.ts";
-import { type Checks, openChecks } from "./checks.ts";
+import { type Due, openChecks } from "./checks.ts";
 import { type Counted, countedAs } from "../plan/version.ts";
-import { type Jobs, openJobs } from "./jobs.ts";
+import { openJobs } from "./jobs.ts";
 import { openRestDetector } from "./settle.ts";
 
 /**
@@ -40,66 +40,7 @@ export type PathState =
 export type Reading = "all" | "pictures";
 
 /** The states of a source's paths, and their transitions. Reads no clock: times are arguments. */
-export interface PathStates extends Jobs, Pick<Checks, "checkAll" | "take" | "nextDueMs" | "due" | "isDue"> {
-  stateOf(path: RelativePath): PathState;
-  /** Returns the paths that are not at rest. */
-  paths(): ReadonlySet<RelativePath>;
-  /** Reports whether a path is settling or being checked, whatever else is known of it. */
-  isBeingChecked(path: RelativePath): boolean;
-  /** Records that something happened at a path. One that is being sent is checked after that. */
-  event(path: RelativePath, nowMs: number): void;
-  /** Has a path checked at `atMs`, or sooner. One with a job that would be checked soon is checked after it. */
-  checkAgain(path: RelativePath, atMs: number, nowMs: number): void;
-  /** Has a path checked now, also one with a job, so that a check is due which answers. */
-  ask(path: RelativePath, nowMs: number): void;
-  /** Has a path checked when another one's job has ended. Returns false if it has ended already. */
-  checkAfter(busyPath: RelativePath, path: RelativePath): boolean;
-  /** Records that the pass has ended which took what was due. */
-  endPass(): void;
-  /** Reports whether a file may be read: see `RestDetector`. If not, it is checked again. */
-  rested(entry: ScanEntry, nowMs: number, wallMs?: number): boolean;
-  /** Reports whether a job is not dropped when something happens at its path: the file never rests, and is sent as it is. */
-  isUnresting(path: RelativePath): boolean;
-  /** Records that a file changed while it was read. If that happens repeatedly, `rested` makes it wait. */
-  torn(path: RelativePath, nowMs: number): void;
-  /** Records a row whose file is missing, until its delete is decided or the file is back. */
-  miss(path: RelativePath, id: number, nowMs: number): void;
-  decide(path: RelativePath): void;
-  /** Forgets what is missing, because nothing may be decided now. It is found missing again, and waits again. */
-  forgetMissing(): void;
-  missing(): ReadonlyMap<RelativePath, MissingRow>;
-  /**
-   * Records what a check found during a pause: files to send, and paths whose file is gone. It replaces what was known
-   * in the scope of the check.
-   */
-  notePaused(
-    candidates: readonly Candidate[],
-    gone: Iterable<RelativePath>,
-    inScope: (path: RelativePath) => boolean,
-  ): void;
-  /** Forgets what was found during a pause: the whole source is checked. */
-  endPause(): void;
-  /** Records that the file's job has ended. Its own path is checked if something happened there since. */
-  end(entry: ScanEntry, nowMs: number): void;
-  /** Reports whether nothing is about to be checked, except retries and, with `butMissing`, what is missing. */
-  isQuiet(which?: { readonly butMissing: boolean }): boolean;
-  /**
-   * Returns the number of files to send, by how their rows count: those with jobs, those found during a pause, and, if
-   * it `isPaused` no more, those held back because they are written to continually. `countedNow` reads a path's row.
-   */
-  counts(countedNow: (path: RelativePath) => Counted, isPaused: boolean): Record<Counted, number>;
-  /** Records that the service has a file with a job and reads it, or no longer does. */
-  setReading(path: RelativePath, what: Reading | undefined): void;
-  reading(path: RelativePath): Reading | undefined;
-  readingCount(): number;
-  /** Returns the files that `counts` counts. */
-  toSend(isPaused: boolean): Iterable<RelativePath>;
-  /**
-   * Since when the oldest change waits to be acknowledged: noticed, planned or parked. `stillParked` reports whether a
-   * parked file still is; it may be gone meanwhile.
-   */
-  oldestMs(stillParked: (path: RelativePath) => boolean): number | undefined;
-}
+export type PathStates = ReturnType<typeof openPathStates>;
 
 /** A row whose file is missing, and since when. */
 export interface MissingRow {
@@ -111,10 +52,7 @@ export interface MissingRow {
 const REREAD_MAX_MS = 60_000;
 
 /** Opens a table in which every path is at rest. `onDue` is called with the time of each check. */
-export function openPathStates(
-  settleMs: number,
-  onDue: (atMs: number) => void = () => undefined,
-): PathStates {
+export function openPathStates(settleMs: number, onDue: (atMs: number) => void = () => undefined) {
   const checks = openChecks(settleMs, onDue);
   const rest = openRestDetector(settleMs);
   const jobs = openJobs();
@@ -135,11 +73,13 @@ export function openPathStates(
   const reading = new Map<RelativePath, Reading>();
   const isHeldBack = (path: RelativePath): boolean =>
     !jobs.hasJob(path) && (checks.isDue(path) || checking.has(path));
+  /** Records that something happened at a path. One that is being sent is checked after that. */
   const event = (path: RelativePath, nowMs: number): void => {
     rest.changed(path, nowMs);
     if (jobs.hasJob(path)) outdate(path, nowMs);
     else checks.settle(path, nowMs);
   };
+  /** Records that the file's job has ended. Its own path is checked if something happened there since. */
   const end = (entry: ScanEntry, nowMs: number): void => {
     const { path } = entry;
     const ended = jobs.end(entry);
@@ -157,6 +97,7 @@ export function openPathStates(
     const entry = jobs.queued(path);
     if (entry !== undefined && !unresting.has(path)) end(entry, nowMs);
   };
+  /** Has a path checked at `atMs`, or sooner. One with a job that would be checked soon is checked after it. */
   const checkAgain = (path: RelativePath, atMs: number, nowMs: number): void => {
     if (jobs.hasJob(path) && atMs <= nowMs + settleMs) outdate(path, nowMs);
     else checks.checkAt(path, atMs, nowMs);
@@ -165,7 +106,7 @@ export function openPathStates(
   return {
     ...checks,
     ...jobs,
-    stateOf: (path) => {
+    stateOf: (path: RelativePath): PathState => {
       if (jobs.hasJob(path)) return jobs.isSending(path) ? "sending" : "queued";
       if (checking.has(path)) return "checking";
       if (checks.isSettling(path)) return "settling";
@@ -173,31 +114,37 @@ export function openPathStates(
       if (paused.has(path)) return "paused";
       return checks.isDue(path) ? "waiting" : "at rest";
     },
-    isBeingChecked: (path) => checking.has(path) || checks.isSettling(path),
-    paths: () =>
+    /** Reports whether a path is settling or being checked, whatever else is known of it. */
+    isBeingChecked: (path: RelativePath): boolean => checking.has(path) || checks.isSettling(path),
+    /** Returns the paths that are not at rest. */
+    paths: (): ReadonlySet<RelativePath> =>
       new Set([...jobs.jobPaths(), ...checks.due(), ...checking, ...missing.keys(), ...paused.keys()]),
     event,
     checkAgain,
-    ask: (path, nowMs) => {
+    /** Has a path checked now, also one with a job, so that a check is due which answers. */
+    ask: (path: RelativePath, nowMs: number): void => {
       // A check finds by itself whether a file in flight has changed. The service may have read it for hours.
       if (!jobs.isSending(path)) outdate(path, nowMs);
       checks.checkAt(path, nowMs, nowMs);
     },
-    checkAfter: (busyPath, path) => {
+    /** Has a path checked when another one's job has ended. Returns false if it has ended already. */
+    checkAfter: (busyPath: RelativePath, path: RelativePath): boolean => {
       if (!jobs.hasJob(busyPath)) return false;
       followers.set(busyPath, (followers.get(busyPath) ?? new Set()).add(path));
       return true;
     },
-    take: (nowMs) => {
+    take: (nowMs: number): Due | undefined => {
       for (const path of heldBack) if (!checks.isDue(path)) heldBack.delete(path);
       const due = checks.take(nowMs);
       if (due !== undefined) checking = new Set([...due.paths, ...missing.keys()]);
       return due;
     },
-    endPass: () => {
+    /** Records that the pass has ended which took what was due. */
+    endPass: (): void => {
       checking = new Set();
     },
-    rested: (entry, nowMs, wallMs) => {
+    /** Reports whether a file may be read: see `RestDetector`. If not, it is checked again. */
+    rested: (entry: ScanEntry, nowMs: number, wallMs?: number): boolean => {
       const { atMs, isUnresting } = rest.restsAtMs(entry, nowMs, wallMs);
       unresting.delete(entry.path);
       if (atMs === undefined) {
@@ -209,22 +156,40 @@ export function openPathStates(
       }
       return atMs === undefined;
     },
-    isUnresting: (path) => unresting.has(path),
-    torn: (path, nowMs) => rest.torn(path, nowMs),
-    miss: (path, id, sinceMs) => void missing.set(path, { id, sinceMs }),
-    decide: (path) => void missing.delete(path),
-    forgetMissing: () => missing.clear(),
-    missing: () => missing,
-    notePaused: (candidates, gone, inScope) => {
+    /** Reports whether a job is not dropped when something happens at its path: the file never rests, and is sent as it is. */
+    isUnresting: (path: RelativePath): boolean => unresting.has(path),
+    /** Records that a file changed while it was read. If that happens repeatedly, `rested` makes it wait. */
+    torn: (path: RelativePath, nowMs: number): void => rest.torn(path, nowMs),
+    /** Records a row whose file is missing, until its delete is decided or the file is back. */
+    miss: (path: RelativePath, id: number, sinceMs: number): void => void missing.set(path, { id, sinceMs }),
+    decide: (path: RelativePath): void => void missing.delete(path),
+    /** Forgets what is missing, because nothing may be decided now. It is found missing again, and waits again. */
+    forgetMissing: (): void => missing.clear(),
+    missing: (): ReadonlyMap<RelativePath, MissingRow> => missing,
+    /**
+     * Records what a check found during a pause: files to send, and paths whose file is gone. It replaces what was known
+     * in the scope of the check.
+     */
+    notePaused: (
+      candidates: readonly Candidate[],
+      gone: Iterable<RelativePath>,
+      inScope: (path: RelativePath) => boolean,
+    ): void => {
       for (const path of paused.keys()) if (inScope(path)) paused.delete(path);
       for (const path of gone) paused.set(path, undefined);
       for (const { entry, known } of candidates) paused.set(entry.path, countedAs(known?.state));
     },
-    endPause: () => paused.clear(),
+    /** Forgets what was found during a pause: the whole source is checked. */
+    endPause: (): void => paused.clear(),
     end,
-    isQuiet: ({ butMissing } = { butMissing: false }) =>
+    /** Reports whether nothing is about to be checked, except retries and, with `butMissing`, what is missing. */
+    isQuiet: ({ butMissing }: { readonly butMissing: boolean } = { butMissing: false }): boolean =>
       checks.isQuiet(butMissing ? (path) => missing.has(path) : undefined),
-    counts: (countedNow, isPaused) => {
+    /**
+     * Returns the number of files to send, by how their rows count: those with jobs, those found during a pause, and, if
+     * it `isPaused` no more, those held back because they are written to continually. `countedNow` reads a path's row.
+     */
+    counts: (countedNow: (path: RelativePath) => Counted, isPaused: boolean): Record<Counted, number> => {
       const counts = jobs.counts(countedNow);
       for (const counted of paused.values()) if (counted !== undefined) counts[counted] += 1;
       // During a pause they are among what the checks found.
@@ -232,15 +197,23 @@ export function openPathStates(
       for (const path of heldBack) if (isHeldBack(path)) counts[countedNow(path)] += 1;
       return counts;
     },
-    setReading: (path, what) => void (what === undefined ? reading.delete(path) : reading.set(path, what)),
-    reading: (path) => reading.get(path),
-    readingCount: () => reading.size,
-    *toSend(isPaused) {
+    /** Records that the service has a file with a job and reads it, or no longer does. */
+    setReading: (path: RelativePath, what: Reading | undefined): void =>
+      void (what === undefined ? reading.delete(path) : reading.set(path, what)),
+    reading: (path: RelativePath): Reading | undefined => reading.get(path),
+    readingCount: (): number => reading.size,
+    /** Returns the files that `counts` counts. */
+    *toSend(isPaused: boolean): Iterable<RelativePath> {
       yield* jobs.jobPaths();
       for (const [path, counted] of paused) if (counted !== undefined) yield path;
       if (isPaused) return;
       for (const path of heldBack) if (isHeldBack(path)) yield path;
     },
-    oldestMs: (stillParked) => earliest(checks.oldestMs(), jobs.oldestMs(stillParked)),
+    /**
+     * Since when the oldest change waits to be acknowledged: noticed, planned or parked. `stillParked` reports whether a
+     * parked file still is; it may be gone meanwhile.
+     */
+    oldestMs: (stillParked: (path: RelativePath) => boolean): number | undefined =>
+      earliest(checks.oldestMs(), jobs.oldestMs(stillParked)),
   };
 }

@@ -6,27 +6,7 @@ import type { EndedJob } from "./jobs.ts";
  * Decides when a file has rested and may be read, from what earlier checks found at its path. What it remembers is
  * evidence about files, not the state of a path. Reads no clock: times are arguments.
  */
-export interface RestDetector {
-  /**
-   * Returns when to check a file again; undefined: it may be read, by its times at `wallMs`, the system's clock, which
-   * unlike `nowMs` may have been set back: size and modification time have been the same for the settle time, or
-   * EMPTY_MS at least for an empty file. `isUnresting`: it has been written to for too long, and may be read as it is.
-   */
-  restsAtMs(
-    entry: ScanEntry,
-    nowMs: number,
-    wallMs?: number,
-  ): { readonly atMs: number | undefined; readonly isUnresting: boolean };
-  /** Records that a file changed while it was read. If that happens repeatedly, it is read later. */
-  torn(path: RelativePath, nowMs: number): void;
-  /** Records that a file may have changed. */
-  changed(path: RelativePath, nowMs: number): void;
-  /**
-   * Records that the job of a file has ended, whether it was sent or not: what happens soon after shows whether the
-   * file grows, and the next version follows after a gap.
-   */
-  ended(path: RelativePath, nowMs: number, job?: EndedJob): void;
-}
+export type RestDetector = ReturnType<typeof openRestDetector>;
 
 /** A file that was torn this often within the ceiling time counts as written to without a pause. */
 const BURST = 8;
@@ -67,7 +47,7 @@ interface Unrested {
 }
 
 /** Opens a detector that knows no file. `settleMs` is how long a file must have rested. */
-export function openRestDetector(settleMs: number): RestDetector {
+export function openRestDetector(settleMs: number) {
   let restless = new Map<RelativePath, Unrested>();
   /** Since when files that may be read had been unrested, until their job has ended. */
   let released = new Map<RelativePath, number>();
@@ -92,7 +72,16 @@ export function openRestDetector(settleMs: number): RestDetector {
     if (restless.size > forgetAbove) forgetOld(found.lastMs);
   };
   return {
-    restsAtMs: (entry, nowMs, wallMs = nowMs) => {
+    /**
+     * Returns when to check a file again; undefined: it may be read, by its times at `wallMs`, the system's clock, which
+     * unlike `nowMs` may have been set back: size and modification time have been the same for the settle time, or
+     * EMPTY_MS at least for an empty file. `isUnresting`: it has been written to for too long, and may be read as it is.
+     */
+    restsAtMs: (
+      entry: ScanEntry,
+      nowMs: number,
+      wallMs: number = nowMs,
+    ): { readonly atMs: number | undefined; readonly isUnresting: boolean } => {
       const { path, sizeBytes, mtimeMs } = entry;
       const found = restless.get(path);
       const before = found !== undefined && isCurrent(found, nowMs) ? found : undefined;
@@ -126,12 +115,18 @@ export function openRestDetector(settleMs: number): RestDetector {
       const waitMs = ageMs >= 0 ? restMs - ageMs : restMs;
       return { atMs: Math.max(heldUntilMs, nowMs + Math.ceil(waitMs)), isUnresting };
     },
-    torn: (path, nowMs) => {
+    /** Records that a file changed while it was read. If that happens repeatedly, it is read later. */
+    torn: (path: RelativePath, nowMs: number): void => {
       torn.add(path, nowMs);
       if (torn.size() > forgetAbove) forgetOld(nowMs);
     },
+    /** Records that a file may have changed. */
     changed: appends.changed,
-    ended: (path, nowMs, job) => {
+    /**
+     * Records that the job of a file has ended, whether it was sent or not: what happens soon after shows whether the
+     * file grows, and the next version follows after a gap.
+     */
+    ended: (path: RelativePath, nowMs: number, job?: EndedJob): void => {
       appends.ended(path, nowMs);
       const firstMs = released.get(path) ?? nowMs;
       released.delete(path);
