@@ -26,6 +26,9 @@ export async function send(context: ActionContext, source: ActionSource, outgoin
 async function sendDocument(context: ActionContext, source: ActionSource, outgoing: Outgoing): Promise<void> {
   const { intent, row } = outgoing;
   const { path } = outgoing.candidate.entry;
+  // Nobody answered to the create of an earlier version: the list may show it.
+  const isDoubted = intent !== undefined && context.ledger.intents.isDoubted(source.id, path);
+  if (isDoubted && (await source.settle(intent)) === "adopted") return;
   const sending: Sending = {
     key: intent?.key ?? randomUUID(),
     fileUrl: outgoing.document.kind === "file" ? intent?.observed.fileUrl : undefined,
@@ -115,6 +118,9 @@ async function sendOnce(
     // An upload that nothing refers to is eventually collected, which an outage may outlast. It is sent once more, under
     // another key: under the old one the upload would be answered with the old address.
     sending.fileUrl = undefined;
+    const { intent } = sending;
+    if (intent !== undefined)
+      await context.ledger.write(() => context.ledger.intents.setFileUrl(intent.id, undefined));
     await renewKey(context, sending);
     return "again";
   }

@@ -3,9 +3,9 @@ import { type ActionContext, reportCompared } from "../actions/context.ts";
 import type { AssignedResource } from "../ledger/files/files.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
 import { type Alteration, lossReason } from "../plan/alterations.ts";
-import { readMarker } from "../plan/marker.ts";
+import { fileTag, readMarker } from "../plan/marker.ts";
 import type { DocumentKind, ListedResource, RelativePath, ScanEntry } from "../plan/model.ts";
-import { absentName, hashOfTag } from "../plan/versions.ts";
+import { absentName, acknowledgedTag, hashOfTag } from "../plan/versions.ts";
 import type { Comparison, Verdict } from "./compare.ts";
 import { askPresence } from "./presence.ts";
 import type { Altered, FoundResource, Gathered, IdentitySource } from "./situation.ts";
@@ -76,15 +76,21 @@ export async function applyComparison(
   const there = await findThere(context, gathered, missing, options.signal);
   if (there !== undefined) return { kind: "incomplete", path: there, missing: missing.length };
 
+  // A row without a version was found gone before, and its file is being created again.
+  const isExpected = ({ hash }: { readonly hash: string }): boolean => hash !== "";
+  const isMissing = ({ docId }: Of<"ask">): boolean => isExpected(gathered.rows.get(docId) ?? { hash: "" });
   const lostWrites = verdicts.filter(({ kind }) => kind === "send-again").length;
   const reason = lossReason({
-    acknowledged: gathered.shown + gathered.rows.size,
-    missing: missing.length,
+    acknowledged: gathered.shown + [...gathered.rows.values()].filter(isExpected).length,
+    missing: missing.filter(isMissing).length,
     altered: lostWrites + gathered.altered.filter(({ isAsStored }) => !isAsStored).length,
   });
   if (reason !== undefined && !options.isApproved) return { kind: "lost", reason };
 
-  const work = openWork(context, source, gathered, options.repair);
+  const work = openWork(context, source, gathered, {
+    repair: options.repair,
+    isOther: isAnotherFolder(gathered, verdicts),
+  });
   // A file that is being sent finds out by itself.
   const settled = new Set(missing.filter(({ path }) => !source.isBusy(path)));
   for (const verdict of verdicts) if (verdict.kind !== "ask" || settled.has(verdict)) work.take(verdict);
@@ -133,7 +139,12 @@ interface Work {
   write(): Promise<void>;
 }
 
-function openWork(context: ActionContext, source: ApplySource, gathered: Gathered, repair: boolean): Work {
+function openWork(
+  context: ActionContext,
+  source: ApplySource,
+  gathered: Gathered,
+  { repair, isOther }: { readonly repair: boolean; readonly isOther: boolean },
+): Work {
   const { ledger } = context;
   const { rows, resources, entries, descriptions } = gathered;
   const findings: Found[] = [];
@@ -166,7 +177,12 @@ function openWork(context: ActionContext, source: ApplySource, gathered: Gathere
       isRepaired: repair && isRepaired && !source.isBusy(path),
     });
   };
-  const assign = (path: RelativePath, docId: string): void => {
+  /** Nothing shows that the folder is the one that the documents came from: a person decides. */
+  const hold = (id: number): void => {
+    ledger.files.hold(id);
+    ledger.sources.setHold(source.id, { halted: null, reason: OTHER_FOLDER });
+  };
+  const assign = (path: RelativePath, docId: string, then?: (id: number) => void): void => {
     const resource = resources.get(docId);
     const reading = readMarker(descriptions.get(docId));
     if (resource === undefined || reading.kind !== "whole") return;
@@ -177,6 +193,7 @@ function openWork(context: ActionContext, source: ApplySource, gathered: Gathere
       ledger.files.warn(docId, resource.warning);
       // The service may never end its work on it: that is sent again.
       if (resource.isUnfinished === true) ledger.files.setState(id, "unsure");
+      then?.(id);
     });
   };
   /** The ledger's row is what this ledger sent, or older than the marker. */
@@ -186,6 +203,7 @@ function openWork(context: ActionContext, source: ApplySource, gathered: Gathere
     const reading = readMarker(descriptions.get(docId));
     if (reading.kind !== "whole" || reading.marker.source !== source.signature.source) return true;
     const { file, bytes } = reading.marker;
+    if (gathered.situation.isDistrusted) return file === fileTag(path) && bytes === acknowledgedTag(row);
     return sent.get(docId)?.some((each) => each.file === file && each.bytes === bytes) === true;
   };
 
@@ -224,10 +242,17 @@ function openWork(context: ActionContext, source: ApplySource, gathered: Gathere
           );
           return;
         case "delete":
-          // The file of a row is gone: that is for the plan, with its moves and brakes.
-          if (!rows.has(verdict.docId))
-            assign(absentName(resources.get(verdict.docId)?.title ?? "", verdict.docId), verdict.docId);
+        case "hidden": {
+          const { docId } = verdict;
+          const row = rows.get(docId);
+          // That the file of a row is gone is for the plan, with its moves and brakes.
+          if (row !== undefined) {
+            const isItsFile = verdict.kind === "delete" || verdict.file === fileTag(row.path);
+            if (isItsFile && !isKnown(row.path, docId)) assign(row.path, docId);
+          } else if (verdict.kind === "delete")
+            assign(absentName(resources.get(docId)?.title ?? "", docId), docId, isOther ? hold : undefined);
           return;
+        }
         case "delete-again": {
           const { docId } = verdict;
           const path = absentName(resources.get(docId)?.title ?? "", docId);
@@ -284,6 +309,16 @@ function assignedOf(
     fileUrl: url,
     metadataHash,
   };
+}
+
+/** Why the deletes of all resources that a list shows are held. */
+const OTHER_FOLDER = "none of the documents that the service has are of files in this folder";
+
+/** Reports whether no resource of the source has a file. */
+function isAnotherFolder({ shown }: Gathered, verdicts: readonly Verdict[]): boolean {
+  const isOfFile = ({ kind }: Verdict): boolean =>
+    kind !== "delete" && kind !== "delete-again" && kind !== "create" && kind !== "surplus";
+  return shown === 0 && !verdicts.some(isOfFile);
 }
 
 /** Says what of a resource was changed at the service. */

@@ -81,10 +81,10 @@ export interface Situation {
   /** Some files may be hidden: a part of the folder cannot be read. Then no resource counts as one without a file. */
   readonly isPartial: boolean;
   /**
-   * The ledger is new and was never compared. Its rows are of files that were sent to learn the collection's id, and give
-   * way to older resources.
+   * The ledger may be older than the service, or new: markers decide, and of several resources of a file the oldest. A new
+   * ledger has rows of files that were sent to learn the collection's id.
    */
-  readonly isNew: boolean;
+  readonly isDistrusted: boolean;
   /** Resources that this ledger deleted. */
   readonly tombstones: ReadonlySet<string>;
   readonly memory: ListMemory;
@@ -129,6 +129,8 @@ export type Verdict =
   | { readonly kind: "move"; readonly path: string; readonly docId: string }
   /** No file has the resource. The brakes decide whether it goes now. */
   | { readonly kind: "delete"; readonly docId: string }
+  /** Its file may be there and cannot be seen. It is decided about when it can. */
+  | { readonly kind: "hidden"; readonly docId: string; readonly file: string }
   /** A delete that the service lost, or that a restored backup undid. */
   | { readonly kind: "delete-again"; readonly docId: string }
   /** A second resource of a file. It is deleted if it is ours and the file's own has answered a read; otherwise reported. */
@@ -140,8 +142,6 @@ export interface Comparison {
   readonly holds: readonly Hold[];
   /** Each path and each resource appears at most once. */
   readonly verdicts: readonly Verdict[];
-  /** Tags of files that may be hidden, and have a resource. */
-  readonly hidden: readonly string[];
   readonly memory: ListMemory;
 }
 
@@ -164,7 +164,7 @@ export function compare(situation: Situation): Comparison {
   const undead = new Map(tombstones.map((docId) => [docId, situation.memory.undead.get(docId) ?? list]));
   const visible = visibleIn(situation, own, rows);
   if (holds.length > 0) {
-    return { holds, verdicts: [], hidden: [], memory: { ...situation.memory, list, undead, visible } };
+    return { holds, verdicts: [], memory: { ...situation.memory, list, undead, visible } };
   }
 
   const verdicts: Verdict[] = [];
@@ -183,7 +183,7 @@ export function compare(situation: Situation): Comparison {
     const items = byFile.get(file.file) ?? [];
     byFile.delete(file.file);
     const [item, ...rest] = items.toSorted((a, b) =>
-      situation.isNew ? byAge(a, b) : compareClaims(a, b, file, row),
+      situation.isDistrusted ? byAge(a, b) : compareClaims(a, b, file, row),
     );
     if (item === undefined) missing.push(file);
     else if (row !== undefined && row.docId !== item.docId && !listed.has(row.docId)) {
@@ -222,10 +222,11 @@ export function compare(situation: Situation): Comparison {
     const isOurs = item.writer === situation.writer;
     verdicts.push({ kind: "surplus", docId: item.docId, ofDocId, isOurs });
   }
-  const left = homeless.filter(({ docId }) => !moved.has(docId));
-  if (!situation.isPartial) for (const { docId } of left) verdicts.push({ kind: "delete", docId });
-  const hidden = situation.isPartial ? left.map(({ file }) => file) : [];
-  return { holds, verdicts, hidden, memory: { list, stale, undead, visible, resent } };
+  for (const { docId, file } of homeless) {
+    if (moved.has(docId)) continue;
+    verdicts.push(situation.isPartial ? { kind: "hidden", docId, file } : { kind: "delete", docId });
+  }
+  return { holds, verdicts, memory: { list, stale, undead, visible, resent } };
 }
 
 /**
@@ -274,7 +275,8 @@ function sortItems(
       else {
         // A marker that this ledger sent is what it knows, or older: the ledger decides. Another one is newer than the
         // ledger, which was lost or restored from a copy: the marker decides.
-        const hasOldName = row !== undefined && row.file !== marker.file && hasSent(row, marker);
+        const hasOldName =
+          row !== undefined && !situation.isDistrusted && row.file !== marker.file && hasSent(row, marker);
         const named = hasOldName ? row.file : marker.file;
         own.push({
           ...marker,
@@ -332,7 +334,7 @@ function isCurrent({ lagMs, nowMs }: Situation, { sinceMs, provenIn }: Stale, li
  * change of this ledger.
  */
 function judge(
-  { memory }: Situation,
+  { memory, isDistrusted }: Situation,
   file: DiskFile,
   item: OwnItem,
   row: LedgerRow | undefined,
@@ -341,7 +343,7 @@ function judge(
   const names = { path: file.path, docId: item.docId };
   if (item.bytes === file.bytes && !item.hasOldName) return { kind: "same", ...names };
   const isAcknowledged =
-    row?.docId === item.docId && file.bytes !== undefined && row.acknowledged === file.bytes;
+    !isDistrusted && row?.docId === item.docId && file.bytes !== undefined && row.acknowledged === file.bytes;
   if (!isAcknowledged) return { kind: "update", ...names };
   if (!isListCurrent) return { kind: "wait", ...names };
   return { kind: memory.resent.has(item.docId) ? "lost" : "send-again", ...names };

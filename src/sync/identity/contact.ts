@@ -75,8 +75,11 @@ const GONE_MAX = 3;
 const GONE_MS = 10 * 60_000;
 /** Number of lists until two in a row must have shown the same. */
 const LISTS_MAX = 4;
-/** A list that may have lagged is read again after these multiples of the lag. */
-const AGAIN_LAGS = [1.25, 4, 12];
+/**
+ * A list that may have lagged is read again after these multiples of the lag. The last is far beyond any lag: a service with a
+ * backlog may act that late on a request that nobody waits for any more.
+ */
+const AGAIN_LAGS = [1.25, 4, 12, 45];
 /** A request that nobody answered may act this much later, even where lists do not lag. */
 const LATE_MS = 5000;
 /** A source of which a part could not be read is compared again after this. */
@@ -122,7 +125,8 @@ export function openContact(options: ContactOptions): Contact {
   };
   /** What a partial comparison left open is decided when its files appear, or later. */
   const noteHidden = (comparison: Comparison, { isRootless }: Gathered): void => {
-    hidden = { files: new Set(comparison.hidden), isAll: isRootless && comparison.hidden.length > 0 };
+    const files = new Set(comparison.verdicts.flatMap((each) => (each.kind === "hidden" ? [each.file] : [])));
+    hidden = { files, isAll: isRootless && files.size > 0 };
   };
   const open = async (): Promise<true> => {
     const { markerId = source.markerId, writer = source.signature.writer } = ledger.contacts.signature(
@@ -184,7 +188,8 @@ export function openContact(options: ContactOptions): Contact {
       repair,
       isApproved,
       lagMs,
-      signal: stop,
+      // What changes the service does not leave under it while the source is paused.
+      signal: context.signal,
     });
     if (applied.kind !== "applied" || !isUnknownNow || isApproved) return { ...applied, gathered };
     const omission = await findOmission(context, source, omissionOptions(gathered, comparison, stop));

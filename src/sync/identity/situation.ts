@@ -73,8 +73,6 @@ export interface GatherOptions {
   readonly isUnlimited?: boolean;
 }
 
-/** Files that a new ledger sends before it is compared. */
-const PROBES_MAX = 3;
 /** Rows read between two turns of the loop. */
 const PAGE_ROWS = 1000;
 /** Number of foreign resources that are named. */
@@ -116,7 +114,7 @@ export async function gather(
       rows: [...rows.values()].map(ledgerRowOf),
       leftAlone: ledger.contacts.leftAlone(source.id),
       isPartial: scan.root === undefined || isAnotherRoot || scan.unreadable.length > 0,
-      isNew: isNewLedger(context, source),
+      isDistrusted: !ledger.contacts.isAdopted(source.id),
       tombstones: new Set(
         listed.items.flatMap(({ docId }) => (ledger.intents.isDeleted(docId) ? [docId] : [])),
       ),
@@ -127,14 +125,6 @@ export async function gather(
     entries: new Map(scan.entries.map((entry) => [entry.path, entry])),
     isRootless: scan.root === undefined,
   };
-}
-
-/**
- * Reports whether the ledger is new and was never compared: it has rows of the few files that were sent to learn the
- * collection's id.
- */
-function isNewLedger({ ledger }: Pick<GatherContext, "ledger">, { id }: Pick<IdentitySource, "id">): boolean {
-  return !ledger.contacts.isAdopted(id) && ledger.sources.withResource(id) <= PROBES_MAX;
 }
 
 /** Reports whether the service keeps markers, as far as it has shown. */
@@ -203,7 +193,7 @@ function openCollector(
   scope: Scope,
   isCurrent: boolean,
 ): { readonly see: (record: ResourceRecord) => void; finish(isPaged: boolean): Listed } {
-  const isNew = isNewLedger({ ledger }, { id });
+  const isDistrusted = !ledger.contacts.isAdopted(id);
   const items: Item[] = [];
   const seen = openNumberSet();
   const named = new Set<string>();
@@ -241,7 +231,7 @@ function openCollector(
           marker.bytes === acknowledgedTag(row) &&
           marker.writer === signature.writer;
         const isUnmarked = row.state === "agreed" && marker === undefined;
-        if ((!isAsSaid && !isUnmarked) || (isAsSaid && isNew)) {
+        if ((!isAsSaid && !isUnmarked) || (isAsSaid && isDistrusted)) {
           keep(record, marker?.file ?? fileTag(row.path));
           return;
         }

@@ -9,6 +9,7 @@ import type { CreateIntent } from "../ledger/intents/creates.ts";
 import { bytesTag, fileTag, readMarker } from "../plan/marker.ts";
 import type { ListedResource } from "../plan/model.ts";
 import { delayMs } from "../plan/retry.ts";
+import { sameShape } from "../plan/decide.ts";
 import { readList } from "./list.ts";
 import { resourceOf } from "./resource.ts";
 import type { IdentitySource } from "./situation.ts";
@@ -140,7 +141,7 @@ async function find(
 async function adopt(
   { context, source }: UnansweredOptions,
   creates: readonly Waiting[],
-  found: ReadonlyMap<string, readonly Sighting[]>,
+  shown: ReadonlyMap<string, readonly Sighting[]>,
 ): Promise<ReadonlySet<number>> {
   const { ledger } = context;
   const adopted = new Map<number, { readonly path: string; readonly docId: string }>();
@@ -148,13 +149,15 @@ async function adopt(
   await ledger.write(() => {
     for (const { intent } of creates) {
       const sent = bytesTag(intent.observed.hash, intent.observed.extractorVersion);
-      const sightings = found.get(fileTag(intent.path)) ?? [];
+      const sightings = shown.get(fileTag(intent.path)) ?? [];
       const own = sightings.find(({ bytes }) => bytes === sent) ?? sightings[0];
       if (own === undefined) continue;
       const { resource } = own;
-      const isExact = own.bytes === sent && resource.isUnfinished !== true;
+      const found = asFound(intent, resource);
+      const hasShape = sameShape(found.observed.shape, intent.observed.shape);
+      const isExact = own.bytes === sent && resource.isUnfinished !== true && hasShape;
       const stored = storedAs(resource.label, intent.observed);
-      const left = acknowledgeCreate(ledger, asFound(intent, resource), resource.docId, isExact, stored);
+      const left = acknowledgeCreate(ledger, found, resource.docId, isExact, stored);
       if (left === "taken") continue;
       if (left !== undefined) replaced.push(left);
       ledger.files.warn(resource.docId, resource.warning);

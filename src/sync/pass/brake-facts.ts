@@ -32,6 +32,7 @@ export function limitFacts(
     rootBefore: row.root,
     missingBusy,
     hidden,
+    unread: 0,
     filesBefore: ledger.sources.withResource(id) - row.kept,
     keeps: rules.source.deletes === "never",
     others: NONE,
@@ -62,6 +63,7 @@ export async function brakeFacts(
   const others = new Set(gone.filter(({ path }) => rules.isInner(path)).map(({ id }) => id));
   const facts = {
     ...limitFacts(pass, row, difference),
+    unread: isSameRoot(row.root, scan.root) ? 0 : pass.context.ledger.files.countUnread(pass.source.id),
     others,
     madeLately: isSure ? undefined : madeLately(pass),
   };

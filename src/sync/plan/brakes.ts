@@ -6,6 +6,8 @@ export interface BrakeFacts {
   readonly rootBefore: RootIdentity | undefined;
   /** Files with a resource before this pass, including failed and parked ones. */
   readonly filesBefore: number;
+  /** How many of these were found by a comparison with the service's list and not read yet. */
+  readonly unread: number;
   /**
    * How many of these are gone while they have work in flight. Their deletes are decided when that work ends, and count
    * now.
@@ -107,7 +109,7 @@ function judge(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts): Brake
     return halt(`${outgrown}the folder is on another device than before; is a disk not mounted?`, open);
   }
   // A new folder without a single known file is another folder, however few there were.
-  if (!isSame && open.length + facts.missingBusy + facts.hidden >= facts.filesBefore)
+  if (!isSame && open.length + facts.missingBusy + facts.hidden >= facts.filesBefore - facts.unread)
     return halt(`${outgrown}the folder was replaced by another one that holds none of its files`, open);
   if (open.length === 0) return free(gone);
   const noneLeft = losesAll(open.length + facts.missingBusy, facts);

@@ -665,6 +665,8 @@ export function openJudge(options: JudgeOptions): Judge {
     exchanged: () => {
       if (forgotten === undefined || !options.isListTrue) return [];
       const { atMs, had } = forgotten;
+      // A person who agreed to deletes may have agreed to those of files that came back at that moment.
+      if (agreedMs > atMs) return [];
       return [...paired().taken].flatMap(([file, only]) => {
         const before = (had.get(file.place) ?? []).filter(({ id }) => !lostIds.has(id));
         // Another kind, or other chunks, make another resource: back again is yet another one.

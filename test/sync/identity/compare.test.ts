@@ -59,7 +59,7 @@ function situation(facts: Partial<Situation>): Situation {
     files: [],
     rows: [],
     isPartial: false,
-    isNew: false,
+    isDistrusted: false,
     tombstones: new Set(),
     memory: NO_MEMORY,
     nowMs: 0,
@@ -368,7 +368,7 @@ describe("each row of the table", () => {
     [
       "a resource without a file stays while a part of the folder cannot be read",
       { items: [item("d1", "a.md", "A")], isPartial: true },
-      { verdicts: [] },
+      { verdicts: [{ kind: "hidden", docId: "d1", file: fileTag("a.md") }] },
     ],
     // A file, and no item.
     [

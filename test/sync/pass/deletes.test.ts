@@ -112,6 +112,7 @@ const pass = (
     filesBefore,
     missingBusy: 0,
     hidden: 0,
+    unread: 0,
     deletedLately: 0,
     heldBefore: 0,
     holdDeletesOver: 50,

@@ -28,6 +28,7 @@ const facts = (more: Partial<BrakeFacts> = {}): BrakeFacts => ({
   filesBefore: 200,
   missingBusy: 0,
   hidden: 0,
+  unread: 0,
   deletedLately: 0,
   heldBefore: 0,
   holdDeletesOver: 50,

@@ -444,6 +444,7 @@ describe("laws of the brakes", () => {
     filesBefore: fc.integer({ min: 10, max: 30 }),
     missingBusy: fc.integer({ min: 0, max: 20 }),
     hidden: fc.integer({ min: 0, max: 20 }),
+    unread: fc.constant(0),
     deletedLately: fc.integer({ min: 0, max: 20 }),
     heldBefore: fc.integer({ min: 0, max: 10 }),
     holdDeletesOver: fc.integer({ min: 0, max: 12 }),

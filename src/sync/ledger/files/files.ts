@@ -71,6 +71,8 @@ interface FileChanges {
    * resource already, or the path, is replaced. Returns the row's id.
    */
   assign(source: number, found: AssignedResource): number;
+  /** Returns how many rows were inserted so, and their file was not read yet. */
+  countUnread(source: number): number;
   /**
    * Returns rows of resources whose file was not there when a list showed them, by the tag of the file in their marker. Their
    * path is the title with the id.
@@ -236,6 +238,9 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
      VALUES (?, ?, ?, 'agreed', ?, ?, ?, ?, 0, ?, '', ?, ?, 0, ?, ?, ?, ?)`,
   );
   const absent = openAbsent(db);
+  const countUnread = db
+    .prepare<[number], number>("SELECT count(*) FROM files WHERE source = ? AND hash LIKE 'kb:%'")
+    .pluck();
   const hold = db.prepare(
     `UPDATE files SET rules_key = CASE state WHEN 'agreed' THEN rules_key ELSE 0 END,
        hash = CASE state WHEN 'unsure' THEN '' ELSE hash END, state = 'held' WHERE id = ?`,
@@ -293,6 +298,7 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
       return Number(lastInsertRowid);
     },
     absent: absent.of,
+    countUnread: (source) => countUnread.get(source) ?? 0,
     hold: (id) => void hold.run(id),
     distrust: (id) => void distrust.run(id),
     lose: (id) => void lose.run(id),

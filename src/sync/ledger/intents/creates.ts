@@ -23,12 +23,14 @@ export interface CreateIntent {
 export interface CreateIntents {
   /** Returns the intent's id. */
   create(source: number, key: string, atMs: number, observed: Observed): number;
-  setFileUrl(id: number, fileUrl: string): void;
+  setFileUrl(id: number, fileUrl: string | undefined): void;
   /**
    * Resumes the unanswered create of exactly the same document; undefined if there is none. Under its key, a service that
    * honours keys repeats the answer it gave, or would have given, then.
    */
   revive(source: number, observed: Observed): CreateIntent | undefined;
+  /** Reports whether a create of some version of the path has no answer. */
+  isDoubted(source: number, path: RelativePath): boolean;
   /** Replaces the key after what was made under the old one was deleted: the next attempt is another request. */
   setKey(id: number, key: string): void;
   /** Records that another attempt is about to leave although an earlier one may have taken effect. */
@@ -78,7 +80,7 @@ export function prepareCreates(db: Sqlite, shapes: Shapes, remove: (id: number) 
 
   return {
     create: (source, key, atMs, observed) => add(source, key, atMs, observed),
-    setFileUrl: (id, fileUrl) => void setFileUrl.run(fileUrl, id),
+    setFileUrl: (id, fileUrl) => void setFileUrl.run(fileUrl ?? null, id),
     revive: (source, now) => {
       const row = doubtAt.get(source, now.entry.path);
       if (row === undefined) return undefined;
@@ -91,6 +93,7 @@ export function prepareCreates(db: Sqlite, shapes: Shapes, remove: (id: number) 
       setAttempts.run(attempts, id);
       return { ...before, id, attempts, observed };
     },
+    isDoubted: (source, path) => doubtAt.get(source, path) !== undefined,
     setKey: (id, key) => void setKey.run(key, id),
     again: (id) => void again.run(id),
     doubt: (id, docId) => void doubt.run(docId, id),
