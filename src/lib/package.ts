@@ -23,7 +23,6 @@ export const ENTRIES = [
   "kb/store/sqlite/writer-worker",
   "lib/capped/host-worker",
   "sync/read/reader-worker",
-  "sync/scan/folder-probe-worker",
   "sync/watch/worker",
 ] as const;
 

@@ -6,7 +6,8 @@ import { homeFolder } from "../../lib/home.ts";
 import { shellWord } from "../../lib/shell-word.ts";
 import { unknownSource } from "../../sync/disk/source-path.ts";
 import type { FolderChanges } from "../../sync/control/operations.ts";
-import { openFolderProbe } from "../../sync/scan/folder-probe.ts";
+import { openRules } from "../../sync/rules/rules.ts";
+import { countFolder, realFolder } from "../../sync/scan/folder-contents.ts";
 import type { FolderRemoved, NewFolder, Obstacle } from "../../wire/daemon-folders.ts";
 import { addFolders, checkFolder, removeFolder } from "./configured-folders.ts";
 import type { ConfigChange } from "./config-change.ts";
@@ -53,19 +54,14 @@ export function openFolderChanges(options: FolderChangesOptions): FolderChanges 
     add: async ({ dryRun, ...folder }, signal) => {
       const file = dryRun ? undefined : changeable();
       const path = expanded(folder.path);
-      const probe = openFolderProbe(signal);
-      try {
-        const real = await probe.realPath(path).catch((error: unknown) => explainUnit(error, request.env));
-        checkFolder(path, config().stateDir);
-        const source = sourceOf(options, { ...folder, path });
-        if (file === undefined) {
-          const { collection: tier, ownerId } = source;
-          const contents = await probe.count(source);
-          const preview = { ...contents, realPath: real === path ? null : real, tier, ownerId };
-          return { ...unchanged(path), preview };
-        }
-      } finally {
-        probe.close();
+      const real = await realFolder(path, signal).catch((error: unknown) => explainUnit(error, request.env));
+      checkFolder(path, config().stateDir);
+      const source = sourceOf(options, { ...folder, path });
+      if (file === undefined) {
+        const { absolutePath, collection: tier, ownerId } = source;
+        const contents = await countFolder(absolutePath, openRules(source), signal);
+        const preview = { ...contents, realPath: real === path ? null : real, tier, ownerId };
+        return { ...unchanged(path), preview };
       }
       addFolders(file, [{ ...folder, path }], config().stateDir, request);
       return { ...(await changed(path, file)), preview: null };

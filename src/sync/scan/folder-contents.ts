@@ -1,8 +1,11 @@
+import { realpath, stat } from "node:fs/promises";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import type { FolderContents } from "../../wire/daemon-folders.ts";
-import { KbsyncError } from "../../lib/failure.ts";
+import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { kindOfName } from "../../formats/kinds.ts";
 import { EMPTY_FILE, type RelativePath } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
+import { isAbsence } from "./findings.ts";
 import { countingRules, openReasons } from "./left-out.ts";
 import { openWalk } from "./walk.ts";
 
@@ -13,23 +16,85 @@ export interface CountBounds {
   readonly files: number;
 }
 
+/** A count of a quarter of a million files takes a second on a warm disk, and 100 MB. */
+const BOUNDS: CountBounds = { forMs: 4000, files: 250_000 };
+/** A file system that does not answer for this long is away. */
+const SILENT_MS = 8000;
+/** Paths that are resolved at a time. One whose file system is away occupies a thread of Node's until that answers. */
+const RESOLVED_MAX = 2;
+
+let resolving = 0;
+
+/**
+ * Returns the path of an existing folder without symbolic links. Throws `probe_busy`, `source_unusable`, also for a file system
+ * that does not answer, and the signal's reason.
+ */
+export async function realFolder(path: string, signal: AbortSignal, silentMs = SILENT_MS): Promise<string> {
+  signal.throwIfAborted();
+  if (resolving >= RESOLVED_MAX) {
+    throw new KbsyncError("other folders are being examined", { code: "probe_busy", retryable: true });
+  }
+  resolving += 1;
+  const found = resolveFolder(path).finally(() => (resolving -= 1));
+  const answered = new AbortController();
+  const silence = sleep(silentMs, undefined, { signal: AbortSignal.any([signal, answered.signal]) });
+  try {
+    const first = await Promise.race([found, silence]);
+    if (first !== undefined) return first;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    answered.abort();
+    // Whichever of the two comes later is of no interest.
+    void Promise.allSettled([found, silence]);
+  }
+  throw new KbsyncError(`the file system of ${path} does not answer`, {
+    code: "source_unusable",
+    subject: path,
+    hint: "A network file system whose server is away does this.",
+  });
+}
+
+async function resolveFolder(path: string): Promise<string> {
+  const unusable = (words: string): KbsyncError =>
+    new KbsyncError(`${path} ${words}`, { code: "source_unusable", subject: path });
+  try {
+    const real = await realpath(path);
+    if ((await stat(real)).isDirectory()) return real;
+  } catch (error) {
+    const code = codeOf(error) ?? "UNKNOWN";
+    throw unusable(isAbsence(error) ? "does not exist" : `cannot be read: ${code}`);
+  }
+  throw unusable("is no folder");
+}
+
 /** Files named in the result. More would be no overview. */
 const FIRST_MAX = 20;
 const UNREADABLE_MAX = 20;
-const SLICE_MS = 50;
+/** Longest slice of synchronous work of a count. */
+const SLICE_MS = 8;
 
 /**
- * Counts what a source would take, by names and sizes, and what each rule leaves out. Blocks its thread, at most for about the
- * time of its bounds. Throws `source_unusable` for a folder that cannot be listed.
+ * Counts what a source would take, by names and sizes, and what each rule leaves out. Throws `source_unusable` for a folder
+ * that cannot be listed, and the signal's reason.
  */
-export function countFolder(root: string, rules: Rules, bounds: CountBounds): FolderContents {
+export async function countFolder(
+  root: string,
+  rules: Rules,
+  signal: AbortSignal,
+  bounds = BOUNDS,
+): Promise<FolderContents> {
   const reasons = openReasons();
   const walk = openWalk(root, countingRules(rules, reasons.add));
   const endMs = performance.now() + bounds.forMs;
   walk.begin("");
   let complete = false;
-  while (!complete && performance.now() < endMs && walk.found.entries.length < bounds.files)
+  while (!complete && performance.now() < endMs && walk.found.entries.length < bounds.files) {
     complete = !walk.advance(SLICE_MS);
+    await nextTurn();
+    signal.throwIfAborted();
+  }
   const failure = walk.rootFailure();
   if (failure !== undefined) {
     throw new KbsyncError(`${root} cannot be read: ${failure}`, {

@@ -1,11 +1,16 @@
+import { realpath } from "node:fs/promises";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { loadConfig } from "../../../src/config/load.ts";
 import { openRules, type WatchedSource } from "../../../src/sync/rules/rules.ts";
-import { countFolder } from "../../../src/sync/scan/folder-contents.ts";
-import { type FolderProbe, openFolderProbe } from "../../../src/sync/scan/folder-probe.ts";
+import { countFolder, realFolder } from "../../../src/sync/scan/folder-contents.ts";
+
+vi.mock("node:fs/promises", async (original) => {
+  const real = await original<typeof import("node:fs/promises")>();
+  return { ...real, realpath: vi.fn<typeof real.realpath>(real.realpath) };
+});
 
 const ALL = { forMs: 60_000, files: 1_000_000 };
 const NEVER = new AbortController().signal;
@@ -31,9 +36,9 @@ function sourceOf(more: { readonly exclude?: readonly string[] } = {}): WatchedS
 }
 
 describe("the count of a folder", () => {
-  it("the count of a folder has what would be taken by kind, and names the first files", () => {
+  it("the count of a folder has what would be taken by kind, and names the first files", async () => {
     write({ "b.md": "12345", "a/x.md": "123", "a/y.pdf": "%PDF", "z.PNG": "12", Makefile: "all:" });
-    expect(countFolder(root, openRules(sourceOf()), ALL)).toEqual({
+    expect(await countFolder(root, openRules(sourceOf()), NEVER, ALL)).toEqual({
       files: 5,
       bytes: 18,
       kinds: [
@@ -50,7 +55,7 @@ describe("the count of a folder", () => {
     });
   });
 
-  it("the count of a folder has what is left out by the rule that does it", () => {
+  it("the count of a folder has what is left out by the rule that does it", async () => {
     write({
       "empty.md": "",
       ".hidden": "x",
@@ -66,7 +71,12 @@ describe("the count of a folder", () => {
     });
     truncateSync(join(root, "huge.txt"), 40_000_000);
     symlinkSync("kept.md", join(root, "link.md"));
-    const { files, leftOut } = countFolder(root, openRules(sourceOf({ exclude: ["drafts/**"] })), ALL);
+    const { files, leftOut } = await countFolder(
+      root,
+      openRules(sourceOf({ exclude: ["drafts/**"] })),
+      NEVER,
+      ALL,
+    );
     expect(files).toBe(1);
     expect(leftOut.map(({ reason, ...counts }) => [reason, counts])).toEqual(
       expect.arrayContaining([
@@ -81,41 +91,33 @@ describe("the count of a folder", () => {
     );
   });
 
-  it("sums up the rules beyond the largest", () => {
+  it("sums up the rules beyond the largest", async () => {
     for (let at = 0; at < 30; at += 1) write({ [`x.never${at}`]: "x" });
     const exclude = Array.from({ length: 30 }, (_, at) => `*.never${at}`);
-    const { leftOut } = countFolder(root, openRules(sourceOf({ exclude })), ALL);
+    const { leftOut } = await countFolder(root, openRules(sourceOf({ exclude })), NEVER, ALL);
     expect(leftOut).toHaveLength(21);
     expect(leftOut.at(-1)).toMatchObject({ reason: "other rules", files: 10 });
     expect(leftOut.reduce((sum, { files }) => sum + files, 0)).toBe(30);
   });
 
-  it("the count of a folder ends at its bounds, and says so", () => {
+  it("the count of a folder ends at its bounds, and says so", async () => {
     for (let at = 0; at < 300; at += 1) write({ [`d${at}/x.md`]: "x", [`d${at}/y.md`]: "y" });
-    expect(countFolder(root, openRules(sourceOf()), { ...ALL, forMs: 0 })).toMatchObject({
+    expect(await countFolder(root, openRules(sourceOf()), NEVER, { ...ALL, forMs: 0 })).toMatchObject({
       files: 0,
       complete: false,
     });
-    expect(countFolder(root, openRules(sourceOf()), { ...ALL, files: 600 }).complete).toBe(true);
+    expect((await countFolder(root, openRules(sourceOf()), NEVER, { ...ALL, files: 600 })).complete).toBe(
+      true,
+    );
   });
 });
 
-/** Opens a probe when the thread of an earlier one has ended. */
-function open(...options: Parameters<typeof openFolderProbe> | []): Promise<FolderProbe> {
-  const [signal = NEVER, silentMs] = options;
-  return vi.waitFor(() => openFolderProbe(signal, silentMs), { timeout: 10_000 });
-}
-
-describe("a probe", () => {
-  it("a probe counts in its thread, and finds where a link leads", async () => {
-    write({ "a.md": "x" });
+describe("the real path of a folder", () => {
+  it("the real path of a folder is where a link leads", async () => {
     symlinkSync(root, `${root}-link`);
-    const probe = await open();
     try {
-      expect(await probe.realPath(`${root}-link`)).toBe(root);
-      expect(await probe.count(sourceOf())).toMatchObject({ files: 1 });
+      expect(await realFolder(`${root}-link`, NEVER)).toBe(root);
     } finally {
-      probe.close();
       rmSync(`${root}-link`);
     }
   });
@@ -126,33 +128,21 @@ describe("a probe", () => {
     ["a file is on the way", "a.md/below", "does not exist"],
   ])("says that %s", async (_what, path, words) => {
     write({ "a.md": "x" });
-    const probe = await open();
-    await expect(probe.realPath(join(root, path))).rejects.toMatchObject({
+    await expect(realFolder(join(root, path), NEVER)).rejects.toMatchObject({
       code: "source_unusable",
       message: expect.stringContaining(words) as string,
     });
-    probe.close();
   });
 
   it("gives up a file system that does not answer, and ends with its caller", async () => {
-    const probe = await open(NEVER, 0);
-    await expect(probe.realPath(root)).rejects.toMatchObject({
+    vi.mocked(realpath).mockReturnValue(new Promise(() => undefined));
+    await expect(realFolder(root, NEVER, 0)).rejects.toMatchObject({
       message: expect.stringContaining("not answer") as string,
     });
-    probe.close();
     const leaving = new AbortController();
-    const other = await open(leaving.signal);
-    const asked = other.realPath(root);
+    const asked = realFolder(root, leaving.signal);
+    await expect(realFolder(root, NEVER)).rejects.toMatchObject({ code: "probe_busy", retryable: true });
     leaving.abort(new Error("left"));
     await expect(asked).rejects.toThrow("left");
-  });
-
-  it("a probe is one of two at most", async () => {
-    const probes = [await open(), await open()];
-    expect(() => openFolderProbe(NEVER)).toThrow(
-      expect.objectContaining({ code: "probe_busy", retryable: true }),
-    );
-    for (const probe of probes) probe.close();
-    (await open()).close();
   });
 });
