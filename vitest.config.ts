@@ -91,7 +91,7 @@ export const ALONE = [
   "test/kb/embed/local-restart.test.ts",
   "test/kb/jobs/{busy-machine,kept-pages,overtaken-read}.test.ts",
   "test/sync/pass/{coarse-times,renames}.test.ts",
-  "test/sync/scan/{case-blind,scan-faults,scan-mounts}.test.ts",
+  "test/sync/scan/{case-blind,folder-contents,scan-faults,scan-mounts}.test.ts",
   "test/sync/watch/degraded.test.ts",
   "test/sync/ledger/large-inodes.test.ts",
   "test/sync/source/resume-during-check.test.ts",
