@@ -167,3 +167,21 @@ it("gives each document a description that names its file, and a text for people
   const { description } = document("3.txt");
   expect([withoutMarker(description), readMarker(description).kind]).toEqual(["3.txt", "whole"]);
 });
+
+describe("a change of a source's owner", () => {
+  it("clears what the former owner has of its files, also what no row knows", async () => {
+    const copy = { ...document("3.txt"), _id: COPY };
+    const sources = [world.source({ ownerId: "another owner" })];
+    const service = promptService(world);
+    await world.sync({ sources, service });
+    add(copy);
+    const daemon = world.daemon({ sources, service });
+    const report = await daemon.audit({ repair: true });
+    await daemon.syncOnce();
+    await daemon.close();
+    expect(words(report)).toEqual([["3.txt", "twice", true]]);
+    expect(world.service.live().map(({ ownerId }) => ownerId)).toEqual(
+      Array.from({ length: 8 }, () => "another owner"),
+    );
+  });
+});
