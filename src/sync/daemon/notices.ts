@@ -21,15 +21,12 @@ export interface BlockerChanges {
 }
 
 /**
- * Interval of the checks. The writes of a pass are in the ledger after a fraction of it, so a check that starts this long
- * after a change sees it.
+ * A check waits until nothing has changed for this long: the writes of a pass are in the ledger after a fraction of it, and
+ * the deletes of a burst are held one after another, as their paths settle.
  */
-const CHECK_MS = 500;
-/**
- * Most checks that a growing number of held deletes postpones its warning: the deletes of a burst are held as their paths settle, over
- * seconds, and a folder that keeps shrinking must be reported nevertheless.
- */
-const GROWING_CHECKS_MAX = 20;
+const QUIET_MS = 500;
+/** A folder that keeps changing is checked after this long. */
+const WAIT_MS_MAX = 10_000;
 
 /**
  * Compares the blockers of a source with the reported ones. A reason in which only numbers changed is not new: otherwise a
@@ -49,56 +46,35 @@ export function startNotices(parts: Parts, sources: DaemonSources): Notices {
   const left = new Map(
     sources.all().map(({ id }) => [id, blockersOf(ledger.sources.get(id)).map(keyOf)] as const),
   );
-  const isGrowing = openGrowth();
   let timer: NodeJS.Timeout | undefined;
-  let again = false;
+  let sinceMs = 0;
 
   const check = (): void => {
     timer = undefined;
     if (lifecycle.isEnding() || lifecycle.fatal() !== undefined) return;
-    if (again) arm();
     for (const source of sources.all()) {
       const row = parts.read(() => ledger.sources.get(source.id), undefined);
       if (row === undefined) return;
       if (source.isIdle()) left.delete(source.id);
       const old = left.get(source.id) ?? [];
       const before = reported.get(source.id) ?? new Map<Blocker["kind"], string>();
-      const postpones = isGrowing(source.id, row.held) && !before.has("held");
-      if (postpones && timer === undefined) arm();
-      const blockers = blockersOf(row).filter(
-        (each) => !old.includes(keyOf(each)) && !(postpones && each.kind === "held"),
-      );
+      const blockers = blockersOf(row).filter((each) => !old.includes(keyOf(each)));
       const changes = changesOf(blockers, before);
       reported.set(source.id, changes.reported);
       for (const kind of changes.ended) inform(`${row.path}: ${ENDED[kind]}`);
       for (const each of changes.started) warn(warningOf(row.path, each, row.held));
     }
   };
-  const arm = (): void => {
-    again = false;
-    timer = setTimeout(check, CHECK_MS);
-  };
   return {
     changed: () => {
-      // A change while a check is scheduled may be committed after it.
-      if (timer !== undefined) again = true;
-      else if (!lifecycle.isEnding()) arm();
+      if (lifecycle.isEnding()) return;
+      const nowMs = performance.now();
+      if (timer === undefined) {
+        sinceMs = nowMs;
+        timer = setTimeout(check, QUIET_MS);
+      } else if (nowMs - sinceMs < WAIT_MS_MAX - QUIET_MS) timer.refresh();
     },
     stop: () => clearTimeout(timer),
-  };
-}
-
-/** Returns a function that decides at each check whether the number of held deletes of a source still grows. */
-export function openGrowth(): (source: number, held: number) => boolean {
-  const seen = new Map<number, { readonly held: number; readonly checks: number }>();
-  return (source, held) => {
-    const before = seen.get(source) ?? { held: 0, checks: 0 };
-    if (held <= before.held || before.checks >= GROWING_CHECKS_MAX) {
-      seen.set(source, { held, checks: held === 0 ? 0 : before.checks });
-      return false;
-    }
-    seen.set(source, { held, checks: before.checks + 1 });
-    return true;
   };
 }
 

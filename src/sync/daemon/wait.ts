@@ -188,11 +188,8 @@ function wasKnown({ ledger }: Parts, source: SourceSync, below: RelativePath): b
 function isUnreadable({ ledger }: Parts, source: SourceSync, path: RelativePath): boolean {
   if (source.isInFlight(path)) return false;
   ledger.flush();
-  const row = ledger.files.living(source.id, path);
-  if (row?.state !== "parked") return false;
-  const troubled = ledger.files.troubled({ source: source.id, below: path });
-  const trouble = troubled.find((each) => each.path === path);
-  if (trouble === undefined || trouble.code === NO_ANSWER) return false;
+  const [row] = ledger.files.at(source.id, path);
+  if (row?.state !== "parked" || row.error === null || row.error.code === NO_ANSWER) return false;
   try {
     const onDisk = lstatSync(join(rootOf(source), path), { throwIfNoEntry: false });
     return onDisk !== undefined && onDisk.ctimeMs === row.ctimeMs && onDisk.size === row.sizeBytes;
@@ -266,24 +263,18 @@ function leftOutReason(
   path: RelativePath,
 ): { readonly code: string; readonly message: string } | undefined {
   const kind = kindOnDisk(join(rootOf(source), path));
-  const known = ledger.files.living(source.id, path);
+  const [known] = ledger.files.at(source.id, path);
   if (
     kind === undefined ||
     (kind === "folder" && known === undefined && source.rules.entersFolder(path).wanted)
   )
     return undefined;
   const verdict = kind === "folder" ? source.rules.entersFolder(path) : source.rules.wants(path);
-  const [trouble] = ledger.files.troubled({ source: source.id, below: path, states: ["skipped"], limit: 1 });
   const version = versionOf({
     row: known?.state,
-    trouble,
+    trouble: known?.error ?? undefined,
     work: "none",
-    sinceMs: undefined,
-    change: undefined,
     leftOutBy: verdict.wanted ? undefined : verdict.reason,
-    blocker: undefined,
-    outage: undefined,
-    hasMeaning: undefined,
   });
   return version.state === "searchable" ? undefined : { code: version.code, message: version.reason };
 }

@@ -16,8 +16,6 @@ export interface FilesQuery {
   readonly target?: { readonly row: SourceRow; readonly below: RelativePath | undefined } | undefined;
 }
 
-const AT_REST = { change: undefined, leftOutBy: undefined, hasMeaning: undefined } as const;
-
 /**
  * Lists files that are not searchable as they are on disk, and deletes that wait or that the service refuses, by source and
  * path. Without a daemon, changes since it stopped are unknown.
@@ -34,7 +32,7 @@ export function listFiles(
     if (found.length >= limit) break;
     const source = live?.source(row.id);
     const blocker = senderBlocker(row);
-    const facts = { ...AT_REST, blocker, outage: live?.outage };
+    const facts = { blocker, outage: live?.outage };
     const add = (path: string, docId: string | null, own: Pick<VersionFacts, "row" | "trouble">): void => {
       const work = source?.workAt(path) ?? { work: "unknown", sinceMs: undefined };
       const version = versionOf({ ...facts, ...work, ...own });

@@ -35,16 +35,16 @@ export interface VersionFacts {
   readonly trouble: { readonly code: string; readonly message: string } | undefined;
   readonly work: FileWork;
   /** Since when that work waits, by the system's clock. */
-  readonly sinceMs: number | undefined;
+  readonly sinceMs?: number | undefined;
   /** How the disk differs from the row, for a person; undefined: it does not, or nobody compared them. */
-  readonly change: string | undefined;
+  readonly change?: string | undefined;
   /** The rule that leaves it out, for a person. */
-  readonly leftOutBy: string | undefined;
-  readonly blocker: SenderBlocker | undefined;
+  readonly leftOutBy?: string | undefined;
+  readonly blocker?: SenderBlocker | undefined;
   /** Why requests do not leave; undefined: the service answers. */
-  readonly outage: string | undefined;
+  readonly outage?: string | undefined;
   /** Whether a search by meaning finds it; undefined: the service does not say, or nobody asked it. */
-  readonly hasMeaning: boolean | undefined;
+  readonly hasMeaning?: boolean | undefined;
   /** The service keeps the text in a form of its own. Default: no. */
   readonly isOwnForm?: boolean | undefined;
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { codeOf, type KbsyncError } from "../../../src/lib/failure.ts";
 import type { DaemonOptions } from "../../../src/sync/daemon.ts";
-import { changesOf, openGrowth } from "../../../src/sync/daemon/notices.ts";
+import { changesOf } from "../../../src/sync/daemon/notices.ts";
 import { openWorld, until, type World } from "./harness.ts";
 
 describe("blocker changes", () => {
@@ -17,18 +17,6 @@ describe("blocker changes", () => {
       1,
     );
     expect(changesOf([], second.reported)).toMatchObject({ started: [], ended: ["held"] });
-  });
-});
-
-describe("growth of held deletes", () => {
-  it("postpones a report while the number grows, and no longer than the maximum", () => {
-    const isGrowing = openGrowth();
-    expect([2, 5, 5, 4, 6].map((held) => isGrowing(1, held))).toEqual([true, true, false, false, true]);
-    const endless = Array.from({ length: 30 }, (_, index) => isGrowing(2, index + 1));
-    expect(endless.indexOf(false)).toBe(20);
-    expect(endless.slice(20)).not.toContain(true);
-    expect(isGrowing(2, 0)).toBe(false);
-    expect(isGrowing(2, 1)).toBe(true);
   });
 });
 
