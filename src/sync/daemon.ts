@@ -12,6 +12,7 @@ import { openStatusReporter, type DaemonFigures, type DaemonStatus, figuresOf } 
 import { waitFor, type WaitEnd, type WaitOptions } from "./daemon/wait.ts";
 import { watchSources, type Watching } from "./daemon/watching.ts";
 import type { PlannedAction } from "./operator/preview.ts";
+import { storedStatus } from "./operator/status.ts";
 import { type DaemonPulse, pulseOf } from "./daemon/pulse.ts";
 
 export type { DaemonOptions, World } from "./daemon/options.ts";
@@ -112,8 +113,8 @@ export function openDaemon(options: DaemonOptions): Daemon {
     syncOnce: async ({ dryRun = false, signal } = {}) => {
       parts.setPatience(options.patienceMs ?? PATIENCE_MS);
       if (dryRun) {
-        const preview = await previewSources(parts, sources, signal);
-        return { planned: preview.planned, status: { ...daemon.status(), sources: preview.sources } };
+        const { planned, rows } = await previewSources(parts, sources, signal);
+        return { planned, status: { ...daemon.status(), sources: storedStatus(parts.ledger, rows) } };
       }
       sources.open(true);
       await passOnce(signal);

@@ -6,24 +6,10 @@ import type { LeftOut } from "../../wire/daemon-folders.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import type { Sources } from "../ledger/sources/sources.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { SourceActivity } from "../source/progress.ts";
+import type { SourceSync } from "../source/source.ts";
 import { blockersOf } from "../ledger/blockers.ts";
 import { countVersions, withWork } from "../plan/version.ts";
 import { listFiles } from "./listed-files.ts";
-
-/** Sources of a source's status other than the ledger. */
-export interface StatusSource {
-  readonly id: number;
-  /** Default: the ledger's row of that number. */
-  readonly row?: SourceRow;
-  activity(): SourceActivity;
-  /** Whether the whole source has been scanned. Default: true. */
-  isPlanned?(): boolean;
-  /** Paths that the last scans could not access. */
-  unreadable?(below: undefined): readonly RelativePath[];
-  warnings?(): readonly FolderWarning[];
-  leftOut?(): readonly LeftOut[];
-}
 
 /** Maximum number of listed unreadable paths. */
 const UNREADABLE_NAMED = 100;
@@ -31,25 +17,28 @@ const UNREADABLE_NAMED = 100;
 /** Returns the status of a daemon's sources, from the ledger and from their current work. */
 export function statusOf(
   ledger: OperatorLedger,
-  sources: readonly StatusSource[],
+  sources: readonly SourceSync[],
   degraded: (source: number) => string | undefined,
 ): SourceStatus[] {
   ledger.flush();
   return sources.map((source) => {
-    const row = source.row ?? ledger.sources.get(source.id);
-    const compared = source.isPlanned?.() ?? true;
+    const row = ledger.sources.get(source.id);
     const { reading, backlogFailed, ...now } = withWork(row, source.activity());
-    const unreadable = source.unreadable?.(undefined) ?? [];
     const facts = {
       reading,
       backlogFailed,
-      unreadable: unreadable.toSorted(),
-      warnings: source.warnings?.() ?? [],
-      leftOut: source.leftOut?.() ?? [],
+      unreadable: source.unreadable(undefined).toSorted(),
+      warnings: source.warnings(),
+      leftOut: source.leftOut(),
     };
-    const live = { ...now, compared, degraded: degraded(source.id) ?? null };
+    const live = { ...now, compared: source.isPlanned(), degraded: degraded(source.id) ?? null };
     return sourceStatus(ledger, live, facts);
   });
+}
+
+/** Returns the status of sources by their rows alone. */
+export function storedStatus(ledger: OperatorLedger, rows: readonly SourceRow[]): SourceStatus[] {
+  return rows.map((row) => sourceStatus(ledger, row));
 }
 
 /** Sources that left the configuration and still have resources. */
@@ -86,7 +75,7 @@ export function readStatus(
   const { ledger } = open;
   try {
     return {
-      sources: ledger.sources.active().map((row) => sourceStatus(ledger, row)),
+      sources: storedStatus(ledger, ledger.sources.active()),
       removed: removedOf(ledger.sources),
       troubled: listFiles(ledger, { limit: filesLimit }),
       skipped: listFiles(ledger, { state: "skipped", limit: filesLimit }),
@@ -114,7 +103,7 @@ const NOTHING_SCANNED: ScanFacts = {
 };
 
 /** Returns the status of a source by its row. */
-export function sourceStatus(
+function sourceStatus(
   { sources }: OperatorLedger,
   row: SourceRow,
   { reading, backlogFailed, unreadable, warnings, leftOut }: ScanFacts = NOTHING_SCANNED,

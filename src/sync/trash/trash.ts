@@ -30,9 +30,10 @@ export interface Trash {
     unsaved: UnsavedText,
     signal: AbortSignal,
   ): Promise<Saved>;
-  /** Adds rows for texts without one, from their notes: the ledger with their rows was lost. */
-  restore(signal?: AbortSignal): Promise<void>;
-  /** Restores rows, then removes expired texts and files without a row, until the signal aborts. */
+  /**
+   * Removes expired texts and files without a row, and adds rows for texts of which only the note is left: the ledger with
+   * their rows was lost. Stops when the signal aborts.
+   */
   prune(signal?: AbortSignal): Promise<void>;
 }
 
@@ -151,16 +152,14 @@ export function openTrash(options: TrashOptions): Trash {
   return {
     tries: days > 0 ? SAVE_TRIES : 0,
     save,
-    restore: (stopped) => restore(options, folder, stopped),
     prune: async (stopped) => {
       for (;;) {
         const expired = ledger.trash.expired(Date.now(), PRUNE_ROWS);
         if (expired.length === 0 || stopped?.aborted === true) break;
         await removeAll(expired);
       }
-      await restore(options, folder, stopped);
+      await sweep(options, folder, stopped);
       await makeRoom(0);
-      await removeOrphans(options, folder, stopped);
     },
   };
 }
@@ -202,34 +201,23 @@ function isKnownUpload({ kind, hash }: Pick<UnsavedText, "kind" | "hash">): bool
   return kind === "file" && hash !== "";
 }
 
-/** Adds rows for texts without one, from their notes. */
-async function restore(
+/** Adds rows for texts without one, from their notes, and removes files of the trash folder that have neither. */
+async function sweep(
   { ledger }: TrashOptions,
   folder: string,
   stopped: AbortSignal | undefined,
 ): Promise<void> {
   for (const name of await namesIn(folder)) {
     if (stopped?.aborted === true) return;
-    if (!name.endsWith(NOTE) || ledger.trash.knows(textOf(name))) continue;
-    const note = await readNote(folder, textOf(name));
-    if (note === undefined || note.untilMs <= Date.now()) continue;
-    const text = await stat(join(folder, note.name)).catch(() => undefined);
-    if (text?.size === note.sizeBytes) await ledger.write(() => ledger.trash.add(note));
-  }
-}
-
-/** Removes files of the trash folder without a row. */
-async function removeOrphans(
-  { ledger }: TrashOptions,
-  folder: string,
-  stopped: AbortSignal | undefined,
-): Promise<void> {
-  for (const name of await namesIn(folder)) {
-    if (stopped?.aborted === true) return;
-    if (!name.endsWith(UNFINISHED) && ledger.trash.knows(textOf(name))) continue;
-    // Its source may return to the configuration.
-    const note = name.endsWith(UNFINISHED) ? undefined : await readNote(folder, textOf(name));
-    if (note !== undefined && note.untilMs > Date.now()) continue;
+    const isUnfinished = name.endsWith(UNFINISHED);
+    if (!isUnfinished && ledger.trash.knows(textOf(name))) continue;
+    const note = isUnfinished ? undefined : await readNote(folder, textOf(name));
+    if (note !== undefined && note.untilMs > Date.now()) {
+      // Without a source in the ledger no row is added. That may return to the configuration.
+      const text = await stat(join(folder, note.name)).catch(() => undefined);
+      if (text?.size === note.sizeBytes) await ledger.write(() => ledger.trash.add(note));
+      continue;
+    }
     const path = join(folder, name);
     const found = await stat(path).catch(() => undefined);
     if (found !== undefined && Date.now() - found.mtimeMs > ORPHAN_MS) await rm(path, { force: true });
