@@ -1,4 +1,3 @@
-import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import { WAIT_REASONS_MAX, type WaitAnswer, type WaitReason } from "../../wire/daemon.ts";
@@ -9,6 +8,7 @@ import type { SourceSync } from "../source/source.ts";
 import { senderBlocker } from "../ledger/blockers.ts";
 import { listFiles } from "../operator/listed-files.ts";
 import { type FileWork, versionOf } from "../plan/version.ts";
+import { inspectPath } from "../why/disk.ts";
 import { waitForMeaning } from "./meaning.ts";
 import { targetOf, rootOf, type SourceTarget } from "./operations.ts";
 import type { Parts } from "./parts.ts";
@@ -85,7 +85,7 @@ export async function waitFor(
     }
     const agreed = reasons.length === 0;
     const reading = open.flatMap(onlyPictures);
-    const unknown = agreed && !isKnown && path !== undefined && kindOnDisk(path) === undefined;
+    const unknown = agreed && !isKnown && path !== undefined && inspectPath(path).kind === "absent";
     return {
       agreed,
       reasons: reasons.slice(0, WAIT_REASONS_MAX),
@@ -190,12 +190,10 @@ function isUnreadable({ ledger }: Parts, source: SourceSync, path: RelativePath)
   ledger.flush();
   const [row] = ledger.files.at(source.id, path);
   if (row?.state !== "parked" || row.error === null || row.error.code === NO_ANSWER) return false;
-  try {
-    const onDisk = lstatSync(join(rootOf(source), path), { throwIfNoEntry: false });
-    return onDisk !== undefined && onDisk.ctimeMs === row.ctimeMs && onDisk.size === row.sizeBytes;
-  } catch {
-    return true; // It cannot be checked either.
-  }
+  const onDisk = inspectPath(join(rootOf(source), path));
+  // What is inaccessible cannot be checked either.
+  if (onDisk.kind === "unreadable") return true;
+  return onDisk.ctimeMs === row.ctimeMs && onDisk.sizeBytes === row.sizeBytes;
 }
 
 /** The reasons why files at a target are not searchable as they are on disk. */
@@ -228,7 +226,7 @@ function reasonsAt(
   if (blocker !== undefined) {
     for (const path of blocked) reasons.push(reason(path, blocker.code, blocker.reason));
     // A check during a pause finds nothing to send there, and halts nothing.
-    if (kindOnDisk(root) !== "folder")
+    if (inspectPath(root).kind !== "folder")
       reasons.push(reason("", "missing", "the folder is missing, so nothing is known of its files"));
   }
   for (const path of source.unreadable(below))
@@ -262,10 +260,10 @@ function leftOutReason(
   source: SourceSync,
   path: RelativePath,
 ): { readonly code: string; readonly message: string } | undefined {
-  const kind = kindOnDisk(join(rootOf(source), path));
+  const { kind } = inspectPath(join(rootOf(source), path));
   const [known] = ledger.files.at(source.id, path);
   if (
-    kind === undefined ||
+    kind === "absent" ||
     (kind === "folder" && known === undefined && source.rules.entersFolder(path).wanted)
   )
     return undefined;
@@ -277,16 +275,6 @@ function leftOutReason(
     leftOutBy: verdict.wanted ? undefined : verdict.reason,
   });
   return version.state === "searchable" ? undefined : { code: version.code, message: version.reason };
-}
-
-function kindOnDisk(path: string): "file" | "folder" | undefined {
-  try {
-    const stats = lstatSync(path, { throwIfNoEntry: false });
-    if (stats === undefined) return undefined;
-    return stats.isDirectory() ? "folder" : "file";
-  } catch {
-    return "file"; // An inaccessible path may exist, so it is not in agreement.
-  }
 }
 
 function stopping(): KbsyncError {
