@@ -8,7 +8,7 @@ import type { SourceSync } from "../source/source.ts";
 import { senderBlocker } from "../ledger/blockers.ts";
 import { listFiles } from "../operator/listed-files.ts";
 import { type FileWork, versionOf } from "../plan/version.ts";
-import { inspectPath } from "../why/disk.ts";
+import { inspectPath } from "../disk/inspect-path.ts";
 import { waitForMeaning } from "./meaning.ts";
 import { targetOf, rootOf, type SourceTarget } from "./operations.ts";
 import type { Parts } from "./parts.ts";

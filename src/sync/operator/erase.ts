@@ -13,7 +13,7 @@ import type { ServiceAddress } from "../remote/transport.ts";
 import { IGNORE_FILE } from "../rules/ignore-places.ts";
 import { openRules, type Rules, type WatchedSource } from "../rules/rules.ts";
 import { NOTE } from "../trash/note.ts";
-import { inspectPath } from "../why/disk.ts";
+import { inspectPath } from "../disk/inspect-path.ts";
 import type { OperatorLedger } from "./offline.ts";
 
 /** Dependencies of an erasure. */

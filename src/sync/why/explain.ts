@@ -20,7 +20,7 @@ import { sentSignature, type Signature } from "../plan/marker.ts";
 import { type LiveWork, type SenderBlocker, versionOf } from "../plan/version.ts";
 import { openRules, type Rules, type Verdict, type WatchedSource } from "../rules/rules.ts";
 import { scanPaths } from "../scan/scan.ts";
-import { inspectPath } from "./disk.ts";
+import { inspectPath } from "../disk/inspect-path.ts";
 import { nextStep, withBlocker } from "./next.ts";
 import { originOf } from "./recipe-origin.ts";
 
