@@ -1,12 +1,8 @@
-import { openTurns } from "../../lib/turns.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Remote } from "../remote/remote.ts";
 
-/**
- * The ids of the collections. The bare specification returns an id only in the answer to a create, and without it the
- * list cannot settle a lost answer. While a tier's id is unknown, only one create is in flight at a time.
- */
+/** The ids of the collections. The bare specification returns an id only in the answer to a create. */
 export interface Collections {
   id(tier: Tier): string | undefined;
   /** Records the id of a tier from a create's answer. */
@@ -17,11 +13,6 @@ export interface Collections {
   renew(tier: Tier, signal: AbortSignal): Promise<RenewedId>;
   /** The listener is notified of a tier whose id has changed: the service was reset or restored. */
   onMoved(listener: (tier: Tier) => void): void;
-  /**
-   * Runs a create: as the only one of its tier until the id is known, otherwise at once. Returns false, without running
-   * it, if another one showed the id while it waited: a list may have its resource now.
-   */
-  guard(tier: Tier, signal: AbortSignal, create: () => Promise<void>): Promise<boolean>;
 }
 
 /** The result of requesting a collection's id. */
@@ -42,7 +33,6 @@ export interface RenewedId {
   readonly id: string | undefined;
   /** The service itself supplied this id just now, so it has such a collection. */
   readonly isNamed: boolean;
-  readonly isAnswered: boolean;
 }
 
 /** A service that does not supply the ids may be replaced by one that does. */
@@ -61,9 +51,6 @@ export function openCollections(
   /** The collections that this process has written to the ledger: each create reports its collection again. */
   const written = new Map<Tier, string>();
   const listeners: ((tier: Tier) => void)[] = [];
-  const turns = openTurns();
-  /** Tiers whose id a create showed while others waited. */
-  const shown = new Set<Tier>();
   /** An answer without ids, and until when it is valid, by a monotonic clock. */
   let without: { readonly why: "unsupported" | "unclear"; readonly untilMs: number } | undefined;
 
@@ -118,28 +105,10 @@ export function openCollections(
     ask,
     renew: async (tier, signal) => {
       const came = await fetch(signal);
-      return {
-        id: id(tier),
-        isNamed: typeof came !== "string" && came.has(tier),
-        isAnswered: came !== "unanswered",
-      };
+      return { id: id(tier), isNamed: typeof came !== "string" && came.has(tier) };
     },
     onMoved: (listener) => {
       listeners.push(listener);
-    },
-    guard: async (tier, signal, create) => {
-      if (!known.has(tier)) {
-        const end = await turns.run(tier, async () => {
-          if (shown.has(tier)) return "shown";
-          if ((await ask(tier, signal)).id !== undefined) return "known";
-          await create();
-          if (known.has(tier)) shown.add(tier);
-          return "created";
-        });
-        if (end !== "known") return end === "created";
-      }
-      await create();
-      return true;
     },
   };
 }

@@ -9,21 +9,8 @@ import type { Outgoing } from "./prepare.ts";
 import { prepareBody, refusalOf, renewKey, type Sending, type Sent } from "./sending.ts";
 import { giveUp, park } from "./trouble.ts";
 
-/** Sends what was prepared, until the service has answered or the file is parked. */
+/** Sends what was prepared, until the service has answered or the file is given up. */
 export async function send(context: ActionContext, source: ActionSource, outgoing: Outgoing): Promise<void> {
-  const { intent } = outgoing;
-  if (intent === undefined) {
-    await sendDocument(context, source, outgoing);
-    return;
-  }
-  const { tier } = outgoing.observed.shape;
-  if (await context.collections.guard(tier, context.signal, () => sendDocument(context, source, outgoing)))
-    return;
-  context.ledger.note(() => dropCreate(context.ledger, source, intent));
-  source.checkAgain(intent.path);
-}
-
-async function sendDocument(context: ActionContext, source: ActionSource, outgoing: Outgoing): Promise<void> {
   const { intent, row } = outgoing;
   const { path } = outgoing.candidate.entry;
   // Nobody answered to the create of an earlier version: the list may show it.

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { type Collections, openCollections } from "../../../src/sync/actions/collections.ts";
 import type { Reply } from "../../../src/sync/remote/answer.ts";
 import type { Remote } from "../../../src/sync/remote/remote.ts";
@@ -104,14 +104,11 @@ describe("collection ids", () => {
     stored.set("fastest", "c1");
     reply = named(["fastest", "c2"]);
     const collections = open();
-    expect(await collections.renew("fastest", signal)).toEqual({ id: "c2", isNamed: true, isAnswered: true });
+    expect(await collections.renew("fastest", signal)).toEqual({ id: "c2", isNamed: true });
     expect([questions, moved]).toEqual([1, ["fastest"]]);
-    for (const [nothing, isAnswered] of [
-      [later("service"), false],
-      [named(["moderate", "c3"]), true],
-    ] as const) {
+    for (const nothing of [later("service"), named(["moderate", "c3"])]) {
       reply = nothing;
-      expect(await collections.renew("fastest", signal)).toEqual({ id: "c2", isNamed: false, isAnswered });
+      expect(await collections.renew("fastest", signal)).toEqual({ id: "c2", isNamed: false });
     }
   });
 
@@ -140,45 +137,5 @@ describe("collection ids", () => {
     expect(await collections.ask("fastest", signal)).toEqual({ id: undefined, why });
     expect(await collections.ask("fastest", signal)).toEqual({ id: undefined, why });
     expect(questions).toBe(expected);
-  });
-});
-
-describe("creates of a tier", () => {
-  /** Begins three creates. Returns how many are in flight after each step of the first. */
-  const creates = async (collections: Collections): Promise<number> => {
-    let running = 0;
-    let most = 0;
-    const create = async (): Promise<void> => {
-      running += 1;
-      most = Math.max(most, running);
-      for (let turns = 0; turns < 5; turns += 1) await new Promise(setImmediate);
-      running -= 1;
-    };
-    await Promise.all([1, 2, 3].map(async () => await collections.guard("fastest", signal, create)));
-    return most;
-  };
-
-  it("creates of a tier go one at a time while its id is unknown", async () => {
-    reply = { kind: "done", value: "unsupported" };
-    expect(await creates(open())).toBe(1);
-  });
-
-  it("creates of a tier go together when the service names the id", async () => {
-    expect(await creates(open())).toBe(3);
-    expect(questions).toBe(1);
-  });
-
-  it("a create that waited while another one showed the id is given back", async () => {
-    reply = { kind: "done", value: "unsupported" };
-    const collections = open();
-    const shows = async (): Promise<void> => {
-      await new Promise(setImmediate);
-      collections.learn("fastest", "c9");
-    };
-    const guard = async (create: () => Promise<void>) => await collections.guard("fastest", signal, create);
-    const waits = vi.fn<() => Promise<void>>(async () => await Promise.resolve());
-    expect(await Promise.all([guard(shows), guard(waits)])).toEqual([true, false]);
-    expect(waits).not.toHaveBeenCalled();
-    expect(await guard(waits)).toBe(true);
   });
 });

@@ -109,10 +109,6 @@ async function create(world: World): Promise<void> {
   };
   const collections = {
     learn: (tier: string, collection: string) => learned.push(`${tier} ${collection}`),
-    guard: async (_tier: string, _signal: AbortSignal, run: () => Promise<void>) => {
-      await run();
-      return true;
-    },
   };
   const source: ActionSource = {
     ...shop.source,
