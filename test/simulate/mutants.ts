@@ -23,7 +23,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a create leaves without an intent in the ledger",
     patches: [
       patch(
-        "actions/prepare.ts",
+        "send/prepare.ts",
         "const id = ledger.intents.create(source.id, key, startedMs, observed);",
         "const id = ledger.intents.create(source.id, key, startedMs, observed); ledger.intents.remove(id);",
       ),
@@ -34,7 +34,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "an intent is removed when its request leaves, not when the answer is committed",
     patches: [
       patch(
-        "actions/create.ts",
+        "send/create.ts",
         "  const answer = await remote.create(",
         "  ledger.note(() => ledger.intents.remove(intent.id));\n  const answer = await remote.create(",
       ),
@@ -56,7 +56,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "after a lost answer a create is sent again without asking the list",
     patches: [
       patch(
-        "actions/create.ts",
+        "send/create.ts",
         '(await source.settle(intent)) === "adopted"',
         "Number.isNaN(intent.attempts)",
       ),
@@ -66,8 +66,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: "attempts-uncounted",
     does: "a repeated create is not recorded as such, so that no extra resource is searched for",
     patches: [
-      patch("actions/create.ts", "    await ledger.write(() => ledger.intents.again(intent.id));\n", ""),
-      patch("actions/create.ts", "intent = withAttempt(intent);", "void withAttempt;"),
+      patch("send/create.ts", "    await ledger.write(() => ledger.intents.again(intent.id));\n", ""),
+      patch("send/create.ts", "intent = withAttempt(intent);", "void withAttempt;"),
     ],
   },
   {
@@ -120,7 +120,7 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["false-404"],
     patches: [
       patch(
-        "actions/gone.ts",
+        "send/gone.ts",
         "  const unknownMs = ",
         '  if (answers === 0) return { judge: () => Promise.resolve("gone") };\n  const unknownMs = ',
       ),
@@ -233,7 +233,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a replaced resource is deleted before the new one exists",
     patches: [
       patch(
-        "actions/create.ts",
+        "send/create.ts",
         "  let intent = first;\n",
         "  let intent = first;\n  if (departure.row?.docId) await context.remote.delete(departure.row.docId, context.signal);\n",
       ),
@@ -255,11 +255,11 @@ export const MUTANTS: readonly Mutant[] = [
     does: "an update in flight leaves its row in agreement",
     patches: [
       patch(
-        "actions/prepare.ts",
+        "send/prepare.ts",
         'if (row !== undefined) ledger.files.setState(row.id, "unsure");',
         "void row;",
       ),
-      patch("actions/change.ts", 'if (reply.acted === "maybe") sure = false;', "void sure;"),
+      patch("send/change.ts", 'if (reply.acted === "maybe") sure = false;', "void sure;"),
     ],
   },
   {
@@ -424,7 +424,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "taken-again",
     does: "a delete whose resource a file has received is started again and again",
-    patches: [patch("actions/delete.ts", 'return "taken";', 'return "left";')],
+    patches: [patch("send/delete.ts", 'return "taken";', 'return "left";')],
   },
   {
     name: "released-deleted",
@@ -530,7 +530,7 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["slow-work"],
     patches: [
       patch(
-        "actions/follow.ts",
+        "send/follow.ts",
         "if (isInFlight !== true) return false;",
         "if (retryAfterMs > 0) return false;",
       ),
@@ -666,7 +666,7 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["metadata"],
     patches: [
       patch(
-        "actions/observe.ts",
+        "send/observe.ts",
         "if (metadataHash === undefined || metadataHash === listedHash) return observed;",
         'if (listedHash !== "") return observed;',
       ),

@@ -1,5 +1,5 @@
 import { kindOfName } from "../../formats/kinds.ts";
-import { type ActionContext, reportCompared } from "../actions/context.ts";
+import { type ActionContext, reportCompared } from "../send/context.ts";
 import type { AssignedResource } from "../ledger/files/files.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
 import { type Alteration, lossReason } from "../plan/alterations.ts";

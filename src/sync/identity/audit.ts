@@ -1,6 +1,6 @@
 import type { FileCounts } from "../../wire/file-state.ts";
 import type { AuditReport, AuditedSource, Finding } from "../../wire/daemon-audit.ts";
-import type { ActionContext } from "../actions/context.ts";
+import type { ActionContext } from "../send/context.ts";
 import { unknownSource } from "../disk/source-path.ts";
 import type { Candidate } from "../plan/model.ts";
 import { type Counted, countedAs, countVersions, type SourceWork, withWork } from "../plan/version.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { kindOfName } from "../../formats/kinds.ts";
-import type { ActionContext } from "../actions/context.ts";
+import type { ActionContext } from "../send/context.ts";
 import type { HoldKind } from "../ledger/sources/rows.ts";
 import { fileTag, readMarker } from "../plan/marker.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";

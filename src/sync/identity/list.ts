@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
-import type { ActionContext } from "../actions/context.ts";
+import type { ActionContext } from "../send/context.ts";
 import type { Scope } from "../ledger/contacts.ts";
 import { delayMs } from "../plan/retry.ts";
 

@@ -1,5 +1,5 @@
 import type { ResourceRecord } from "../../wire/resource.ts";
-import type { ActionContext } from "../actions/context.ts";
+import type { ActionContext } from "../send/context.ts";
 import { readMarker, sourceTag } from "../plan/marker.ts";
 import { readList } from "./list.ts";
 

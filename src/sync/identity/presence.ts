@@ -1,5 +1,5 @@
-import type { ActionContext } from "../actions/context.ts";
-import { judgeGone } from "../actions/gone.ts";
+import type { ActionContext } from "../send/context.ts";
+import { judgeGone } from "../send/gone.ts";
 
 /** Failed queries for one resource before the service counts as failing on it alone. */
 const ASK_TRIES = 3;

@@ -3,7 +3,7 @@ import { hashListedMetadata } from "../../formats/metadata.ts";
 import { STILL_READ } from "../../wire/constants.ts";
 import { Strategy, type Settings } from "../../wire/primitives.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
-import { labelOf } from "../actions/observe.ts";
+import { labelOf } from "../send/observe.ts";
 import type { ListedResource } from "../plan/model.ts";
 import { warningOf } from "../remote/resource-requests.ts";
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { SearchResult } from "../../wire/search.ts";
-import type { ActionContext, ActionSource } from "../actions/context.ts";
+import type { ActionContext, ActionSource } from "../send/context.ts";
 import { readDocument } from "../read/read.ts";
 import type { SourceDocument } from "../read/outcome.ts";
 import type { ScanEntry } from "../plan/model.ts";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { openNumberSet, type NumberSet } from "../../lib/number-set.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
-import type { ActionSource } from "../actions/context.ts";
+import type { ActionSource } from "../send/context.ts";
 import type { Scope } from "../ledger/contacts.ts";
 import type { AcknowledgedRow } from "../ledger/files/rows.ts";
 import type { Ledger } from "../ledger/ledger.ts";

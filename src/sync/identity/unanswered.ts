@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
-import { acknowledgeCreate, asFound } from "../actions/acknowledge.ts";
-import { type ActionContext, type ActionSource, reportCompared } from "../actions/context.ts";
-import { storedAs } from "../actions/observe.ts";
+import { acknowledgeCreate, asFound } from "../send/acknowledge.ts";
+import { type ActionContext, type ActionSource, reportCompared } from "../send/context.ts";
+import { storedAs } from "../send/observe.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { CreateIntent } from "../ledger/intents/creates.ts";
 import { bytesTag, fileTag, readMarker } from "../plan/marker.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { metadataOf, observe, withMarker } from "../actions/observe.ts";
+import { metadataOf, observe, withMarker } from "../send/observe.ts";
 import { readDocument } from "../read/read.ts";
 import type { SecretCheck } from "../read/secret-check.ts";
 import type { Ledger } from "../ledger/ledger.ts";

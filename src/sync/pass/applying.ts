@@ -1,4 +1,4 @@
-import { noteRefused, noteSkipped } from "../actions/prepare.ts";
+import { noteRefused, noteSkipped } from "../send/prepare.ts";
 import type { BusyPaths } from "../agenda/jobs.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import {

@@ -1,5 +1,5 @@
 import type { SyncConfig } from "../../config/schema/sync.ts";
-import type { ActionContext, ActionSource } from "../actions/context.ts";
+import type { ActionContext, ActionSource } from "../send/context.ts";
 import type { BusyPaths } from "../agenda/jobs.ts";
 import type { PathStates } from "../agenda/path-states.ts";
 import type { ScanOptions } from "../scan/scan.ts";

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { METADATA_VERSION } from "../actions/observe.ts";
+import { METADATA_VERSION } from "../send/observe.ts";
 import { CONVERTER_VERSION, EXTRACTOR_VERSION } from "../read/recipe.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";

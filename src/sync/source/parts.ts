@@ -1,5 +1,5 @@
 import type { SyncConfig } from "../../config/schema/sync.ts";
-import type { ActionContext, ActionSource } from "../actions/context.ts";
+import type { ActionContext, ActionSource } from "../send/context.ts";
 import { openContact, type Contact } from "../identity/contact.ts";
 import { openUnanswered } from "../identity/unanswered.ts";
 import { openAgenda, type Agenda } from "../agenda/agenda.ts";

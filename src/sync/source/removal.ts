@@ -1,4 +1,4 @@
-import type { ActionContext } from "../actions/context.ts";
+import type { ActionContext } from "../send/context.ts";
 import { openAlarm } from "../agenda/agenda.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import type { WorkQueue } from "../queue/queue.ts";

@@ -1,5 +1,5 @@
-import { sendDelete } from "../actions/delete.ts";
-import type { ActionContext, ActionSource } from "../actions/context.ts";
+import { sendDelete } from "../send/delete.ts";
+import type { ActionContext, ActionSource } from "../send/context.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { parkMs } from "../plan/retry.ts";

@@ -1,9 +1,9 @@
 import { basename } from "node:path";
 import type { FolderWarning } from "../../wire/daemon-status.ts";
 import type { LeftOut } from "../../wire/daemon-folders.ts";
-import { prepareFile } from "../actions/prepare.ts";
-import { dropCreate } from "../actions/create.ts";
-import { send } from "../actions/send.ts";
+import { prepareFile } from "../send/prepare.ts";
+import { dropCreate } from "../send/create.ts";
+import { send } from "../send/send.ts";
 import { isBelow } from "../disk/source-path.ts";
 import { kindOfName } from "../../formats/kinds.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import type { Progress } from "../../wire/daemon-status.ts";
-import type { Prepared } from "../actions/prepare.ts";
+import type { Prepared } from "../send/prepare.ts";
 import type { Activity } from "../ledger/activity.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { Ledger } from "../ledger/ledger.ts";

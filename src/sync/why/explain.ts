@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { innermost } from "../../lib/path-below.ts";
 import type { Explanation, FileFacts, NextStep, OnDisk, OpenIntent } from "../../wire/daemon-files.ts";
 import type { UserMetadata } from "../../wire/metadata.ts";
-import { metadataOf, withMarker } from "../actions/observe.ts";
+import { metadataOf, withMarker } from "../send/observe.ts";
 import { outsideSources } from "../disk/source-path.ts";
 import { readDocument } from "../read/read.ts";
 import type { ReadOptions, ReadOutcome } from "../read/outcome.ts";

@@ -1,6 +1,6 @@
 import type { NextStep, OpenIntent } from "../../wire/daemon-files.ts";
 import type { UserMetadata } from "../../wire/metadata.ts";
-import { observe } from "../actions/observe.ts";
+import { observe } from "../send/observe.ts";
 import type { ReadOutcome } from "../read/outcome.ts";
 import { decide } from "../plan/decide.ts";
 import type { Difference, KnownFile, LedgerFile, RelativePath } from "../plan/model.ts";

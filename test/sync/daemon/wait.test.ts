@@ -11,7 +11,7 @@ import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import type { FileState } from "../../../src/sync/plan/model.ts";
 import { openRules } from "../../../src/sync/rules/rules.ts";
 import type { SourceSync } from "../../../src/sync/source/source.ts";
-import { observedAt } from "../actions/fixture.ts";
+import { observedAt } from "../send/fixture.ts";
 import { addFiles, makeTree, removeTree, sourceAt } from "../scan/tree.ts";
 
 let root: string;

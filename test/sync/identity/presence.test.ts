@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ActionContext } from "../../../src/sync/actions/context.ts";
+import type { ActionContext } from "../../../src/sync/send/context.ts";
 import { askPresence } from "../../../src/sync/identity/presence.ts";
 
 /** Queries a resource of a service that shows none by its id and answers this many changes of it with 404 first. */

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { ActionContext } from "../../../src/sync/actions/context.ts";
+import type { ActionContext } from "../../../src/sync/send/context.ts";
 import { findOmission } from "../../../src/sync/identity/sample.ts";
 import type { ScanEntry } from "../../../src/sync/plan/model.ts";
 import type { Reply } from "../../../src/sync/remote/answer.ts";

@@ -3,7 +3,7 @@ import { openUnanswered } from "../../../src/sync/identity/unanswered.ts";
 import type { CreateIntent } from "../../../src/sync/ledger/intents/creates.ts";
 import { bytesTag, fileTag, markedDescription } from "../../../src/sync/plan/marker.ts";
 import { ResourceRecord } from "../../../src/wire/resource.ts";
-import { observedAt, openWorkshop, type Workshop } from "../actions/fixture.ts";
+import { observedAt, openWorkshop, type Workshop } from "../send/fixture.ts";
 
 let shop: Workshop;
 let lists: number;

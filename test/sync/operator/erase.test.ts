@@ -7,7 +7,7 @@ import type { AnswerOf, RequestOf } from "../../../src/wire/daemon.ts";
 import { openIntents } from "../../../src/sync/ledger/intents/intents.ts";
 import { ledgerFile } from "../../../src/sync/ledger/ledger.ts";
 import { openSqlite } from "../../../src/sync/ledger/database/open.ts";
-import { observedAt } from "../actions/fixture.ts";
+import { observedAt } from "../send/fixture.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
 
 let world: World;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { ActionContext, ActionSource } from "../../../src/sync/actions/context.ts";
+import type { ActionContext, ActionSource } from "../../../src/sync/send/context.ts";
 import type { Observed } from "../../../src/sync/ledger/files/observed.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import type { Deletion } from "../../../src/sync/ledger/intents/deletes.ts";

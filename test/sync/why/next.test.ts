@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { labelOf } from "../../../src/sync/actions/observe.ts";
+import { labelOf } from "../../../src/sync/send/observe.ts";
 import type { ReadOutcome, SourceDocument } from "../../../src/sync/read/outcome.ts";
 import type { Difference, FileState, LedgerFile, ScanEntry } from "../../../src/sync/plan/model.ts";
 import { type NextFacts, nextStep, withBlocker } from "../../../src/sync/why/next.ts";

@@ -2,7 +2,7 @@ import { existsSync, renameSync, rmSync } from "node:fs";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { copyOf } from "../../../../src/lib/upgrade.ts";
-import { labelOf } from "../../../../src/sync/actions/observe.ts";
+import { labelOf } from "../../../../src/sync/send/observe.ts";
 import { SCHEMA } from "../../../../src/sync/ledger/database/schema.ts";
 import { ledgerFile } from "../../../../src/sync/ledger/ledger.ts";
 import { readMarker } from "../../../../src/sync/plan/marker.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type DeleteEnd, sendDelete } from "../../../src/sync/actions/delete.ts";
+import { type DeleteEnd, sendDelete } from "../../../src/sync/send/delete.ts";
 import type { Deletion } from "../../../src/sync/ledger/intents/deletes.ts";
 import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
 import type { Saved } from "../../../src/sync/trash/trash.ts";

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ActionContext, ActionSource } from "../../../src/sync/actions/context.ts";
+import type { ActionContext, ActionSource } from "../../../src/sync/send/context.ts";
 import type { Observed } from "../../../src/sync/ledger/files/observed.ts";
 import type { Activity } from "../../../src/sync/ledger/activity.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { type Collections, openCollections } from "../../../src/sync/actions/collections.ts";
+import { type Collections, openCollections } from "../../../src/sync/send/collections.ts";
 import type { Reply } from "../../../src/sync/remote/answer.ts";
 import type { Remote } from "../../../src/sync/remote/remote.ts";
 import type { Tier } from "../../../src/wire/primitives.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { acknowledgeCreate } from "../../../src/sync/actions/acknowledge.ts";
+import { acknowledgeCreate } from "../../../src/sync/send/acknowledge.ts";
 import type { CreateIntent } from "../../../src/sync/ledger/intents/creates.ts";
 import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";
 

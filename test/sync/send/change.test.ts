@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { labelOf } from "../../../src/sync/actions/observe.ts";
-import type { Outgoing } from "../../../src/sync/actions/prepare.ts";
-import { send } from "../../../src/sync/actions/send.ts";
+import { labelOf } from "../../../src/sync/send/observe.ts";
+import type { Outgoing } from "../../../src/sync/send/prepare.ts";
+import { send } from "../../../src/sync/send/send.ts";
 import { digestOf } from "../../../src/formats/digest.ts";
 import { markedDescription } from "../../../src/sync/plan/marker.ts";
 import type { SourceDocument } from "../../../src/sync/read/outcome.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
-import type { ActionContext } from "../../../src/sync/actions/context.ts";
-import { follow } from "../../../src/sync/actions/follow.ts";
+import type { ActionContext } from "../../../src/sync/send/context.ts";
+import { follow } from "../../../src/sync/send/follow.ts";
 import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
 
 const { signal } = new AbortController();

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { ActionSource } from "../../../src/sync/actions/context.ts";
-import type { Outgoing } from "../../../src/sync/actions/prepare.ts";
-import { send } from "../../../src/sync/actions/send.ts";
+import type { ActionSource } from "../../../src/sync/send/context.ts";
+import type { Outgoing } from "../../../src/sync/send/prepare.ts";
+import { send } from "../../../src/sync/send/send.ts";
 import type { SourceDocument } from "../../../src/sync/read/outcome.ts";
 import type { Observed } from "../../../src/sync/ledger/files/observed.ts";
 import type { CreateIntent } from "../../../src/sync/ledger/intents/creates.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { openCapabilities } from "../../../src/sync/actions/capabilities.ts";
+import { openCapabilities } from "../../../src/sync/send/capabilities.ts";
 import type { Later } from "../../../src/sync/remote/answer.ts";
 import type { DeclaredCapabilities } from "../../../src/sync/remote/collection-requests.ts";
 import type { Remote } from "../../../src/sync/remote/remote.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
-import { sameKeyRestMs, untilDecided } from "../../../src/sync/actions/attempt.ts";
-import type { ActionContext } from "../../../src/sync/actions/context.ts";
+import { sameKeyRestMs, untilDecided } from "../../../src/sync/send/attempt.ts";
+import type { ActionContext } from "../../../src/sync/send/context.ts";
 import type { Later } from "../../../src/sync/remote/answer.ts";
 
 const later = (more: Partial<Later> = {}): Later => ({

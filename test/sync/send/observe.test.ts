@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { labelOf, storedAs, storedOf, withListedMetadata } from "../../../src/sync/actions/observe.ts";
+import { labelOf, storedAs, storedOf, withListedMetadata } from "../../../src/sync/send/observe.ts";
 import { digestOf } from "../../../src/formats/digest.ts";
 import { observedAt } from "./fixture.ts";
 
