@@ -23,7 +23,7 @@ import { openRestDetector } from "./settle.ts";
  * ends. `stateOf` then returns the last of the table's states that apply.
  *
  * Not included: deletes, which concern rows, of which one path may have several (`source-deletes.ts`); files that wait until
- * the service is listed, which a check of the whole source finds again (`adopt.ts`); and whatever outlives the process, which
+ * the service has shown what it does with one, which a check of the whole source finds again (`contact.ts`); and whatever outlives the process, which
  * is the state of the path's row in the ledger.
  */
 export type PathState =

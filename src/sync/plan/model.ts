@@ -61,7 +61,7 @@ export interface Skip {
 /** The reason shown for an empty file. */
 export const EMPTY_FILE = "the file is empty";
 
-/** Nothing new, unless it existed after all. */
+/** What a look at the disk found, of the whole source or of some paths. */
 export interface Scan {
   /** Undefined: the root is missing or is not a folder. */
   readonly root: RootIdentity | undefined;

@@ -131,7 +131,7 @@ export interface Followed {
   /** All moves, including those found by content. */
   readonly moves: readonly Move[];
   readonly candidates: readonly Candidate[];
-  /** The result of an action. `skipped`: the file is left out, which is not a failure. */
+  /** Rows with a resource whose file is gone, under every name. */
   readonly gone: readonly KnownFile[];
 }
 
