@@ -20,7 +20,7 @@ export interface Unanswered {
    * Reads the list until it shows the create's resource, or two lists in a row, read after the create failed, do not. Creates that
    * ask at the same time share the lists.
    */
-  settle(intent: CreateIntent): Promise<"adopted" | "absent">;
+  findCreated(intent: CreateIntent): Promise<"adopted" | "absent">;
 }
 
 export interface UnansweredOptions {
@@ -81,7 +81,7 @@ export function openUnanswered(options: UnansweredOptions): Unanswered {
     }
   };
   return {
-    settle: (intent) =>
+    findCreated: (intent) =>
       new Promise((resolve, reject) => {
         waiting.push({ intent, resolve, reject });
         if (isRunning) return;

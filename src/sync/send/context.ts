@@ -84,7 +84,7 @@ export interface ActionSource {
    */
   mayRecreate(): boolean;
   /** Finds out from the list whether a create took effect. */
-  settle(intent: CreateIntent): Promise<"adopted" | "absent">;
+  findCreated(intent: CreateIntent): Promise<"adopted" | "absent">;
   /**
    * Called when the service may still do what it did not answer, or answered falsely. A comparison some time later finds
    * the marker of an earlier version, a second resource of a file, and one that was deleted.

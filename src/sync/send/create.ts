@@ -114,7 +114,7 @@ async function isFound(
   sending: Sending,
   intent: CreateIntent,
 ): Promise<boolean> {
-  if ((await source.settle(intent)) === "adopted") {
+  if ((await source.findCreated(intent)) === "adopted") {
     if (intent.attempts > 1) source.compareLater();
     return true;
   }

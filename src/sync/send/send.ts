@@ -15,7 +15,7 @@ export async function send(context: ActionContext, source: ActionSource, outgoin
   const { path } = outgoing.candidate.entry;
   // Nobody answered to the create of an earlier version: the list may show it.
   const isDoubted = intent !== undefined && context.ledger.intents.isDoubted(source.id, path);
-  if (isDoubted && (await source.settle(intent)) === "adopted") return;
+  if (isDoubted && (await source.findCreated(intent)) === "adopted") return;
   const sending: Sending = {
     key: intent?.key ?? randomUUID(),
     fileUrl: outgoing.document.kind === "file" ? intent?.observed.fileUrl : undefined,

@@ -142,7 +142,7 @@ export function openSourceParts(
     rereadAt: (path, atMs) => agenda.rereadAt(path, now() + Math.max(0, atMs - Date.now())),
     checkTorn: (path) => agenda.checkTorn(path),
     mayRecreate: () => contact.mayRecreate(),
-    settle: (intent) => unanswered.settle(intent),
+    findCreated: (intent) => unanswered.findCreated(intent),
     compareLater: () => contact.compareLater(),
     deleteLater: (deletion) => deletes.begin([{ ...deletion, isSpare: true }]),
   };

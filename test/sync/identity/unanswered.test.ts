@@ -74,13 +74,13 @@ const rows = (): unknown[] => [...shop.ledger.files.all(shop.source.id)];
 
 describe("a create without an answer", () => {
   it("gives its file the resource that the first list shows", async () => {
-    const settled = await open({ shown: [[record("made", "a.md")]] }).settle(await create("a.md"));
+    const settled = await open({ shown: [[record("made", "a.md")]] }).findCreated(await create("a.md"));
     expect([settled, lists, openCreates(), checks]).toEqual(["adopted", 1, [], []]);
     expect(rows()).toMatchObject([{ path: "a.md", docId: "made", state: "agreed" }]);
   });
 
   it("gives its file the resource that only the second list shows", async () => {
-    const settled = await open({ shown: [[], [record("made", "a.md")]] }).settle(await create("a.md"));
+    const settled = await open({ shown: [[], [record("made", "a.md")]] }).findCreated(await create("a.md"));
     expect([settled, lists]).toEqual(["adopted", 2]);
   });
 
@@ -88,7 +88,7 @@ describe("a create without an answer", () => {
     [1000, 2],
     [0, 1],
   ])("had no effect that lists show, which may lag by %i ms, after %i of them", async (lagMs, count) => {
-    expect(await open({ shown: [[]], lagMs }).settle(await create("a.md"))).toBe("absent");
+    expect(await open({ shown: [[]], lagMs }).findCreated(await create("a.md"))).toBe("absent");
     expect([lists, openCreates(), rows()]).toEqual([count, ["a.md"], []]);
   });
 
@@ -100,12 +100,12 @@ describe("a create without an answer", () => {
       record("of another installation", "a.md", { writer: "aaaaaaaa" }),
       record("of b", "a.md"),
     ];
-    expect(await open({ shown: [others] }).settle(await create("a.md"))).toBe("absent");
+    expect(await open({ shown: [others] }).findCreated(await create("a.md"))).toBe("absent");
     expect(rows()).toMatchObject([{ path: "b.md", docId: "of b" }]);
   });
 
   it("takes a resource with another version of its file, which is then sent", async () => {
-    const settled = await open({ shown: [[record("made", "a.md", { hash: "older" })]] }).settle(
+    const settled = await open({ shown: [[record("made", "a.md", { hash: "older" })]] }).findCreated(
       await create("a.md"),
     );
     expect([settled, checks]).toEqual(["adopted", ["a.md"]]);
@@ -114,26 +114,31 @@ describe("a create without an answer", () => {
 
   it("of two resources takes that with its own version", async () => {
     const both = [record("older", "a.md", { hash: "older" }), record("made", "a.md")];
-    await open({ shown: [both] }).settle(await create("a.md"));
+    await open({ shown: [both] }).findCreated(await create("a.md"));
     expect(rows()).toMatchObject([{ docId: "made", state: "agreed" }]);
   });
 
   it("shares its lists with others that ask at the same time", async () => {
     const unanswered = open({ shown: [[record("made", "a.md")]] });
     const [a, b] = [await create("a.md"), await create("b.md")];
-    expect(await Promise.all([unanswered.settle(a), unanswered.settle(b)])).toEqual(["adopted", "absent"]);
+    expect(await Promise.all([unanswered.findCreated(a), unanswered.findCreated(b)])).toEqual([
+      "adopted",
+      "absent",
+    ]);
     expect(lists).toBe(2);
   });
 
   it("waits for as long as the service refuses its list, with one warning", async () => {
     const shown = ["refused", "refused", [record("made", "a.md")]] as const;
-    expect(await open({ shown }).settle(await create("a.md"))).toBe("adopted");
+    expect(await open({ shown }).findCreated(await create("a.md"))).toBe("adopted");
     expect(warnings).toEqual([expect.stringContaining("refuses to list the collection c1")]);
   });
 
   it("ends a single pass if the service refuses its list", async () => {
     const unanswered = open({ shown: ["refused"], once: true });
-    await expect(unanswered.settle(await create("a.md"))).rejects.toMatchObject({ code: "list_refused" });
+    await expect(unanswered.findCreated(await create("a.md"))).rejects.toMatchObject({
+      code: "list_refused",
+    });
     expect(openCreates()).toEqual(["a.md"]);
   });
 });

@@ -114,7 +114,7 @@ async function create(world: World): Promise<void> {
     ...shop.source,
     isStale: world.isStale ?? (() => false),
     isOutdated: world.isStale ?? (() => false),
-    settle: async () => await Promise.resolve(world.settle ?? "absent"),
+    findCreated: async () => await Promise.resolve(world.settle ?? "absent"),
     compareLater: () => void (comparisons += 1),
     deleteLater: (deletion) => void deletions.push(deletion),
   };

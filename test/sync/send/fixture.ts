@@ -54,7 +54,7 @@ export function openWorkshop(): Workshop {
     checkTorn: (path) => void checks.push(`${path} torn`),
     rereadAt: () => undefined,
     mayRecreate: () => true,
-    settle: async () => await Promise.resolve("absent"),
+    findCreated: async () => await Promise.resolve("absent"),
     compareLater: () => undefined,
     deleteLater: () => undefined,
   };
