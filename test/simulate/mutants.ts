@@ -55,11 +55,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "no-list",
     does: "after a lost answer a create is sent again without asking the list",
     patches: [
-      patch(
-        "send/create.ts",
-        '(await source.settle(intent)) === "adopted"',
-        "Number.isNaN(intent.attempts)",
-      ),
+      patch("send/create.ts", '(await source.settle(intent)) === "adopted"', "Number.isNaN(intent.attempts)"),
     ],
   },
   {
@@ -223,7 +219,7 @@ export const MUTANTS: readonly Mutant[] = [
       patch("plan/brakes.ts", "!isSame && rootBefore.dev !== scan.root.dev", "rootBefore?.dev === -1"),
       patch(
         "plan/brakes.ts",
-        "if (!isSame && open.length + facts.missingBusy + facts.hidden >= facts.filesBefore)",
+        "if (!isSame && open.length + facts.missingBusy + facts.hidden >= facts.filesBefore - facts.unread)",
         "if (!isSame && open.length < 0)",
       ),
     ],
@@ -245,8 +241,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "source/source-deletes.ts",
-        "const open = ledger.intents.deletes(row.id);",
-        "const open = ledger.intents.deletes(-1);",
+        "const left = ledger.intents.deletes(row.id);",
+        "const left = ledger.intents.deletes(-1);",
       ),
     ],
   },
@@ -393,7 +389,7 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "source/source-deletes.ts",
-        "if (isSpare === true || !options.isAwaited(path)) return false;",
+        "if (isSpare === true || !isAwaited(path)) return false;",
         "return false;",
       ),
     ],
@@ -454,7 +450,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "when another folder replaced the source's, its files are not matched with resources",
     patches: [
       patch("pass/pass.ts", "if (isAnother) ledger.contacts.distrust(id);", ""),
-      patch("source/checking.ts", "if (plan.newRoot) adoption.again();", ""),
+      patch("source/checking.ts", "if (plan.newRoot) contact.suspect();", ""),
     ],
   },
   {

@@ -80,11 +80,8 @@ export function openSourceDeletes(options: SourceDeletesOptions) {
     beginLeft: (): void => {
       // A delete that was just done is not left over, nor is the intent that has its id by then.
       ledger.flush();
-      begin(
-        ledger.intents
-          .deletes(row.id)
-          .filter(({ id, path }) => !open.at(path).some(({ deletion }) => deletion.id === id)),
-      );
+      const left = ledger.intents.deletes(row.id);
+      begin(left.filter(({ id, path }) => !open.at(path).some(({ deletion }) => deletion.id === id)));
     },
     /** Begins with refused ones that are due, and schedules the others. */
     beginDue: (): void => {
