@@ -8,22 +8,13 @@ import type { Parts } from "./parts.ts";
 import { paceOf } from "./status.ts";
 
 /** The comparisons of a daemon with its service, and their schedule. */
-export interface DaemonAudits {
-  /** Compares all sources with the service's list. Throws `list_refused`. */
-  audit(options?: AuditOptions): Promise<AuditReport>;
-  /** Counts the findings of a report that remain after the repairs. */
-  settled(report: AuditReport): AuditReport;
-  /** Compares what should be compared again because a list may have lagged, if the source rests. */
-  compareAgain(): Promise<void>;
-  /** Schedules audits, which repair what is safe. */
-  schedule(isIdle: () => boolean): AuditSchedule;
-}
+export type DaemonAudits = ReturnType<typeof openDaemonAudits>;
 
 /** How often the schedule looks for sources to compare again. */
 const AGAIN_EVERY_MS = 10_000;
 
 /** Opens the audits of a daemon. */
-export function openDaemonAudits(parts: Parts, sources: () => readonly SourceSync[]): DaemonAudits {
+export function openDaemonAudits(parts: Parts, sources: () => readonly SourceSync[]) {
   const { context, options, ledger, world, warn } = parts;
   const audit = (asked: AuditOptions = {}): Promise<AuditReport> => auditSources(context, sources(), asked);
   const onFailure = (error: unknown): void => {
@@ -38,10 +29,17 @@ export function openDaemonAudits(parts: Parts, sources: () => readonly SourceSyn
     }
   };
   return {
+    /** Compares all sources with the service's list. Throws `list_refused`. */
     audit,
+    /** Compares what should be compared again because a list may have lagged, if the source rests. */
     compareAgain,
-    settled: (report) => ({ ...report, left: report.left + unsettled(parts, sources(), report) }),
-    schedule: (isIdle) => {
+    /** Counts the findings of a report that remain after the repairs. */
+    settled: (report: AuditReport): AuditReport => ({
+      ...report,
+      left: report.left + unsettled(parts, sources(), report),
+    }),
+    /** Schedules audits, which repair what is safe. */
+    schedule: (isIdle: () => boolean): AuditSchedule => {
       const audits = scheduleAudits({
         periodMs: options.sync.auditHours * 3_600_000,
         lastMs: ledger.contacts.auditedMs(),

@@ -4,11 +4,7 @@ import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 
 /** Reports sources that start to wait for a person, and the end of their wait. */
-export interface Notices {
-  /** Notes that something may have changed. */
-  changed(): void;
-  stop(): void;
-}
+export type Notices = ReturnType<typeof startNotices>;
 
 /** The blockers of a source that were reported and are not over, by kind. */
 export type Reported = ReadonlyMap<Blocker["kind"], string>;
@@ -39,7 +35,7 @@ export function changesOf(blockers: readonly Blocker[], reported: Reported): Blo
 }
 
 /** Starts reporting for open sources. Blockers of an earlier process are reported after the source's first pass. */
-export function startNotices(parts: Parts, sources: DaemonSources): Notices {
+export function startNotices(parts: Parts, sources: DaemonSources) {
   const { ledger, warn, inform, lifecycle } = parts;
   const reported = new Map<number, Reported>();
   /** Blockers in the ledger at the start, of sources without a pass since: the folder may have returned. */
@@ -66,7 +62,8 @@ export function startNotices(parts: Parts, sources: DaemonSources): Notices {
     }
   };
   return {
-    changed: () => {
+    /** Notes that something may have changed. */
+    changed: (): void => {
       if (lifecycle.isEnding()) return;
       const nowMs = performance.now();
       if (timer === undefined) {
@@ -74,7 +71,7 @@ export function startNotices(parts: Parts, sources: DaemonSources): Notices {
         timer = setTimeout(check, QUIET_MS);
       } else if (nowMs - sinceMs < WAIT_MS_MAX - QUIET_MS) timer.refresh();
     },
-    stop: () => clearTimeout(timer),
+    stop: (): void => clearTimeout(timer),
   };
 }
 

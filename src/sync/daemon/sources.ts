@@ -17,26 +17,10 @@ import type { Parts } from "./parts.ts";
 import type { Trash } from "../trash/trash.ts";
 
 /** The sources of a daemon. There are none before `open`. */
-export interface DaemonSources {
-  all(): readonly SourceSync[];
-  /** Opens the configured sources on their rows in the ledger. Sources that left the configuration keep their rows. */
-  open(once: boolean): readonly SourceSync[];
-  /** Opens a source on a row that need not be in the ledger. */
-  openOn(row: SourceRow, source: WatchedSource, once: boolean): SourceSync;
-  /** Starts the sources' loops. An error in one ends the daemon. */
-  start(): void;
-  /** Removals of sources that left the configuration, after approval. */
-  removals(): Removals | undefined;
-  /** Stops the sources' loops. Resolves when pruning has stopped; jobs of the sources end with the queue. */
-  stop(): Promise<void>;
-  /** Whether all noticed work is done. */
-  isIdle(): boolean;
-  /** The watches, by the source's number. */
-  readonly watches: Map<number, Watch>;
-}
+export type DaemonSources = ReturnType<typeof openDaemonSources>;
 
 /** Prepares a daemon's sources. `onChange` is called when their status may have changed. */
-export function openDaemonSources(parts: Parts, onChange: () => void): DaemonSources {
+export function openDaemonSources(parts: Parts, onChange: () => void) {
   const { options, ledger, context, work, lifecycle, paths, held } = parts;
   const { sync } = options;
   const watches = new Map<number, Watch>();
@@ -87,8 +71,9 @@ export function openDaemonSources(parts: Parts, onChange: () => void): DaemonSou
   };
 
   return {
-    all: () => sources,
-    open: (once) => {
+    all: (): readonly SourceSync[] => sources,
+    /** Opens the configured sources on their rows in the ledger. Sources that left the configuration keep their rows. */
+    open: (once: boolean): readonly SourceSync[] => {
       sources = openRows(parts).map(({ source, row }) => openOn(row, source, once));
       removals = openRemovals({
         context,
@@ -101,19 +86,25 @@ export function openDaemonSources(parts: Parts, onChange: () => void): DaemonSou
       });
       return sources;
     },
+    /** Opens a source on a row that need not be in the ledger. */
     openOn,
-    start: () => {
+    /** Starts the sources' loops. An error in one ends the daemon. */
+    start: (): void => {
       for (const source of sources) source.run().catch((error: unknown) => lifecycle.fail(error));
       removals?.begin();
       if (context.trash !== undefined) pruning = startPruning(context.trash, parts.warn);
     },
-    stop: () => {
+    /** Stops the sources' loops. Resolves when pruning has stopped; jobs of the sources end with the queue. */
+    stop: (): Promise<void> => {
       for (const source of sources) source.stop();
       removals?.stop();
       return pruning?.stop() ?? Promise.resolve();
     },
-    removals: () => removals,
-    isIdle: () => sources.every((source) => source.isIdle()) && removals?.isIdle() !== false,
+    /** Removals of sources that left the configuration, after approval. */
+    removals: (): Removals | undefined => removals,
+    /** Whether all noticed work is done. */
+    isIdle: (): boolean => sources.every((source) => source.isIdle()) && removals?.isIdle() !== false,
+    /** The watches, by the source's number. */
     watches,
   };
 }
@@ -181,16 +172,13 @@ function oldLedger(file: string): KbsyncError {
 }
 
 /** Prunes a trash at the start and once a day. */
-interface Pruning {
-  /** Stops at the next file. Resolves when nothing is written any more. */
-  stop(): Promise<void>;
-}
+type Pruning = ReturnType<typeof startPruning>;
 
 /** Interval at which the daemon removes expired texts. */
 const PRUNE_EVERY_MS = 24 * 3_600_000;
 
 /** Starts pruning. Failures are reported to `onError` and retried a day later. */
-function startPruning(trash: Pick<Trash, "prune">, onError: (error: Error) => void): Pruning {
+function startPruning(trash: Pick<Trash, "prune">, onError: (error: Error) => void) {
   const stopping = new AbortController();
   let running = Promise.resolve();
   const prune = (): void => {
@@ -204,7 +192,8 @@ function startPruning(trash: Pick<Trash, "prune">, onError: (error: Error) => vo
   const timer = setInterval(prune, PRUNE_EVERY_MS);
   timer.unref();
   return {
-    stop: async () => {
+    /** Stops at the next file. Resolves when nothing is written any more. */
+    stop: async (): Promise<void> => {
       clearInterval(timer);
       stopping.abort();
       await running;

@@ -22,17 +22,6 @@ export interface DaemonFigures {
   readonly planned: boolean;
 }
 
-/** Reports a daemon's status to callers, and through the ledger to other processes. */
-export interface StatusReporter {
-  status(): DaemonStatus;
-  /** Writes the sources' work to the ledger now. */
-  persist(): void;
-  /** Writes it soon. */
-  persistSoon(): void;
-  /** Cancels a delayed write. */
-  stop(): void;
-}
-
 /** Time constant of the speed, in milliseconds: follows a change, and outlasts a large file. */
 const SPEED_MS = 15_000;
 /** Interval at which progress is written to the ledger for other processes. */
@@ -44,7 +33,7 @@ const PERSIST_MS = 500;
 const READ_MS = 250;
 
 /** Opens the status reporter of a daemon. */
-export function openStatusReporter(parts: Parts, sources: () => DaemonSources): StatusReporter {
+export function openStatusReporter(parts: Parts, sources: () => DaemonSources) {
   const { ledger, lifecycle, work, context } = parts;
   const timeLeft = openTimeLeft();
   const speed = openRate(SPEED_MS);
@@ -92,7 +81,7 @@ export function openStatusReporter(parts: Parts, sources: () => DaemonSources): 
   };
 
   return {
-    status: () => {
+    status: (): DaemonStatus => {
       const idle = (sources().all().length > 0 || parts.options.sources.length === 0) && sources().isIdle();
       sample();
       return {
@@ -105,12 +94,15 @@ export function openStatusReporter(parts: Parts, sources: () => DaemonSources): 
         idle,
       };
     },
+    /** Writes the sources' work to the ledger now. */
     persist,
-    persistSoon: () => {
+    /** Writes it soon. */
+    persistSoon: (): void => {
       // The stop itself writes what is left.
       if (!lifecycle.isEnding()) timer ??= setTimeout(persist, PERSIST_MS);
     },
-    stop: () => clearTimeout(timer),
+    /** Cancels a delayed write. */
+    stop: (): void => clearTimeout(timer),
   };
 }
 

@@ -59,11 +59,7 @@ export async function watchSources(
 }
 
 /** Periodic whole scans of one source, to find changes without an event. */
-interface Rescans {
-  /** Chooses the period again. Call it when the reason for unseen changes may have changed. */
-  choose(): void;
-  stop(): void;
-}
+type Rescans = ReturnType<typeof startRescans>;
 
 interface RescansOptions {
   readonly rescan: () => void;
@@ -80,7 +76,7 @@ const POLL_MS = 15_000;
 const JITTER = 0.25;
 
 /** Starts the scans of a source. */
-export function startRescans({ rescan, degraded, periodMs, random }: RescansOptions): Rescans {
+export function startRescans({ rescan, degraded, periodMs, random }: RescansOptions) {
   let timer: NodeJS.Timeout | undefined;
   let polls = false;
   let stopped = false;
@@ -100,11 +96,12 @@ export function startRescans({ rescan, degraded, periodMs, random }: RescansOpti
   };
   arm();
   return {
-    choose: () => {
+    /** Chooses the period again. Call it when the reason for unseen changes may have changed. */
+    choose: (): void => {
       // Only a change counts: a watcher that fails repeatedly must not postpone the scan each time.
       if ((degraded() !== undefined) !== polls) arm();
     },
-    stop: () => {
+    stop: (): void => {
       stopped = true;
       clearTimeout(timer);
     },

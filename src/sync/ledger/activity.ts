@@ -16,20 +16,10 @@ const ROWS_MAX = 10_000;
 const PRUNE_EVERY = 1000;
 
 /** The bounded log of what was done. */
-export interface ActivityLog {
-  /** A plain statement: run it inside a group commit. */
-  add(activity: Activity): void;
-  /** Returns the newest entries, newest first, of everything, a source, or a file or folder of it. */
-  recent(
-    limit: number,
-    of?: { readonly source: number; readonly below?: RelativePath | undefined },
-  ): Activity[];
-  /** Returns the resources made for a source after a time, as far back as the log goes. */
-  madeSince(source: number, atMs: number): string[];
-}
+export type ActivityLog = ReturnType<typeof openActivity>;
 
 /** Prepares the activity statements. */
-export function openActivity(db: Sqlite): ActivityLog {
+export function openActivity(db: Sqlite) {
   const insert = db.prepare(
     `INSERT INTO activity (at_ms, source, path, from_path, doc_id, action, outcome, duration_ms, message)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -51,7 +41,8 @@ export function openActivity(db: Sqlite): ActivityLog {
     .pluck();
   let sincePrune = 0;
   return {
-    add: ({ atMs, source, path, from, docId, action, outcome, durationMs, message }) => {
+    /** A plain statement: run it inside a group commit. */
+    add: ({ atMs, source, path, from, docId, action, outcome, durationMs, message }: Activity): void => {
       insert.run(
         atMs,
         source,
@@ -68,8 +59,13 @@ export function openActivity(db: Sqlite): ActivityLog {
       sincePrune = 0;
       prune.run(ROWS_MAX);
     },
-    madeSince: (source, atMs) => madeSince.all(source, atMs),
-    recent: (limit, of) =>
+    /** Returns the resources made for a source after a time, as far back as the log goes. */
+    madeSince: (source: number, atMs: number): string[] => madeSince.all(source, atMs),
+    /** Returns the newest entries, newest first, of everything, a source, or a file or folder of it. */
+    recent: (
+      limit: number,
+      of?: { readonly source: number; readonly below?: RelativePath | undefined },
+    ): Activity[] =>
       recent.all({ source: of?.source ?? null, below: of?.below ?? null, limit }).map(activityOf),
   };
 }

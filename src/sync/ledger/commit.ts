@@ -2,21 +2,7 @@ import { fdatasync } from "node:fs";
 import { ledgerFailure, type Sqlite } from "./database/open.ts";
 
 /** Gathers the writes of many files into few transactions: one flush to disk costs as much as hundreds of rows. */
-export interface GroupCommit {
-  /** Resolves when the change is on disk. All changes requested in one turn of the loop share a transaction. */
-  write(change: () => void): Promise<void>;
-  /** For changes that a crash may lose: joins the next transaction, or starts one a little later. */
-  note(change: () => void): void;
-  /**
-   * Like `note`, for summaries: runs after all other changes of its transaction, and only once however often it is
-   * requested. A sum of what is in flight must not miss what was acknowledged after the request.
-   */
-  noteLast(change: () => void): void;
-  /** Commits pending changes at once, so that a read sees them. Does not guarantee that they are on disk. */
-  flush(): void;
-  /** Drops pending changes and accepts no more, as a crash would. */
-  abandon(): void;
-}
+export type GroupCommit = ReturnType<typeof groupCommits>;
 
 /** How long a note may wait for others, in milliseconds. */
 const NOTE_MS = 200;
@@ -46,11 +32,7 @@ export interface GroupCommitOptions {
  * crash, see https://sqlite.org/wal.html#performance_considerations). We flush it ourselves in the thread pool, so that
  * a slow disk never blocks the loop. A flush serves every transaction that was committed before it began.
  */
-export function groupCommits(
-  db: Sqlite,
-  file: string,
-  { wal, step, onFailure }: GroupCommitOptions,
-): GroupCommit {
+export function groupCommits(db: Sqlite, file: string, { wal, step, onFailure }: GroupCommitOptions) {
   let changes: (() => void)[] = [];
   let last = new Set<() => void>();
   let waiting: Waiter[] = [];
@@ -93,28 +75,36 @@ export function groupCommits(
   };
 
   return {
-    write: (change) =>
+    /** Resolves when the change is on disk. All changes requested in one turn of the loop share a transaction. */
+    write: (change: () => void): Promise<void> =>
       new Promise((resolve, reject) => {
         changes.push(change);
         waiting.push({ resolve, reject });
         if (changes.length >= CHANGES_MAX) flush();
         else soon ??= setImmediate(flush);
       }),
-    note: (change) => {
+    /** For changes that a crash may lose: joins the next transaction, or starts one a little later. */
+    note: (change: () => void): void => {
       changes.push(change);
       if (changes.length >= CHANGES_MAX) flush();
       else later ??= setTimeout(flush, NOTE_MS);
     },
-    noteLast: (change) => {
+    /**
+     * Like `note`, for summaries: runs after all other changes of its transaction, and only once however often it is
+     * requested. A sum of what is in flight must not miss what was acknowledged after the request.
+     */
+    noteLast: (change: () => void): void => {
       if (abandoned) return;
       last.add(change);
       later ??= setTimeout(flush, NOTE_MS);
     },
-    flush: () => {
+    /** Commits pending changes at once, so that a read sees them. Does not guarantee that they are on disk. */
+    flush: (): void => {
       flush();
       if (failure !== undefined) throw failure;
     },
-    abandon: () => {
+    /** Drops pending changes and accepts no more, as a crash would. */
+    abandon: (): void => {
       abandoned = true;
       const gone = [...waiting, ...disk.abandon()];
       changes = [];

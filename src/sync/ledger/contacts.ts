@@ -10,41 +10,6 @@ export interface Scope {
   readonly ownerId: string;
 }
 
-/**
- * What contact with the service showed, by source. Changes are plain statements: run them inside a group commit.
- */
-export interface Contacts {
-  /**
-   * Why a source is held because of what the service lost. `agreed`: a person decided to send it again
-   * (`Sources.approve`).
-   */
-  loss(source: number): { readonly reason: string; readonly agreed: boolean } | undefined;
-  /** `kind` decides what a person can do; default `lost`. */
-  setLoss(source: number, reason: string | undefined, kind?: HoldKind): void;
-  /** Reports whether a source was compared since its ledger is new, or turned out to be old. */
-  isAdopted(source: number): boolean;
-  setAdopted(source: number, adopted: boolean): void;
-  /** Records that the rows of a source, or of all (null), may be those of an old ledger. */
-  distrust(source: number | null): void;
-  /** The id in the markers of a source, and the installation that last wrote them. */
-  signature(source: number): { readonly markerId: string | undefined; readonly writer: string | undefined };
-  sign(source: number, markerId: string, writer: string): void;
-  /** Every owner and collection that a source ever wrote to. */
-  scopes(source: number): readonly Scope[];
-  addScope(source: number, scope: Scope): void;
-  /** Whether descriptions come back as they were sent, with their marker; undefined: not known yet. */
-  keepsMarkers(): boolean | undefined;
-  setKeepsMarkers(keeps: boolean): void;
-  /** Resources with a damaged marker that a person left alone. */
-  leftAlone(source: number): ReadonlySet<string>;
-  setLeftAlone(source: number, docIds: Iterable<string>): void;
-  /** The next comparison for lists that may have lagged: when, by the system's clock, and which of them. */
-  again(source: number): Again | undefined;
-  setAgain(source: number, again: Again | undefined): void;
-  auditedMs(): number | undefined;
-  setAuditedMs(atMs: number): void;
-}
-
 /** A comparison that is due later. */
 export interface Again {
   readonly atMs: number;
@@ -55,7 +20,7 @@ const AgainText = z.object({ atMs: z.number(), round: z.int() });
 const Ids = z.array(z.string());
 
 /** Prepares the statements. */
-export function openContacts(db: Sqlite): Contacts {
+export function openContacts(db: Sqlite) {
   const meta = openMeta(db);
   const isAdopted = db.prepare<[number], number>("SELECT adopted FROM sources WHERE id = ?").pluck();
   const setAdopted = db.prepare("UPDATE sources SET adopted = ? WHERE id = ?");
@@ -72,38 +37,54 @@ export function openContacts(db: Sqlite): Contacts {
   const scopes = db.prepare<[number], Scope>("SELECT tier, owner_id AS ownerId FROM scopes WHERE source = ?");
   const addScope = db.prepare("INSERT OR IGNORE INTO scopes (source, tier, owner_id) VALUES (?, ?, ?)");
   return {
-    loss: (source) => {
+    /**
+     * Why a source is held because of what the service lost. `agreed`: a person decided to send it again
+     * (`Sources.approve`).
+     */
+    loss: (source: number): { readonly reason: string; readonly agreed: boolean } | undefined => {
       const { reason = null, agreed } = loss.get(source) ?? {};
       return reason === null ? undefined : { reason, agreed: agreed === 1 };
     },
-    setLoss: (source, reason, kind = "lost") => {
+    /** `kind` decides what a person can do; default `lost`. */
+    setLoss: (source: number, reason: string | undefined, kind: HoldKind = "lost"): void => {
       if (reason === undefined) clearLoss.run(source);
       else setLoss.run(reason, kind, source);
     },
-    isAdopted: (source) => isAdopted.get(source) === 1,
-    setAdopted: (source, adopted) => void setAdopted.run(Number(adopted), source),
-    distrust: (source) => void distrust.run(source),
-    signature: (source) => {
+    /** Reports whether a source was compared since its ledger is new, or turned out to be old. */
+    isAdopted: (source: number): boolean => isAdopted.get(source) === 1,
+    setAdopted: (source: number, adopted: boolean): void => void setAdopted.run(Number(adopted), source),
+    /** Records that the rows of a source, or of all (null), may be those of an old ledger. */
+    distrust: (source: number | null): void => void distrust.run(source),
+    /** The id in the markers of a source, and the installation that last wrote them. */
+    signature: (
+      source: number,
+    ): { readonly markerId: string | undefined; readonly writer: string | undefined } => {
       const row = signature.get(source);
       return { markerId: row?.markerId ?? undefined, writer: row?.writer ?? undefined };
     },
-    sign: (source, markerId, writer) => void sign.run(markerId, writer, source),
-    scopes: (source) => scopes.all(source),
-    addScope: (source, { tier, ownerId }) => void addScope.run(source, tier, ownerId),
-    keepsMarkers: () => {
+    sign: (source: number, markerId: string, writer: string): void => void sign.run(markerId, writer, source),
+    /** Every owner and collection that a source ever wrote to. */
+    scopes: (source: number): readonly Scope[] => scopes.all(source),
+    addScope: (source: number, { tier, ownerId }: Scope): void => void addScope.run(source, tier, ownerId),
+    /** Whether descriptions come back as they were sent, with their marker; undefined: not known yet. */
+    keepsMarkers: (): boolean | undefined => {
       const keeps = meta.get("keeps_markers");
       return keeps === undefined ? undefined : keeps === "1";
     },
-    setKeepsMarkers: (keeps) => meta.set("keeps_markers", keeps ? "1" : "0"),
-    leftAlone: (source) => new Set(Ids.parse(JSON.parse(meta.get(`left_alone ${source}`) ?? "[]"))),
-    setLeftAlone: (source, docIds) => meta.set(`left_alone ${source}`, JSON.stringify([...docIds])),
-    again: (source) => {
+    setKeepsMarkers: (keeps: boolean): void => meta.set("keeps_markers", keeps ? "1" : "0"),
+    /** Resources with a damaged marker that a person left alone. */
+    leftAlone: (source: number): ReadonlySet<string> =>
+      new Set(Ids.parse(JSON.parse(meta.get(`left_alone ${source}`) ?? "[]"))),
+    setLeftAlone: (source: number, docIds: Iterable<string>): void =>
+      meta.set(`left_alone ${source}`, JSON.stringify([...docIds])),
+    /** The next comparison for lists that may have lagged: when, by the system's clock, and which of them. */
+    again: (source: number): Again | undefined => {
       const text = meta.get(`again ${source}`) ?? "";
       return text === "" ? undefined : AgainText.parse(JSON.parse(text));
     },
-    setAgain: (source, again) =>
+    setAgain: (source: number, again: Again | undefined): void =>
       meta.set(`again ${source}`, again === undefined ? "" : JSON.stringify(again)),
-    auditedMs: () => meta.number("audited_ms"),
-    setAuditedMs: (atMs) => meta.set("audited_ms", String(atMs)),
+    auditedMs: (): number | undefined => meta.number("audited_ms"),
+    setAuditedMs: (atMs: number): void => meta.set("audited_ms", String(atMs)),
   };
 }

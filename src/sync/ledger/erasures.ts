@@ -9,27 +9,8 @@ export interface ErasedSubtree {
   readonly below: RelativePath | undefined;
 }
 
-/** Finds and removes everything that the ledger holds of subtrees. Changes are plain statements: run them inside a group commit. */
-export interface LedgerErasures {
-  /** Files at a subtree that the ledger knows. */
-  paths(subtree: ErasedSubtree): RelativePath[];
-  /**
-   * Resources that files at a subtree have or had. Leaves out those of files that were moved elsewhere. Known as far back as the log of
-   * activities and the trash go.
-   */
-  resources(subtree: ErasedSubtree): string[];
-  /** Reports whether a create at a subtree has no answer yet, so that it may have made a resource of unknown id. */
-  hasOpenCreates(subtree: ErasedSubtree): boolean;
-  /** Files in the trash folder of saved texts at a subtree, or of resources. */
-  texts(subtree: ErasedSubtree, docIds: readonly string[]): string[];
-  /** Removes the rows of a subtree and of resources, which become tombstones. */
-  remove(subtree: ErasedSubtree, docIds: readonly string[]): void;
-  /** Rewrites the file without its free space, and empties its log. Throws `erase_busy`. */
-  scrub(): void;
-}
-
 /** Prepares the statements. */
-export function openErasures(db: Sqlite): LedgerErasures {
+export function openErasures(db: Sqlite) {
   const paths = db
     .prepare<Selected, string>(
       `SELECT path FROM files WHERE ${at("path")} UNION SELECT path FROM trash WHERE ${at("path")}`,
@@ -62,14 +43,24 @@ export function openErasures(db: Sqlite): LedgerErasures {
   ].map((sql) => db.prepare<Selected>(sql));
 
   return {
-    paths: (subtree) => paths.all(selected(subtree)),
-    resources: (subtree) => resources.all(selected(subtree)),
-    hasOpenCreates: (subtree) => openCreates.get(selected(subtree)) !== undefined,
-    texts: (subtree, docIds) => texts.all(selected(subtree, docIds)),
-    remove: (subtree, docIds) => {
+    /** Files at a subtree that the ledger knows. */
+    paths: (subtree: ErasedSubtree): RelativePath[] => paths.all(selected(subtree)),
+    /**
+     * Resources that files at a subtree have or had. Leaves out those of files that were moved elsewhere. Known as far back as the log of
+     * activities and the trash go.
+     */
+    resources: (subtree: ErasedSubtree): string[] => resources.all(selected(subtree)),
+    /** Reports whether a create at a subtree has no answer yet, so that it may have made a resource of unknown id. */
+    hasOpenCreates: (subtree: ErasedSubtree): boolean => openCreates.get(selected(subtree)) !== undefined,
+    /** Files in the trash folder of saved texts at a subtree, or of resources. */
+    texts: (subtree: ErasedSubtree, docIds: readonly string[]): string[] =>
+      texts.all(selected(subtree, docIds)),
+    /** Removes the rows of a subtree and of resources, which become tombstones. */
+    remove: (subtree: ErasedSubtree, docIds: readonly string[]): void => {
       for (const statement of removals) statement.run(selected(subtree, docIds));
     },
-    scrub: () => {
+    /** Rewrites the file without its free space, and empties its log. Throws `erase_busy`. */
+    scrub: (): void => {
       db.exec("VACUUM");
       const [{ busy }] = db.pragma("wal_checkpoint(TRUNCATE)") as [{ busy: number }]; // documented by SQLite
       if (busy === 0) return;

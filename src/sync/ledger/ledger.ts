@@ -3,36 +3,26 @@ import { closeSync, fstatSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { UpgradeListener } from "../../lib/upgrade.ts";
-import { openActivity, type ActivityLog } from "./activity.ts";
-import { groupCommits, type GroupCommit } from "./commit.ts";
-import { type Contacts, openContacts } from "./contacts.ts";
-import { openErasures, type LedgerErasures } from "./erasures.ts";
-import { openFiles, type Files } from "./files/files.ts";
-import { openIntents, type Intents } from "./intents/intents.ts";
+import { openActivity } from "./activity.ts";
+import { groupCommits } from "./commit.ts";
+import { openContacts } from "./contacts.ts";
+import { openErasures } from "./erasures.ts";
+import { openFiles } from "./files/files.ts";
+import { openIntents } from "./intents/intents.ts";
 import { openMark } from "./mark.ts";
 import { openSqlite, type Sqlite } from "./database/open.ts";
-import { openOperator, type Operator } from "./operator.ts";
-import { openTrashRows, type TrashRows } from "./trash.ts";
-import { openSources, type Sources } from "./sources/sources.ts";
+import { openOperator } from "./operator.ts";
+import { openTrashRows } from "./trash.ts";
+import { openSources } from "./sources/sources.ts";
 import type { RelativePath, RootIdentity } from "../plan/model.ts";
 import type { NotedMount } from "../rules/sub-mounts.ts";
 import type { SettledIgnore } from "../rules/ignore-settling.ts";
 
 /** The tables of a ledger. Reads see committed data: call `flush` first where a change may be pending. */
-export interface LedgerTables {
-  readonly sources: Sources;
-  readonly files: Files;
-  readonly intents: Intents;
-  readonly activity: ActivityLog;
-  readonly trash: TrashRows;
-  readonly erasures: LedgerErasures;
-  readonly contacts: Contacts;
-  readonly operator: Operator;
-  readonly tree: SourceTree;
-}
+export type LedgerTables = ReturnType<typeof openTables>;
 
 /** Opens the tables of a database. */
-export function openTables(db: Sqlite): LedgerTables {
+export function openTables(db: Sqlite) {
   return {
     sources: openSources(db),
     files: openFiles(db),
@@ -47,16 +37,7 @@ export function openTables(db: Sqlite): LedgerTables {
 }
 
 /** Acknowledged resources, and requests without an answer. */
-export interface Ledger extends GroupCommit, LedgerTables {
-  /**
-   * Records that the ledger belongs to the service it was opened for. `openLedger` calls it unless `unclaimed` is set.
-   * Returns true if the ledger is older than what was last written here: its sources must be compared with the
-   * service's list before anything is created.
-   */
-  claim(): boolean;
-  /** Checkpoints the log into the file and closes it. */
-  close(): void;
-}
+export type Ledger = ReturnType<typeof openLedger>;
 
 export interface LedgerOptions {
   /** Called before and after each transaction. May throw to simulate a crash. */
@@ -78,7 +59,7 @@ export function ledgerFile(stateDir: string): string {
  * Opens the ledger of a state folder. `service` identifies the service it belongs to. A ledger of another service is
  * refused (`ledger_other_service`), because its document ids mean nothing there.
  */
-export function openLedger(stateDir: string, service: string, options: LedgerOptions = {}): Ledger {
+export function openLedger(stateDir: string, service: string, options: LedgerOptions = {}) {
   const file = ledgerFile(stateDir);
   const db = openSqlite(file, options);
   try {
@@ -118,8 +99,14 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
   return {
     ...commits,
     ...tables,
+    /**
+     * Records that the ledger belongs to the service it was opened for. `openLedger` calls it unless `unclaimed` is set.
+     * Returns true if the ledger is older than what was last written here: its sources must be compared with the
+     * service's list before anything is created.
+     */
     claim,
-    close: () => {
+    /** Checkpoints the log into the file and closes it. */
+    close: (): void => {
       try {
         commits.flush();
         const advanceMark = mark.end();
@@ -175,23 +162,8 @@ function refuseForeign(db: Sqlite, file: string, service: string): void {
   });
 }
 
-/**
- * The ledger's facts about the folders of sources, besides their files. Changes are plain statements: run them
- * inside a group commit.
- */
-interface SourceTree {
-  /** Hashes of the ignore files in force, by folder. */
-  ignoreFiles(source: number): ReadonlyMap<string, string>;
-  setIgnoreFile(source: number, file: SettledIgnore): void;
-  /** File systems mounted below a source's folder, by path. */
-  mounts(source: number): ReadonlyMap<string, RootIdentity>;
-  setMount(source: number, mount: NotedMount): void;
-  /** Reports whether there are files at or below a path; "" is the source's folder. */
-  hasFiles(source: number, path: RelativePath): boolean;
-}
-
 /** Prepares the statements. */
-function openSourceTree(db: Sqlite): SourceTree {
+function openSourceTree(db: Sqlite) {
   const ignoreFiles = db.prepare<[number], { folder: string; hash: string }>(
     "SELECT folder, hash FROM ignore_files WHERE source = ?",
   );
@@ -217,17 +189,21 @@ function openSourceTree(db: Sqlite): SourceTree {
     )
     .pluck();
   return {
-    ignoreFiles: (source) => new Map(ignoreFiles.all(source).map(({ folder, hash }) => [folder, hash])),
-    setIgnoreFile: (source, { folder, hash }) => {
+    /** Hashes of the ignore files in force, by folder. */
+    ignoreFiles: (source: number): ReadonlyMap<string, string> =>
+      new Map(ignoreFiles.all(source).map(({ folder, hash }) => [folder, hash])),
+    setIgnoreFile: (source: number, { folder, hash }: SettledIgnore): void => {
       if (hash === undefined) removeIgnoreFile.run(source, folder);
       else setIgnoreFile.run(source, folder, hash);
     },
-    mounts: (source) =>
+    /** File systems mounted below a source's folder, by path. */
+    mounts: (source: number): ReadonlyMap<string, RootIdentity> =>
       new Map(mounts.all(source).map(({ path, dev, ino }) => [path, { dev: Number(dev), ino: Number(ino) }])),
-    setMount: (source, { path, root }) => {
+    setMount: (source: number, { path, root }: NotedMount): void => {
       if (root === undefined) removeMount.run(source, path);
       else setMount.run(source, path, String(root.dev), String(root.ino));
     },
-    hasFiles: (source, path) => hasFiles.get({ source, path }) === 1,
+    /** Reports whether there are files at or below a path; "" is the source's folder. */
+    hasFiles: (source: number, path: RelativePath): boolean => hasFiles.get({ source, path }) === 1,
   };
 }

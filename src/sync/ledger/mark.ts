@@ -12,14 +12,7 @@ import { ledgerFailure, type Sqlite } from "./database/open.ts";
  * from when it was written, because a restore sets one of them. Only a disk that was reset as a whole, and a folder
  * that was moved away and back, show none of this.
  */
-export interface LedgerMark {
-  /** Reports whether the ledger is older than what was last written here. The next write advances the mark. */
-  begin(): boolean;
-  /** Records that something was written to the ledger and is on disk. */
-  written(): void;
-  /** Call before the ledger is closed; call the function it returns once everything is on disk. */
-  end(): () => void;
-}
+export type LedgerMark = ReturnType<typeof openMark>;
 
 /**
  * The mark advances this often while the ledger is written to. If the process is killed, a backup younger than this
@@ -50,7 +43,7 @@ export function openMark(
   db: Sqlite,
   { stateDir, ledger }: { readonly stateDir: string; readonly ledger: string },
   write: (change: () => void) => Promise<void>,
-): LedgerMark {
+) {
   const beside = markFile(stateDir);
   const meta = openMeta(db);
   let count = 0;
@@ -80,7 +73,8 @@ export function openMark(
   };
 
   return {
-    begin: () => {
+    /** Reports whether the ledger is older than what was last written here. The next write advances the mark. */
+    begin: (): boolean => {
       const known = meta.number("mark") ?? 0;
       const found = readMark(beside);
       // A ledger without a count is new, or older than marks. The first count may have no mark.
@@ -95,8 +89,10 @@ export function openMark(
       if (known === 0) written();
       return isOlder;
     },
+    /** Records that something was written to the ledger and is on disk. */
     written,
-    end: () => {
+    /** Call before the ledger is closed; call the function it returns once everything is on disk. */
+    end: (): (() => void) => {
       if (!isCounting || !changed) return () => undefined;
       count += 1;
       meta.set("mark", String(count));

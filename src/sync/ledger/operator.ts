@@ -6,22 +6,12 @@ import { isAtOrBelow } from "./database/subtree.ts";
 /**
  * Decisions of a person about sources, besides approvals. Changes are plain statements: run them inside a group commit.
  */
-export interface Operator {
-  /** Stops or resumes sending for a source. */
-  setPaused(source: number, paused: boolean): void;
-  /**
-   * Has files that are not in agreement read again whatever their times, and parked ones now. `below` is a file or a
-   * folder; undefined is the whole source.
-   */
-  again(source: number, below: RelativePath | undefined): Omit<Retried, "source">;
-  /** Has parked files read again whose time has come. */
-  unpark(source: number, nowMs: number): void;
-}
+export type Operator = ReturnType<typeof openOperator>;
 
 const BELOW = isAtOrBelow("path");
 
 /** Prepares the statements. */
-export function openOperator(db: Sqlite): Operator {
+export function openOperator(db: Sqlite) {
   const setPaused = db.prepare("UPDATE sources SET paused = ? WHERE id = ?");
   const states = `state IN ('failed', 'parked', 'skipped') AND state <> 'agreed' AND (state <> 'skipped' OR @below IS NOT NULL)`;
   const count = db.prepare<[Selection], { state: "failed" | "parked" | "skipped"; count: number }>(
@@ -40,8 +30,13 @@ export function openOperator(db: Sqlite): Operator {
     .pluck();
 
   return {
-    setPaused: (source, paused) => void setPaused.run(Number(paused), source),
-    again: (source, below) => {
+    /** Stops or resumes sending for a source. */
+    setPaused: (source: number, paused: boolean): void => void setPaused.run(Number(paused), source),
+    /**
+     * Has files that are not in agreement read again whatever their times, and parked ones now. `below` is a file or a
+     * folder; undefined is the whole source.
+     */
+    again: (source: number, below: RelativePath | undefined): Omit<Retried, "source"> => {
       const scope: Selection = { source, below: below ?? null };
       const counts = Object.fromEntries(count.all(scope).map(({ state, count: files }) => [state, files]));
       again.run(scope);
@@ -52,7 +47,8 @@ export function openOperator(db: Sqlite): Operator {
         deletes: deletes.get(scope) ?? 0,
       };
     },
-    unpark: (source, nowMs) => void unpark.run(source, nowMs),
+    /** Has parked files read again whose time has come. */
+    unpark: (source: number, nowMs: number): void => void unpark.run(source, nowMs),
   };
 }
 

@@ -29,26 +29,10 @@ export interface TrashedFile {
   readonly untilMs: number;
 }
 
-/** The rows of retained texts. Changes are plain statements: run them inside a group commit. */
-export interface TrashRows {
-  /** Adds a text. Does nothing if the resource has one already, or if no known source has that folder. */
-  add(text: Omit<TrashedFile, "id" | "source">): void;
-  has(docId: string): boolean;
-  /** Returns texts at or below a path of a source, or all, newest first. `root` is the source's folder. */
-  below(root?: string, path?: RelativePath): TrashedFile[];
-  /** Returns the oldest texts of all sources, at most `limit`. */
-  oldest(limit: number): TrashedFile[];
-  /** Returns expired texts, at most `limit`. */
-  expired(nowMs: number, limit: number): TrashedFile[];
-  totalBytes(): number;
-  knows(name: string): boolean;
-  remove(id: number): void;
-}
-
 type Row = Omit<TrashedFile, "isExact"> & { isExact: number };
 
 /** Prepares the statements over retained texts. */
-export function openTrashRows(db: Sqlite): TrashRows {
+export function openTrashRows(db: Sqlite) {
   const columns = `trash.id, source, sources.path AS root, trash.path, doc_id AS docId, name, title, kind, hash,
     is_exact AS isExact, size_bytes AS sizeBytes, deleted_ms AS deletedMs, until_ms AS untilMs`;
   const from = "FROM trash JOIN sources ON sources.id = trash.source";
@@ -71,16 +55,32 @@ export function openTrashRows(db: Sqlite): TrashRows {
   const fromRow = ({ isExact, ...row }: Row): TrashedFile => ({ ...row, isExact: isExact !== 0 });
 
   return {
-    add: ({ root, path, docId, name, title, kind, hash, isExact, sizeBytes, deletedMs, untilMs }) => {
+    /** Adds a text. Does nothing if the resource has one already, or if no known source has that folder. */
+    add: ({
+      root,
+      path,
+      docId,
+      name,
+      title,
+      kind,
+      hash,
+      isExact,
+      sizeBytes,
+      deletedMs,
+      untilMs,
+    }: Omit<TrashedFile, "id" | "source">): void => {
       add.run(path, docId, name, title, kind, hash, isExact ? 1 : 0, sizeBytes, deletedMs, untilMs, root);
     },
-    has: (docId) => has.get(docId) !== undefined,
-    below: (root, path = "") =>
+    has: (docId: string): boolean => has.get(docId) !== undefined,
+    /** Returns texts at or below a path of a source, or all, newest first. `root` is the source's folder. */
+    below: (root?: string, path: RelativePath = ""): TrashedFile[] =>
       below.all({ root: root ?? null, below: path === "" ? null : path }).map(fromRow),
-    oldest: (limit) => oldest.all(limit).map(fromRow),
-    expired: (nowMs, limit) => expired.all(nowMs, limit).map(fromRow),
-    totalBytes: () => total.get() ?? 0,
-    knows: (name) => knows.get(name) !== undefined,
-    remove: (id) => void remove.run(id),
+    /** Returns the oldest texts of all sources, at most `limit`. */
+    oldest: (limit: number): TrashedFile[] => oldest.all(limit).map(fromRow),
+    /** Returns expired texts, at most `limit`. */
+    expired: (nowMs: number, limit: number): TrashedFile[] => expired.all(nowMs, limit).map(fromRow),
+    totalBytes: (): number => total.get() ?? 0,
+    knows: (name: string): boolean => knows.get(name) !== undefined,
+    remove: (id: number): void => void remove.run(id),
   };
 }

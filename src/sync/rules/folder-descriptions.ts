@@ -11,14 +11,7 @@ export const DESCRIPTION_FILE = ".kbsync.md";
 const DESCRIPTION_BYTES_MAX = 64 * 1024;
 
 /** The descriptions of a source's folders. */
-export interface FolderDescriptions {
-  /** The descriptions that apply in a folder: its own and those of the folders above, outermost first. Undefined: none. */
-  in(folder: FolderPath): string | undefined;
-  /** Reads each file again when it is next needed. */
-  refresh(): void;
-  /** The time at which the changed files that were met since the last call will have settled; undefined: there are none. */
-  takeRest(): IgnoreRest | undefined;
-}
+export type FolderDescriptions = ReturnType<typeof openFolderDescriptions>;
 
 /** When a changed file comes into force. */
 export interface DescriptionSettling {
@@ -38,7 +31,7 @@ interface Changing {
  * former version applies. A file that is met for the first time applies as it is: half a description costs one more update and
  * discloses nothing.
  */
-export function openFolderDescriptions(root: string, settling?: DescriptionSettling): FolderDescriptions {
+export function openFolderDescriptions(root: string, settling?: DescriptionSettling) {
   const inForce = new Map<FolderPath, string | undefined>();
   const changing = new Map<FolderPath, Changing>();
   let known = new Map<FolderPath, string | undefined>();
@@ -82,11 +75,14 @@ export function openFolderDescriptions(root: string, settling?: DescriptionSettl
   };
 
   return {
+    /** The descriptions that apply in a folder: its own and those of the folders above, outermost first. Undefined: none. */
     in: lookUp,
-    refresh: () => {
+    /** Reads each file again when it is next needed. */
+    refresh: (): void => {
       known = new Map();
     },
-    takeRest: () => {
+    /** The time at which the changed files that were met since the last call will have settled; undefined: there are none. */
+    takeRest: (): IgnoreRest | undefined => {
       const taken = rest;
       rest = undefined;
       return taken;

@@ -20,34 +20,26 @@ export interface LinkWatches {
  * The links that scans followed in a source, and the folders reached through them. Maps a change of a target to the paths
  * that lead to it.
  */
-export interface FollowedLinks {
-  /** Records a path before a scan visits it through links, so that no change goes unnoticed in between. */
-  note(path: RelativePath, trace: LinkTrace): void;
-  /** Ends a scan of this scope (undefined: the whole source). Removes recorded paths of the scope that are not in `noted`. */
-  retain(scope: readonly RelativePath[] | undefined, noted: ReadonlySet<RelativePath>): void;
-  /** Paths that lead through links to `path` or to something below it. */
-  touchedBy(path: RelativePath): readonly RelativePath[];
-  watches(): LinkWatches;
-  /** Sets the listener, which is called after a scan that found other links than before. There is one at a time. */
-  listen(listener: (() => void) | undefined): void;
-}
+export type FollowedLinks = ReturnType<typeof openFollowedLinks>;
 
 /** Opens an empty record. */
-export function openFollowedLinks(): FollowedLinks {
+export function openFollowedLinks() {
   const traces = new Map<RelativePath, LinkTrace>();
   let index: Index | undefined;
   let changed = false;
   let onChange: () => void = () => undefined;
 
   return {
-    note: (path, trace) => {
+    /** Records a path before a scan visits it through links, so that no change goes unnoticed in between. */
+    note: (path: RelativePath, trace: LinkTrace): void => {
       const before = traces.get(path);
       if (before !== undefined && sameTrace(before, trace)) return;
       traces.set(path, trace);
       index = undefined;
       changed = true;
     },
-    retain: (scope, noted) => {
+    /** Ends a scan of this scope (undefined: the whole source). Removes recorded paths of the scope that are not in `noted`. */
+    retain: (scope: readonly RelativePath[] | undefined, noted: ReadonlySet<RelativePath>): void => {
       for (const path of traces.keys()) {
         if (noted.has(path) || (scope !== undefined && !isBelowAny(path, scope))) continue;
         traces.delete(path);
@@ -58,7 +50,8 @@ export function openFollowedLinks(): FollowedLinks {
       changed = false;
       onChange();
     },
-    touchedBy: (path) => {
+    /** Paths that lead through links to `path` or to something below it. */
+    touchedBy: (path: RelativePath): readonly RelativePath[] => {
       if (traces.size === 0) return [];
       index ??= indexOf(traces);
       const touched = new Set(index.points.get(path));
@@ -68,7 +61,7 @@ export function openFollowedLinks(): FollowedLinks {
       touched.delete(path);
       return [...touched];
     },
-    watches: () => {
+    watches: (): LinkWatches => {
       const folders = new Set<FolderPath>();
       const points = new Set<FolderPath>();
       for (const trace of traces.values()) {
@@ -80,7 +73,8 @@ export function openFollowedLinks(): FollowedLinks {
       }
       return { folders: [...folders], points: [...points] };
     },
-    listen: (listener) => {
+    /** Sets the listener, which is called after a scan that found other links than before. There is one at a time. */
+    listen: (listener: (() => void) | undefined): void => {
       onChange = listener ?? (() => undefined);
     },
   };

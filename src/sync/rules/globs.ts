@@ -1,29 +1,24 @@
 import picomatch from "picomatch";
 
 /** A compiled glob of the configuration. */
-export interface Glob {
-  /** As written. */
-  readonly text: string;
-  matchesFile(path: string): boolean;
-  /** Whether the glob matches everything below this folder. */
-  coversFolder(path: string): boolean;
-  /** Whether the glob may match something below this folder. Returns true when in doubt. */
-  reachesInto(path: string): boolean;
-}
+export type Glob = ReturnType<typeof compileGlob>;
 
 /**
  * Compiles a glob over the path below the source, with the rules of an ignore file. A glob without a slash matches at any
  * depth. A leading slash binds it to the source's root. A glob that ends in a plain name or in a slash also matches
  * everything below a folder of that name. Parentheses stand for themselves, too, as in `a (1).md`.
  */
-export function compileGlob(text: string): Glob {
+export function compileGlob(text: string) {
   const plain = text.replaceAll(/(?<!\\)[()]/g, String.raw`\$&`);
   const globs = [...new Set([text, plain])].map(compileOne);
   return {
+    /** As written. */
     text,
-    matchesFile: (path) => globs.some((glob) => glob.matchesFile(path)),
-    coversFolder: (path) => globs.some((glob) => glob.coversFolder(path)),
-    reachesInto: (path) => globs.some((glob) => glob.reachesInto(path)),
+    matchesFile: (path: string): boolean => globs.some((glob) => glob.matchesFile(path)),
+    /** Whether the glob matches everything below this folder. */
+    coversFolder: (path: string): boolean => globs.some((glob) => glob.coversFolder(path)),
+    /** Whether the glob may match something below this folder. Returns true when in doubt. */
+    reachesInto: (path: string): boolean => globs.some((glob) => glob.reachesInto(path)),
   };
 }
 

@@ -33,26 +33,7 @@ export interface IgnoreRest {
  * cannot be taken back. So no version comes into force before it has been unchanged for some time, and nothing in its
  * folder is decided until then.
  */
-export interface IgnoreSettling {
-  /** Whether a version applies: it is in force already, or it has settled. */
-  counts(folder: FolderPath, version: IgnoreVersion): boolean;
-  /** Whether a folder has an ignore file in force. */
-  hasRules(folder: FolderPath): boolean;
-  /** Whether an ignore file of this name is in force in any folder. */
-  knows(name: string): boolean;
-  /** Whether a folder's ignore file has been changing for so long that it must be reported. */
-  isOverdue(folder: FolderPath): boolean;
-  /** Called at the start of a scan. */
-  begin(): void;
-  /** The time at which the versions met since the last call will have settled. */
-  takeRest(): IgnoreRest | undefined;
-  /** The versions that came into force, or ceased to be in force, since the last call. */
-  takeSettled(): readonly SettledIgnore[];
-  /** Folders with rules in force whose ignore file no scan has asked for since the last `begin`. */
-  unasked(): readonly FolderPath[];
-  /** Removes the rules of a folder that no longer exists. */
-  forget(folder: FolderPath): void;
-}
+export type IgnoreSettling = ReturnType<typeof openIgnoreSettling>;
 
 /** Options for judging ignore files. */
 export interface IgnoreSettlingOptions {
@@ -88,7 +69,7 @@ export function openIgnoreSettling({
   looserRulesMs = TIMING.looserRulesMs,
   now,
   inForce,
-}: IgnoreSettlingOptions): IgnoreSettling {
+}: IgnoreSettlingOptions) {
   const known = new Map<FolderPath, InForce>(
     [...inForce].map(([folder, hash]) => [folder, { hash, patterns: undefined }]),
   );
@@ -117,7 +98,8 @@ export function openIgnoreSettling({
     now() - (changing.get(folder)?.firstMs ?? now()) >= CEILING_MS;
 
   return {
-    counts: (folder, version) => {
+    /** Whether a version applies: it is in force already, or it has settled. */
+    counts: (folder: FolderPath, version: IgnoreVersion): boolean => {
       asked.add(folder);
       const before = known.get(folder);
       const seen = changing.get(folder);
@@ -150,24 +132,33 @@ export function openIgnoreSettling({
       };
       return false;
     },
-    hasRules: (folder) => known.has(folder),
-    knows: (name) => [...known.keys()].some((key) => key === name || key.endsWith(`/${name}`)),
+    /** Whether a folder has an ignore file in force. */
+    hasRules: (folder: FolderPath): boolean => known.has(folder),
+    /** Whether an ignore file of this name is in force in any folder. */
+    knows: (name: string): boolean =>
+      [...known.keys()].some((key) => key === name || key.endsWith(`/${name}`)),
+    /** Whether a folder's ignore file has been changing for so long that it must be reported. */
     isOverdue,
-    begin: () => {
+    /** Called at the start of a scan. */
+    begin: (): void => {
       asked = new Set();
     },
-    takeRest: () => {
+    /** The time at which the versions met since the last call will have settled. */
+    takeRest: (): IgnoreRest | undefined => {
       const taken = rest;
       rest = undefined;
       return taken;
     },
-    takeSettled: () => {
+    /** The versions that came into force, or ceased to be in force, since the last call. */
+    takeSettled: (): readonly SettledIgnore[] => {
       const taken = [...settled].map(([folder, hash]) => ({ folder, hash }));
       settled.clear();
       return taken;
     },
-    unasked: () => [...known.keys()].filter((folder) => !asked.has(folder)),
-    forget: (folder) => enforce(folder, { hash: undefined, patterns: [], stamp: "" }),
+    /** Folders with rules in force whose ignore file no scan has asked for since the last `begin`. */
+    unasked: (): readonly FolderPath[] => [...known.keys()].filter((folder) => !asked.has(folder)),
+    /** Removes the rules of a folder that no longer exists. */
+    forget: (folder: FolderPath): void => enforce(folder, { hash: undefined, patterns: [], stamp: "" }),
   };
 }
 

@@ -19,30 +19,7 @@ export interface NotedMount {
  * neither deletes a file. So the ledger records the mounts of a source, and nothing is decided below a mount that
  * disappeared or that hides files of the ledger.
  */
-export interface SubMounts {
-  /**
-   * Reads the current mounts; every scan starts with it. `judges`: the caller decides about the `unjudged` mounts, so they
-   * are open. In any other scan they are closed.
-   */
-  refresh(judges: boolean): void;
-  /** Paths that the last refresh closed, each a folder or file with all below it. */
-  closed(): readonly Unreadable[];
-  /** Why nothing in a folder may be decided. */
-  closedAt(folder: FolderPath): Unreadable | undefined;
-  /** Paths where the mounted file system, or its absence, differs from the last refresh. */
-  changed(): readonly FolderPath[];
-  /** New mounts over files of the ledger. The files may be on the mount, or hidden by it. */
-  unjudged(): readonly FolderPath[];
-  /** Decides about an unjudged mount: it contains the ledger's files, or hides them. */
-  judge(path: FolderPath, isTheirs: boolean): void;
-  /**
-   * Paths where something was mounted or unmounted since the last call, as far as a refresh saw it. A mount that disappears
-   * unnoticed has hidden files since the refresh that saw it.
-   */
-  takeMoved(): readonly FolderPath[];
-  /** Mounts to record since the last call. */
-  takeNoted(): readonly NotedMount[];
-}
+export type SubMounts = ReturnType<typeof openSubMounts>;
 
 /** Options for judging mounts. */
 export interface SubMountOptions {
@@ -58,7 +35,7 @@ interface Mounted {
 }
 
 /** Opens the mounts below `root`. Reads nothing before `refresh`. */
-export function openSubMounts(root: string, options: SubMountOptions): SubMounts {
+export function openSubMounts(root: string, options: SubMountOptions) {
   const known = new Map(options.known);
   const noted = new Map<FolderPath, RootIdentity | undefined>();
   /** Undefined before the first refresh. */
@@ -84,7 +61,11 @@ export function openSubMounts(root: string, options: SubMountOptions): SubMounts
   };
 
   return {
-    refresh: (judges) => {
+    /**
+     * Reads the current mounts; every scan starts with it. `judges`: the caller decides about the `unjudged` mounts, so they
+     * are open. In any other scan they are closed.
+     */
+    refresh: (judges: boolean): void => {
       const now = mountsBelow(root);
       differing(now);
       mounted = now;
@@ -105,21 +86,31 @@ export function openSubMounts(root: string, options: SubMountOptions): SubMounts
         else close(path, MOUNTED_OVER);
       }
     },
-    closed: () => [...closed.values()],
-    closedAt: (folder) => closed.get(folder),
-    changed: () => differing(mountsBelow(root)),
-    unjudged: () => [...unjudged],
-    judge: (path, isTheirs) => {
+    /** Paths that the last refresh closed, each a folder or file with all below it. */
+    closed: (): readonly Unreadable[] => [...closed.values()],
+    /** Why nothing in a folder may be decided. */
+    closedAt: (folder: FolderPath): Unreadable | undefined => closed.get(folder),
+    /** Paths where the mounted file system, or its absence, differs from the last refresh. */
+    changed: (): readonly FolderPath[] => differing(mountsBelow(root)),
+    /** New mounts over files of the ledger. The files may be on the mount, or hidden by it. */
+    unjudged: (): readonly FolderPath[] => [...unjudged],
+    /** Decides about an unjudged mount: it contains the ledger's files, or hides them. */
+    judge: (path: FolderPath, isTheirs: boolean): void => {
       unjudged.delete(path);
       if (isTheirs) note(path, mounted?.get(path)?.root);
       else close(path, MOUNTED_OVER);
     },
-    takeMoved: () => {
+    /**
+     * Paths where something was mounted or unmounted since the last call, as far as a refresh saw it. A mount that disappears
+     * unnoticed has hidden files since the refresh that saw it.
+     */
+    takeMoved: (): readonly FolderPath[] => {
       const taken = [...moved];
       moved = new Set();
       return taken;
     },
-    takeNoted: () => {
+    /** Mounts to record since the last call. */
+    takeNoted: (): readonly NotedMount[] => {
       const taken = [...noted].map(([path, identity]) => ({ path, root: identity }));
       noted.clear();
       return taken;

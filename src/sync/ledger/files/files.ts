@@ -2,45 +2,12 @@ import type { FileState, ListedResource, RelativePath, ScanEntry, Shape } from "
 import { sentBefore, versionsOf } from "../../plan/versions.ts";
 import type { Sqlite } from "../database/open.ts";
 import { type FileRows, prepareRows } from "./rows.ts";
-import { type FileTroubles, type Trouble, prepareTroubles } from "./troubles.ts";
+import { type Trouble, prepareTroubles } from "./troubles.ts";
 import { type Observed, type Stored, observedColumns, storedColumns } from "./observed.ts";
 import { openShapes, type Shapes } from "./shapes.ts";
 
 /** The rows of files. Changes are plain statements: run them inside a group commit. */
-export interface Files extends FileRows, FileOutcomes, FileChanges, FileTroubles {}
-
-/** Records the results of what was sent or read. */
-interface FileOutcomes {
-  insert(source: number, docId: string | null, state: FileState, observed: Observed, stored?: Stored): void;
-  /**
-   * Inserts an agreed row if its path has no living row and its resource no owner. Reports whether it did. The indexes
-   * that the row enters anyway answer both questions.
-   */
-  insertFree(source: number, docId: string, observed: Observed, stored?: Stored): boolean;
-  /** Records what the service acknowledged. Omit `stored` where nothing was sent. */
-  agree(id: number, docId: string, observed: Observed, stored?: Stored): void;
-  /**
-   * Records the part of a resource's document that the service could not read, in its words; undefined if it read all
-   * of it.
-   */
-  warn(docId: string, warning: string | undefined): void;
-  /**
-   * Records that a file failed or is left out, and creates a row if its path has none. `sure: false` means that the
-   * service's state is unknown, so that the next change is sent whole.
-   */
-  trouble(
-    source: number,
-    id: number | undefined,
-    what: {
-      entry: ScanEntry;
-      rulesKey: number;
-      state: "failed" | "skipped" | "parked";
-      sure: boolean;
-      retryAtMs?: number;
-    } & Trouble,
-  ): void;
-  tries(id: number): number;
-}
+export type Files = ReturnType<typeof openFiles>;
 
 /** A resource that a list shows, and the file that it belongs to. */
 export interface AssignedResource {
@@ -112,7 +79,7 @@ interface FileChanges {
 }
 
 /** Prepares the statements over files. */
-export function openFiles(db: Sqlite): Files {
+export function openFiles(db: Sqlite) {
   const shapes = openShapes(db);
   const rows = prepareRows(db, shapes);
   return {
@@ -123,7 +90,7 @@ export function openFiles(db: Sqlite): Files {
   };
 }
 
-function prepareOutcomes(db: Sqlite, shapes: Shapes, { living }: Pick<FileRows, "living">): FileOutcomes {
+function prepareOutcomes(db: Sqlite, shapes: Shapes, { living }: Pick<FileRows, "living">) {
   const columns =
     "source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label, extractor_version, shape, file_url, metadata_hash, stored_label, found_digest, stored_ms, acknowledged_ms";
   const insertSql = `INSERT INTO files (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
@@ -156,25 +123,61 @@ function prepareOutcomes(db: Sqlite, shapes: Shapes, { living }: Pick<FileRows, 
   ];
 
   return {
-    insert: (source, docId, state, observed, stored) =>
-      void insert.run(source, observed.entry.path, docId, state, ...valuesOf(observed, stored)),
-    insertFree: (source, docId, observed, stored) =>
+    insert: (
+      source: number,
+      docId: string | null,
+      state: FileState,
+      observed: Observed,
+      stored?: Stored,
+    ): void => void insert.run(source, observed.entry.path, docId, state, ...valuesOf(observed, stored)),
+    /**
+     * Inserts an agreed row if its path has no living row and its resource no owner. Reports whether it did. The indexes
+     * that the row enters anyway answer both questions.
+     */
+    insertFree: (source: number, docId: string, observed: Observed, stored?: Stored): boolean =>
       insertFree.run(source, observed.entry.path, docId, "agreed", ...valuesOf(observed, stored)).changes ===
       1,
-    agree: (id, docId, observed, stored) => {
+    /** Records what the service acknowledged. Omit `stored` where nothing was sent. */
+    agree: (id: number, docId: string, observed: Observed, stored?: Stored): void => {
       const [label, digest, atMs] = storedColumns(stored);
       const learned = [label, observed.label, digest, observed.digest, stored === undefined ? 0 : 1, atMs];
       agree.run(...learned, docId, ...observedColumns(observed, shapes), acknowledgements.next(), id);
     },
-    warn: (docId, warning) => void warn.run(warning ?? null, docId),
-    trouble: (source, id, { entry, rulesKey, state, sure, code, message, retryAtMs }) => {
+    /**
+     * Records the part of a resource's document that the service could not read, in its words; undefined if it read all
+     * of it.
+     */
+    warn: (docId: string, warning: string | undefined): void => void warn.run(warning ?? null, docId),
+    /**
+     * Records that a file failed or is left out, and creates a row if its path has none. `sure: false` means that the
+     * service's state is unknown, so that the next change is sent whole.
+     */
+    trouble: (
+      source: number,
+      id: number | undefined,
+      {
+        entry,
+        rulesKey,
+        state,
+        sure,
+        code,
+        message,
+        retryAtMs,
+      }: {
+        entry: ScanEntry;
+        rulesKey: number;
+        state: "failed" | "skipped" | "parked";
+        sure: boolean;
+        retryAtMs?: number;
+      } & Trouble,
+    ): void => {
       const stat = [entry.sizeBytes, entry.mtimeMs, entry.ctimeMs, entry.ino, rulesKey, code, message];
       // A file without a row may have received one since: a list showed a resource of its own.
       id ??= living(source, entry.path)?.id;
       if (id === undefined) insertFailed.run(source, entry.path, state, ...stat, retryAtMs ?? null);
       else fail.run(state, ...stat, retryAtMs ?? null, sure ? 1 : 0, id);
     },
-    tries: (id) => tries.get(id) ?? 0,
+    tries: (id: number): number => tries.get(id) ?? 0,
   };
 }
 

@@ -2,10 +2,7 @@ import type { Shape } from "../../plan/model.ts";
 import type { Sqlite } from "../database/open.ts";
 
 /** Shapes by their number in the ledger. There are few: a source has one per kind and rule. */
-export interface Shapes {
-  idOf(shape: Shape): number;
-  get(id: number | null): Shape;
-}
+export type Shapes = ReturnType<typeof openShapes>;
 
 const NO_SHAPE: Shape = {
   kind: "content",
@@ -17,7 +14,7 @@ const NO_SHAPE: Shape = {
 type ShapeRow = Omit<Shape, "settings"> & Shape["settings"];
 
 /** Prepares the statements over shapes. */
-export function openShapes(db: Sqlite): Shapes {
+export function openShapes(db: Sqlite) {
   const find = db
     .prepare<(string | number)[], number>(
       "SELECT id FROM shapes WHERE kind = ? AND tier = ? AND owner_id = ? AND strategy = ? AND chunk_chars = ? AND overlap_chars = ?",
@@ -35,7 +32,7 @@ export function openShapes(db: Sqlite): Shapes {
   const ids = new Map<string, number>();
   const found = new Map<number, Shape>();
   return {
-    idOf: ({ kind, tier, ownerId, settings: { strategy, chunkSize, chunkOverlap } }) => {
+    idOf: ({ kind, tier, ownerId, settings: { strategy, chunkSize, chunkOverlap } }: Shape): number => {
       const name = `${kind} ${tier} ${strategy} ${chunkSize} ${chunkOverlap} ${ownerId}`;
       let id = ids.get(name);
       if (id !== undefined) return id;
@@ -44,7 +41,7 @@ export function openShapes(db: Sqlite): Shapes {
       ids.set(name, id);
       return id;
     },
-    get: (id) => {
+    get: (id: number | null): Shape => {
       if (id === null) return NO_SHAPE;
       const known = found.get(id);
       if (known !== undefined) return known;

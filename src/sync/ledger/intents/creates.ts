@@ -19,28 +19,6 @@ export interface CreateIntent {
   readonly observed: Observed;
 }
 
-/** Records creates. */
-export interface CreateIntents {
-  /** Returns the intent's id. */
-  create(source: number, key: string, atMs: number, observed: Observed): number;
-  setFileUrl(id: number, fileUrl: string | undefined): void;
-  /**
-   * Resumes the unanswered create of exactly the same document; undefined if there is none. Under its key, a service that
-   * honours keys repeats the answer it gave, or would have given, then.
-   */
-  revive(source: number, observed: Observed): CreateIntent | undefined;
-  /** Reports whether a create of some version of the path has no answer. */
-  isDoubted(source: number, path: RelativePath): boolean;
-  /** Replaces the key after what was made under the old one was deleted: the next attempt is another request. */
-  setKey(id: number, key: string): void;
-  /** Records that another attempt is about to leave although an earlier one may have taken effect. */
-  again(id: number): void;
-  /** Records that the create is settled, although an attempt of it may have made, or still make, an extra resource. */
-  doubt(id: number, docId: string | null): void;
-  /** Forgets those: no attempt will act any more. */
-  forgetDoubts(source: number): void;
-}
-
 /** An intent with its document, as `INTENT_COLUMNS` reads it. */
 export type IntentRow = Omit<CreateIntent, "observed"> &
   Omit<Observed, "entry" | "shape" | "fileUrl" | "metadataHash"> &
@@ -56,7 +34,7 @@ export const INTENT_COLUMNS = `id, source, path, key, at_ms AS atMs, attempts, d
   extractor_version AS extractorVersion, shape AS shapeId, file_url AS fileUrl, metadata_hash AS metadataHash`;
 
 /** Prepares the statements over creates. `remove` removes an intent by its id. */
-export function prepareCreates(db: Sqlite, shapes: Shapes, remove: (id: number) => void): CreateIntents {
+export function prepareCreates(db: Sqlite, shapes: Shapes, remove: (id: number) => void) {
   const create = db.prepare(
     `INSERT INTO intents (kind, source, path, key, at_ms, size_bytes, mtime_ms, ctime_ms, ino, rules_key,
        hash, digest, title, label, extractor_version, shape, file_url, metadata_hash)
@@ -79,9 +57,15 @@ export function prepareCreates(db: Sqlite, shapes: Shapes, remove: (id: number) 
   };
 
   return {
-    create: (source, key, atMs, observed) => add(source, key, atMs, observed),
-    setFileUrl: (id, fileUrl) => void setFileUrl.run(fileUrl ?? null, id),
-    revive: (source, now) => {
+    /** Returns the intent's id. */
+    create: (source: number, key: string, atMs: number, observed: Observed): number =>
+      add(source, key, atMs, observed),
+    setFileUrl: (id: number, fileUrl: string | undefined): void => void setFileUrl.run(fileUrl ?? null, id),
+    /**
+     * Resumes the unanswered create of exactly the same document; undefined if there is none. Under its key, a service that
+     * honours keys repeats the answer it gave, or would have given, then.
+     */
+    revive: (source: number, now: Observed): CreateIntent | undefined => {
       const row = doubtAt.get(source, now.entry.path);
       if (row === undefined) return undefined;
       const before = intentOf(row, shapes);
@@ -93,11 +77,16 @@ export function prepareCreates(db: Sqlite, shapes: Shapes, remove: (id: number) 
       setAttempts.run(attempts, id);
       return { ...before, id, attempts, observed };
     },
-    isDoubted: (source, path) => doubtAt.get(source, path) !== undefined,
-    setKey: (id, key) => void setKey.run(key, id),
-    again: (id) => void again.run(id),
-    doubt: (id, docId) => void doubt.run(docId, id),
-    forgetDoubts: (source) => void forgetDoubts.run(source),
+    /** Reports whether a create of some version of the path has no answer. */
+    isDoubted: (source: number, path: RelativePath): boolean => doubtAt.get(source, path) !== undefined,
+    /** Replaces the key after what was made under the old one was deleted: the next attempt is another request. */
+    setKey: (id: number, key: string): void => void setKey.run(key, id),
+    /** Records that another attempt is about to leave although an earlier one may have taken effect. */
+    again: (id: number): void => void again.run(id),
+    /** Records that the create is settled, although an attempt of it may have made, or still make, an extra resource. */
+    doubt: (id: number, docId: string | null): void => void doubt.run(docId, id),
+    /** Forgets those: no attempt will act any more. */
+    forgetDoubts: (source: number): void => void forgetDoubts.run(source),
   };
 }
 

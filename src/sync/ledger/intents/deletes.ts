@@ -33,25 +33,6 @@ export interface UnsavedText {
   readonly url: string | undefined;
 }
 
-/** Records deletes. */
-export interface DeleteIntents {
-  delete(source: number, path: RelativePath, docId: string): number;
-  /**
-   * Records the delete of a row's resource because its file is gone. Call it before the row is removed. Saving the
-   * file's text first is tried `keepTries` times.
-   */
-  deleteFile(fileId: number, keepTries: number): number;
-  /** Returns what must be saved of a resource before it is deleted; undefined: nothing. */
-  unsavedText(id: number): UnsavedText | undefined;
-  setSaveTries(id: number, tries: number): void;
-  /** Records that the service refused the delete, in its words; null: it no longer refuses. */
-  refuse(id: number, message: string | null): void;
-  /** Records that the delete is done. Its resource becomes a tombstone. */
-  deleted(id: number, docId: string): void;
-  /** Reports whether this ledger deleted the resource, or is about to. */
-  isDeleted(docId: string): boolean;
-}
-
 /**
  * Retains about this many tombstones of the newest deletes, 100 MB at most. A list may show a deleted resource for
  * minutes. A service restored from a backup shows it for as long as the backup is old.
@@ -60,7 +41,7 @@ const TOMBSTONES_MAX = 1_000_000;
 const PRUNE_EVERY = 1000;
 
 /** Prepares the statements over deletes. `remove` removes an intent by its id. */
-export function prepareDeletes(db: Sqlite, shapes: Shapes, remove: (id: number) => void): DeleteIntents {
+export function prepareDeletes(db: Sqlite, shapes: Shapes, remove: (id: number) => void) {
   const remember = db.prepare(
     "INSERT INTO intents (kind, source, path, doc_id, key, at_ms) VALUES ('delete', ?, ?, ?, '', 0)",
   );
@@ -86,23 +67,33 @@ export function prepareDeletes(db: Sqlite, shapes: Shapes, remove: (id: number) 
     .pluck();
 
   return {
-    delete: (source, path, docId) => Number(remember.run(source, path, docId).lastInsertRowid),
-    deleteFile: (fileId, keepTries) => Number(rememberFile.run(keepTries, fileId).lastInsertRowid),
-    unsavedText: (id) => {
+    delete: (source: number, path: RelativePath, docId: string): number =>
+      Number(remember.run(source, path, docId).lastInsertRowid),
+    /**
+     * Records the delete of a row's resource because its file is gone. Call it before the row is removed. Saving the
+     * file's text first is tried `keepTries` times.
+     */
+    deleteFile: (fileId: number, keepTries: number): number =>
+      Number(rememberFile.run(keepTries, fileId).lastInsertRowid),
+    /** Returns what must be saved of a resource before it is deleted; undefined: nothing. */
+    unsavedText: (id: number): UnsavedText | undefined => {
       const row = unsavedText.get(id);
       if (row === undefined) return undefined;
       const { tries, title, hash } = row;
       const { entry, shape, fileUrl } = intentOf(row, shapes).observed;
       return { tries, title, kind: shape.kind, hash, entry, url: fileUrl };
     },
-    setSaveTries: (id, tries) => void setSaveTries.run(tries, id),
-    refuse: (id, message) => void refuse.run(message, id),
-    deleted: (id, docId) => {
+    setSaveTries: (id: number, tries: number): void => void setSaveTries.run(tries, id),
+    /** Records that the service refused the delete, in its words; null: it no longer refuses. */
+    refuse: (id: number, message: string | null): void => void refuse.run(message, id),
+    /** Records that the delete is done. Its resource becomes a tombstone. */
+    deleted: (id: number, docId: string): void => {
       remove(id);
       bury.run(docId);
       buried += 1;
       if (buried % PRUNE_EVERY === 0) prune.run(TOMBSTONES_MAX);
     },
-    isDeleted: (docId) => isDeleted.get(docId, docId) !== undefined,
+    /** Reports whether this ledger deleted the resource, or is about to. */
+    isDeleted: (docId: string): boolean => isDeleted.get(docId, docId) !== undefined,
   };
 }

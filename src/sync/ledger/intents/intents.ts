@@ -2,34 +2,11 @@ import type { OpenIntent } from "../../../wire/daemon-files.ts";
 import type { RelativePath } from "../../plan/model.ts";
 import { openShapes, type Shapes } from "../files/shapes.ts";
 import type { Sqlite } from "../database/open.ts";
-import {
-  type CreateIntents,
-  type CreateIntent,
-  prepareCreates,
-  type IntentRow,
-  INTENT_COLUMNS,
-  intentOf,
-} from "./creates.ts";
-import { type DeleteIntents, type DeleteIntent, prepareDeletes } from "./deletes.ts";
-
-/** Records of what was sent and has no answer. Changes are plain statements: run them inside a group commit. */
-export interface Intents extends CreateIntents, DeleteIntents, OpenIntents {
-  remove(id: number): void;
-}
-
-/** Lists what has no answer, in the order of its intents. */
-interface OpenIntents {
-  creates(source: number): CreateIntent[];
-  /** Returns the creates and doubts of all configured sources. */
-  allOpen(): CreateIntent[];
-  doubts(source: number): CreateIntent[];
-  deletes(source: number): DeleteIntent[];
-  /** Returns everything open at a path, for a person. */
-  at(source: number, path: RelativePath): OpenIntent[];
-}
+import { type CreateIntent, prepareCreates, type IntentRow, INTENT_COLUMNS, intentOf } from "./creates.ts";
+import { type DeleteIntent, prepareDeletes } from "./deletes.ts";
 
 /** Prepares the statements over intents. */
-export function openIntents(db: Sqlite): Intents {
+export function openIntents(db: Sqlite) {
   const shapes = openShapes(db);
   const remove = db.prepare("DELETE FROM intents WHERE id = ?");
   const removeIntent = (id: number): void => void remove.run(id);
@@ -41,7 +18,7 @@ export function openIntents(db: Sqlite): Intents {
   };
 }
 
-function prepareLists(db: Sqlite, shapes: Shapes): OpenIntents {
+function prepareLists(db: Sqlite, shapes: Shapes) {
   const open = db.prepare<[number, string], IntentRow>(
     `SELECT ${INTENT_COLUMNS} FROM intents WHERE source = ? AND kind = ? ORDER BY id`,
   );
@@ -58,10 +35,12 @@ function prepareLists(db: Sqlite, shapes: Shapes): OpenIntents {
   );
   const intentsOf = (rows: readonly IntentRow[]): CreateIntent[] => rows.map((row) => intentOf(row, shapes));
   return {
-    creates: (source) => intentsOf(open.all(source, "create")),
-    allOpen: () => intentsOf(allOpen.all()),
-    doubts: (source) => intentsOf(open.all(source, "doubt")),
-    deletes: (source) => deletes.all(source),
-    at: (source, path) => at.all(source, path),
+    creates: (source: number): CreateIntent[] => intentsOf(open.all(source, "create")),
+    /** Returns the creates and doubts of all configured sources. */
+    allOpen: (): CreateIntent[] => intentsOf(allOpen.all()),
+    doubts: (source: number): CreateIntent[] => intentsOf(open.all(source, "doubt")),
+    deletes: (source: number): DeleteIntent[] => deletes.all(source),
+    /** Returns everything open at a path, for a person. */
+    at: (source: number, path: RelativePath): OpenIntent[] => at.all(source, path),
   };
 }

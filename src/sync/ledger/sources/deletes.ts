@@ -2,31 +2,10 @@ import type { Sqlite } from "../database/open.ts";
 import { OPEN_LOSS } from "./rows.ts";
 
 /** Deletes of a source and a person's agreement to them. */
-export interface SourceDeletes {
-  /**
-   * Returns how many files have a resource, in any state: failed, parked and held ones count, those whose delete a
-   * person agreed to do not.
-   */
-  withResource(id: number): number;
-  /** Returns a fingerprint of the rows that are held and not agreed to. It changes when any joins or leaves. */
-  heldMark(id: number): string;
-  /** Returns how many deletes began after a time. */
-  deletedSince(id: number, sinceMs: number): number;
-  /**
-   * Counts deletes that begin. Forgets those from before `sinceMs`, and those from the future of a clock that was
-   * wrong.
-   */
-  countDeletes(id: number, atMs: number, files: number, sinceMs: number): void;
-  /**
-   * Records that a person agrees to the held deletes and to the other root that halts the source, if there is one.
-   * Nobody can agree to a missing folder, because what will replace it is unknown.
-   */
-  approve(id: number): void;
-  approvalUsed(id: number): void;
-}
+export type SourceDeletes = ReturnType<typeof prepareDeletes>;
 
 /** Prepares the statements over deletes of sources. */
-export function prepareDeletes(db: Sqlite): SourceDeletes {
+export function prepareDeletes(db: Sqlite) {
   const doom = db.prepare(
     "UPDATE files SET state = 'doomed' WHERE source = ? AND state = 'held' AND state <> 'agreed'",
   );
@@ -62,19 +41,33 @@ export function prepareDeletes(db: Sqlite): SourceDeletes {
   );
 
   return {
-    withResource: (id) => withResource.get(id) ?? 0,
-    heldMark: (id) => heldMark.get(id) ?? "",
-    deletedSince: (id, sinceMs) => deletedSince.get(id, sinceMs) ?? 0,
-    countDeletes: (id, atMs, files, sinceMs) => {
+    /**
+     * Returns how many files have a resource, in any state: failed, parked and held ones count, those whose delete a
+     * person agreed to do not.
+     */
+    withResource: (id: number): number => withResource.get(id) ?? 0,
+    /** Returns a fingerprint of the rows that are held and not agreed to. It changes when any joins or leaves. */
+    heldMark: (id: number): string => heldMark.get(id) ?? "",
+    /** Returns how many deletes began after a time. */
+    deletedSince: (id: number, sinceMs: number): number => deletedSince.get(id, sinceMs) ?? 0,
+    /**
+     * Counts deletes that begin. Forgets those from before `sinceMs`, and those from the future of a clock that was
+     * wrong.
+     */
+    countDeletes: (id: number, atMs: number, files: number, sinceMs: number): void => {
       forgetDeletes.run(id, sinceMs, atMs);
       countDeletes.run(id, atMs, files);
     },
-    approve: (id) => {
+    /**
+     * Records that a person agrees to the held deletes and to the other root that halts the source, if there is one.
+     * Nobody can agree to a missing folder, because what will replace it is unknown.
+     */
+    approve: (id: number): void => {
       // While nothing is sent because the service lost much, that is what a person sees and agrees to.
       if (agreeToLoss.run(id).changes > 0) return;
       doom.run(id);
       setApproved.run(id);
     },
-    approvalUsed: (id) => void approvalUsed.run(id),
+    approvalUsed: (id: number): void => void approvalUsed.run(id),
   };
 }

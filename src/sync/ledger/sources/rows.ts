@@ -76,31 +76,6 @@ export interface RemovedSource extends SourceRow {
   readonly resources: number;
 }
 
-/** The folders and which of them are configured. */
-export interface SourceRows {
-  /** Finds or creates the row of a folder. `keeps`: documents stay when their files are gone. */
-  open(path: string, ownerId: string, tier: Tier, keeps?: boolean): SourceRow;
-  /** Returns what `open` would, without writing; undefined for a folder without a row. */
-  peek(path: string, ownerId: string, tier: Tier): SourceRow | undefined;
-  get(id: number): SourceRow;
-  /** Returns the rows of all configured sources. */
-  active(): SourceRow[];
-  /** Returns sources that left the configuration and still have resources or creates in flight. */
-  removed(): RemovedSource[];
-  /** Returns the folders of all sources by number, including removed ones. */
-  folders(): ReadonlyMap<number, string>;
-  /** Returns sources with files or intents, whether configured or not. */
-  withFiles(): SourceRow[];
-  /** Reports whether a source has neither files nor intents. */
-  isEmpty(id: number): boolean;
-  /** Gives a source's row another folder. The row that has that folder, if any, receives the old one. */
-  repath(id: number, path: string): void;
-  /** Gives rows and mounts to another source, except those whose new path is taken. Open requests stay where they were sent. */
-  handOver(what: HandOver): void;
-  /** Marks these sources as the configured ones. Others keep their rows; nothing is deleted for them. */
-  keepActive(ids: readonly number[]): void;
-}
-
 /**
  * Why a source has no folder to agree to: it is missing, it cannot be read, or the unit `haltUnit` does not show it.
  */
@@ -157,7 +132,7 @@ const COLUMNS = `id, path, owner_id AS ownerId, tier, root_dev AS dev, root_ino 
     AS readInPart, CASE WHEN ${OPEN_LOSS} THEN loss END AS lost, CASE WHEN ${OPEN_LOSS} THEN loss_kind END AS lostKind`;
 
 /** Prepares the statements over rows of sources. */
-export function prepareRows(db: Sqlite): SourceRows {
+export function prepareRows(db: Sqlite) {
   const upsert = db.prepare<[string, string, string, number], Row>(
     `INSERT INTO sources (path, owner_id, tier, keeps, active) VALUES (?, ?, ?, ?, 1)
      -- One that is put back into the configuration goes on as if nothing had happened: a word on its end is void.
@@ -202,22 +177,31 @@ export function prepareRows(db: Sqlite): SourceRows {
   const keepActive = db.prepare("UPDATE sources SET active = id IN (SELECT value FROM json_each(?))");
 
   return {
-    open: (path, ownerId, tier, keeps = false) => known(upsert.get(path, ownerId, tier, Number(keeps))),
-    peek: (path, ownerId, tier) => {
+    /** Finds or creates the row of a folder. `keeps`: documents stay when their files are gone. */
+    open: (path: string, ownerId: string, tier: Tier, keeps: boolean = false): SourceRow =>
+      known(upsert.get(path, ownerId, tier, Number(keeps))),
+    /** Returns what `open` would, without writing; undefined for a folder without a row. */
+    peek: (path: string, ownerId: string, tier: Tier): SourceRow | undefined => {
       const row = peek.get(path);
       return row && sourceOf({ ...row, ownerId, tier });
     },
-    get: (id) => known(get.get(id)),
-    active: () => active.all().map(sourceOf),
-    removed: () =>
+    get: (id: number): SourceRow => known(get.get(id)),
+    /** Returns the rows of all configured sources. */
+    active: (): SourceRow[] => active.all().map(sourceOf),
+    /** Returns sources that left the configuration and still have resources or creates in flight. */
+    removed: (): RemovedSource[] =>
       removed
         .all()
         .filter(({ resources, creates }) => resources + creates > 0)
         .map(({ creates: _open, resources, ...row }) => Object.assign(sourceOf(row), { resources })),
-    folders: () => new Map(folders.all().map(({ id, path }) => [id, path])),
-    withFiles: () => withFiles.all().map(sourceOf),
-    isEmpty: (id) => isEmpty.get(id) !== undefined,
-    repath: (id, path) => {
+    /** Returns the folders of all sources by number, including removed ones. */
+    folders: (): ReadonlyMap<number, string> => new Map(folders.all().map(({ id, path }) => [id, path])),
+    /** Returns sources with files or intents, whether configured or not. */
+    withFiles: (): SourceRow[] => withFiles.all().map(sourceOf),
+    /** Reports whether a source has neither files nor intents. */
+    isEmpty: (id: number): boolean => isEmpty.get(id) !== undefined,
+    /** Gives a source's row another folder. The row that has that folder, if any, receives the old one. */
+    repath: (id: number, path: string): void => {
       const other = peek.get(path);
       const before = known(get.get(id)).path;
       // Out of the way first, because two rows cannot share a folder. No path on a disk contains a NUL.
@@ -225,12 +209,14 @@ export function prepareRows(db: Sqlite): SourceRows {
       repath.run(path, id);
       if (other !== undefined) repath.run(before, other.id);
     },
-    handOver: ({ from, below, source, to }) => {
+    /** Gives rows and mounts to another source, except those whose new path is taken. Open requests stay where they were sent. */
+    handOver: ({ from, below, source, to }: HandOver): void => {
       const values = { from, below, source, to: to === "" ? "" : `${to}/` };
       moveMounts.run(values);
       if (moveFiles.run(values).changes > 0) count.run(from, source);
     },
-    keepActive: (ids) => void keepActive.run(JSON.stringify(ids)),
+    /** Marks these sources as the configured ones. Others keep their rows; nothing is deleted for them. */
+    keepActive: (ids: readonly number[]): void => void keepActive.run(JSON.stringify(ids)),
   };
 }
 

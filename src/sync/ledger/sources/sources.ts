@@ -1,23 +1,12 @@
 import type { RootIdentity } from "../../plan/model.ts";
 import type { Sqlite } from "../database/open.ts";
-import { type SourceRows, type HaltCode, prepareRows } from "./rows.ts";
-import { type SourceDeletes, prepareDeletes } from "./deletes.ts";
+import { type HaltCode, prepareRows } from "./rows.ts";
+import { prepareDeletes } from "./deletes.ts";
 import type { Tier } from "../../../wire/primitives.ts";
 import { openMeta } from "../database/meta.ts";
 
 /** The rows of sources, and the ids of collections. Changes are plain statements: run them inside a group commit. */
-export interface Sources extends SourceRows, SourceStates, SourceDeletes, ServiceFacts {}
-
-/** The record of a source's last checks. */
-interface SourceStates {
-  setRoot(id: number, root: RootIdentity): void;
-  /** `halted` with `root` and `files` describes what halts the source. Without a root its folder is missing. */
-  setHold(id: number, hold: Hold): void;
-  setBacklog(id: number, backlog: number, backlogAgreed: number): void;
-  setCompared(id: number, compared: boolean): void;
-  setUnreadable(id: number, count: number): void;
-  setDegraded(id: number, reason: string | null): void;
-}
+export type Sources = ReturnType<typeof openSources>;
 
 /** Why nothing is sent for a source, and why deletes are held. */
 export interface Hold {
@@ -30,11 +19,11 @@ export interface Hold {
 }
 
 /** Prepares the statements over sources. */
-export function openSources(db: Sqlite): Sources {
+export function openSources(db: Sqlite) {
   return { ...prepareRows(db), ...prepareStates(db), ...prepareDeletes(db), ...prepareFacts(db) };
 }
 
-function prepareStates(db: Sqlite): SourceStates {
+function prepareStates(db: Sqlite) {
   const setRoot = db.prepare("UPDATE sources SET root_dev = ?, root_ino = ? WHERE id = ?");
   const setHold = db.prepare(
     `UPDATE sources SET halted = ?, halt_code = ?, halt_unit = ?, hold_reason = ?, halt_dev = ?, halt_ino = ?, halt_files = ?
@@ -49,35 +38,22 @@ function prepareStates(db: Sqlite): SourceStates {
   const setDegraded = db.prepare("UPDATE sources SET degraded = ? WHERE id = ?");
 
   return {
-    setRoot: (id, { dev, ino }) => void setRoot.run(dev, ino, id),
-    setHold: (id, { halted, code, unit, reason, root, files }) => {
+    setRoot: (id: number, { dev, ino }: RootIdentity): void => void setRoot.run(dev, ino, id),
+    /** `halted` with `root` and `files` describes what halts the source. Without a root its folder is missing. */
+    setHold: (id: number, { halted, code, unit, reason, root, files }: Hold): void => {
       const identity = [root?.dev ?? null, root?.ino ?? null];
       setHold.run(halted, code ?? null, unit ?? null, reason, ...identity, files ?? 0, id);
     },
-    setBacklog: (id, backlog, backlogAgreed) => void setBacklog.run({ id, backlog, agreed: backlogAgreed }),
-    setCompared: (id, compared) => void setCompared.run(Number(compared), id),
-    setUnreadable: (id, count) => void setUnreadable.run(count, id),
-    setDegraded: (id, reason) => void setDegraded.run(reason, id),
+    setBacklog: (id: number, backlog: number, backlogAgreed: number): void =>
+      void setBacklog.run({ id, backlog, agreed: backlogAgreed }),
+    setCompared: (id: number, compared: boolean): void => void setCompared.run(Number(compared), id),
+    setUnreadable: (id: number, count: number): void => void setUnreadable.run(count, id),
+    setDegraded: (id: number, reason: string | null): void => void setDegraded.run(reason, id),
   };
 }
 
-/** Facts that the service supplied. */
-interface ServiceFacts {
-  collectionId(tier: Tier): string | undefined;
-  setCollectionId(tier: Tier, collectionId: string): void;
-  /** Whether the service last reported that it reads the PDFs and images of uploaded mails. */
-  readsMails(): boolean;
-  setReadsMails(reads: boolean): void;
-  /** Whether the service last reported that it takes metadata. */
-  takesMetadata(): boolean;
-  setTakesMetadata(takes: boolean): void;
-  /** When it last reported that or the contrary; undefined: never to this ledger. */
-  metadataAskedMs(): number | undefined;
-  setMetadataAskedMs(atMs: number): void;
-}
-
 /** Prepares the statements over what the service supplied. */
-function prepareFacts(db: Sqlite): ServiceFacts {
+function prepareFacts(db: Sqlite) {
   const meta = openMeta(db);
   const collection = db
     .prepare<[string], string>("SELECT collection_id FROM collections WHERE tier = ?")
@@ -88,13 +64,16 @@ function prepareFacts(db: Sqlite): ServiceFacts {
   );
 
   return {
-    collectionId: (tier) => collection.get(tier),
-    setCollectionId: (tier, id) => void setCollection.run(tier, id),
-    readsMails: () => meta.get("reads_mails") === "1",
-    setReadsMails: (reads) => meta.set("reads_mails", reads ? "1" : "0"),
-    takesMetadata: () => meta.get("takes_metadata") === "1",
-    setTakesMetadata: (takes) => meta.set("takes_metadata", takes ? "1" : "0"),
-    metadataAskedMs: () => meta.number("metadata_asked_ms"),
-    setMetadataAskedMs: (atMs) => meta.set("metadata_asked_ms", String(atMs)),
+    collectionId: (tier: Tier): string | undefined => collection.get(tier),
+    setCollectionId: (tier: Tier, id: string): void => void setCollection.run(tier, id),
+    /** Whether the service last reported that it reads the PDFs and images of uploaded mails. */
+    readsMails: (): boolean => meta.get("reads_mails") === "1",
+    setReadsMails: (reads: boolean): void => meta.set("reads_mails", reads ? "1" : "0"),
+    /** Whether the service last reported that it takes metadata. */
+    takesMetadata: (): boolean => meta.get("takes_metadata") === "1",
+    setTakesMetadata: (takes: boolean): void => meta.set("takes_metadata", takes ? "1" : "0"),
+    /** When it last reported that or the contrary; undefined: never to this ledger. */
+    metadataAskedMs: (): number | undefined => meta.number("metadata_asked_ms"),
+    setMetadataAskedMs: (atMs: number): void => meta.set("metadata_asked_ms", String(atMs)),
   };
 }
