@@ -280,7 +280,6 @@ function openService(
   return {
     ledger,
     remote,
-    pacer,
     collections,
     capabilities,
     trash: openTrash({ stateDir, days: sync.trashDays, ledger, remote }),

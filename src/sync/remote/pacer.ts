@@ -51,8 +51,6 @@ export interface Pacer {
   close(reason: Error): void;
   /** Requests that may be in flight at once. */
   width(): number;
-  /** Failures since the last success. */
-  failures(): number;
   state(): GateState;
 }
 
@@ -213,7 +211,6 @@ export function openPacer(options: PacerOptions): Pacer {
       waiters.wake();
     },
     width: width.whole,
-    failures: () => failures,
     state: () => {
       if (state.kind === "open") return state;
       const toTimeOfDay = timeOfDay() - now();

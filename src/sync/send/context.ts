@@ -8,7 +8,6 @@ import type { Signature } from "../plan/marker.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { YieldSlot } from "../queue/queue.ts";
 import type { ContentKind } from "../remote/request-limit.ts";
-import type { Pacer } from "../remote/pacer.ts";
 import type { Remote } from "../remote/remote.ts";
 import type { Rules } from "../rules/rules.ts";
 import type { Timing } from "../plan/timing.ts";
@@ -20,7 +19,6 @@ import type { Collections } from "./collections.ts";
 export interface ActionContext {
   readonly ledger: Ledger;
   readonly remote: Remote;
-  readonly pacer: Pacer;
   readonly collections: Collections;
   readonly capabilities: Omit<Capabilities, "learn">;
   readonly reader: Pick<DocumentReader, "read">;
