@@ -23,7 +23,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a create leaves without an intent in the ledger",
     patches: [
       patch(
-        "send/prepare.ts",
+        "actions/prepare.ts",
         "const id = ledger.intents.create(source.id, key, startedMs, observed);",
         "const id = ledger.intents.create(source.id, key, startedMs, observed); ledger.intents.remove(id);",
       ),
@@ -34,7 +34,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "an intent is removed when its request leaves, not when the answer is committed",
     patches: [
       patch(
-        "send/create.ts",
+        "actions/create.ts",
         "  const answer = await remote.create(",
         "  ledger.note(() => ledger.intents.remove(intent.id));\n  const answer = await remote.create(",
       ),
@@ -55,126 +55,29 @@ export const MUTANTS: readonly Mutant[] = [
     name: "no-list",
     does: "after a lost answer a create is sent again without asking the list",
     patches: [
-      patch("send/create.ts", '(await source.settle(intent)) === "adopted"', "Number.isNaN(intent.attempts)"),
+      patch(
+        "actions/create.ts",
+        '(await source.settle(intent)) === "adopted"',
+        "Number.isNaN(intent.attempts)",
+      ),
     ],
   },
   {
     name: "attempts-uncounted",
-    does: "a repeated create is not recorded as such, so that no extra resource is searched for",
+    does: "a repeated create is not recorded as such, so that no second resource is searched for",
     patches: [
-      patch("send/create.ts", "    await ledger.write(() => ledger.intents.again(intent.id));\n", ""),
-      patch("send/create.ts", "intent = withAttempt(intent);", "void withAttempt;"),
-    ],
-  },
-  {
-    name: "doubts-forgotten",
-    does: "an extra resource is searched for only once, at once",
-    patches: [
-      patch("adopt/doubts.ts", "Math.min(ageMs(doubt), quietMs) >= DOUBT_MS && !", "nowMs >= 0 && !"),
-    ],
-  },
-  {
-    name: "adopt-by-title",
-    does: "a resource of the same title is adopted, whatever it holds and however old it is",
-    patches: [
-      patch(
-        "plan/settlement.ts",
-        "createdMs >= latestMs - CLOCK_SLACK_MS",
-        "createdMs !== latestMs - CLOCK_SLACK_MS",
-      ),
-      patch("plan/settlement.ts", "forms.descriptions === true", "forms.descriptions !== null"),
-      patch("adopt/create-lists.ts", "    ...resource,", '    ...resource,\n    digest: "",'),
-      patch("adopt/create-lists.ts", "digest: observed.digest,", 'digest: "",'),
-    ],
-  },
-  {
-    name: "adopt-owned",
-    does: "a resource that another file owns is adopted",
-    patches: [patch("plan/settlement.ts", "!isTaken(docId)", '(docId !== "" || isTaken(docId))')],
-  },
-  {
-    name: "deleted-adopted",
-    does: "a resource that this ledger deleted is adopted when a list still shows it",
-    worlds: ["lagging-lists"],
-    patches: [patch("adopt/create-lists.ts", "ledger.files.knows(docId)", "ledger.files.ownsDoc(docId)")],
-  },
-  {
-    name: "extra-unconfirmed",
-    does: "a second resource is deleted though the first was not confirmed by its own answer",
-    worlds: ["lagging-lists"],
-    patches: [
-      patch(
-        "adopt/doubted-resources.ts",
-        "if (!(await hasAnswered(options, { id: own.id, docId: own.docId }, since))) return false;",
-        "void hasAnswered;",
-      ),
-    ],
-  },
-  {
-    name: "gone-believed",
-    does: "the first 404 to an update or a delete is believed",
-    worlds: ["false-404"],
-    patches: [
-      patch(
-        "send/gone.ts",
-        "  const unknownMs = ",
-        '  if (answers === 0) return { judge: () => Promise.resolve("gone") };\n  const unknownMs = ',
-      ),
-    ],
-  },
-  {
-    name: "short-list-believed",
-    does: "a list that omits resources is believed after a lost ledger",
-    worlds: ["short-lists-after-a-loss"],
-    patches: [
-      patch("adopt/adopt-source.ts", "(isAgreedTo ? listFound : listTwice)(", "listFound("),
-      patch(
-        "adopt/adopt-source.ts",
-        "isAgreedTo ? undefined : findOmission(",
-        "entries.length >= 0 ? undefined : findOmission(",
-      ),
+      patch("actions/create.ts", "await ledger.write(() => ledger.intents.again(intent.id));", ""),
+      patch("actions/create.ts", "attempts: intent.attempts + 1", "attempts: intent.attempts"),
     ],
   },
   {
     name: "lists-believed",
-    does: "a source that was adopted is not compared again when lists have caught up",
+    does: "nothing is compared again when lists have caught up",
     patches: [
       patch(
-        "audit/recheck.ts",
-        "if (!isNow || source.isPaused()",
-        "if (before.checks >= 0 || !isNow || source.isPaused()",
-      ),
-    ],
-  },
-  {
-    name: "no-adoption",
-    does: "a new ledger creates resources without adopting existing ones",
-    patches: [
-      patch(
-        "adopt/adopt.ts",
-        "isPending: !ledger.contacts.isAdopted(source.id) && unsearched.parts.length === 0,",
-        "isPending: false,",
-      ),
-    ],
-  },
-  {
-    name: "adoption-once",
-    does: "files that are unreadable when a new ledger adopts resources are never matched",
-    patches: [
-      patch(
-        "adopt/adopt.ts",
-        "state.unsearched = found.unsearched;",
-        "state.unsearched = NOTHING_UNSEARCHED;",
-      ),
-      patch(
-        "adopt/adopt-source.ts",
-        'ledger.contacts.setAdopted(source.id, !unread.includes(""));',
-        "ledger.contacts.setAdopted(source.id, true);",
-      ),
-      patch(
-        "adopt/adopt-source.ts",
-        "ledger.contacts.setUnsearched(source.id, unsearched);",
-        "ledger.contacts.setUnsearched(source.id, NOTHING_UNSEARCHED);",
+        "identity/contact.ts",
+        "const AGAIN_LAGS = [1.25, 4, 12, 45];",
+        "const AGAIN_LAGS: number[] = [];",
       ),
     ],
   },
@@ -182,13 +85,12 @@ export const MUTANTS: readonly Mutant[] = [
     name: "refill",
     does: "a service that lost most of its resources is refilled without approval",
     patches: [
-      patch("plan/audit.ts", "if (missing + altered < LOSS_FILES_MIN ||", "if (missing + altered >= 0 ||"),
+      patch(
+        "plan/alterations.ts",
+        "if (missing + altered < LOSS_FILES_MIN ||",
+        "if (missing + altered >= 0 ||",
+      ),
     ],
-  },
-  {
-    name: "clock-trusted",
-    does: "times of intents are compared by the clock as it is now, though it may have been set",
-    patches: [patch("plan/settlement.ts", "each.clockOffsetMs ?? clockOffsetMs", "clockOffsetMs")],
   },
   {
     name: "delete-unreadable",
@@ -225,38 +127,9 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: "delete-first",
-    does: "a replaced resource is deleted before the new one exists",
-    patches: [
-      patch(
-        "send/create.ts",
-        "  let intent = first;\n",
-        "  let intent = first;\n  if (departure.row?.docId) await context.remote.delete(departure.row.docId, context.signal);\n",
-      ),
-    ],
-  },
-  {
     name: "deletes-forgotten",
     does: "deletes that a process left undone are not done by the next",
-    patches: [
-      patch(
-        "source/source-deletes.ts",
-        "const left = ledger.intents.deletes(row.id);",
-        "const left = ledger.intents.deletes(-1);",
-      ),
-    ],
-  },
-  {
-    name: "unsure-agreed",
-    does: "an update in flight leaves its row in agreement",
-    patches: [
-      patch(
-        "send/prepare.ts",
-        'if (row !== undefined) ledger.files.setState(row.id, "unsure");',
-        "void row;",
-      ),
-      patch("send/change.ts", 'if (reply.acted === "maybe") sure = false;', "void sure;"),
-    ],
+    patches: [patch("source/source-deletes.ts", "          .deletes(row.id)\n", "          .deletes(-1)\n")],
   },
   {
     name: "torn-reads",
@@ -367,23 +240,6 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: "id-guessed",
-    does: "a create is sent again without a list if the request for the collection's id gets no clear answer",
-    patches: [
-      patch(
-        "adopt/create-lists.ts",
-        'if (asked.why === "unsupported" || areDoubts || isLong) return undefined;',
-        "if (isLong || !isLong) return undefined;",
-      ),
-      patch("adopt/create-lists.ts", 'if (asked.why === "unanswered") continue;', ""),
-    ],
-  },
-  {
-    name: "extra-while-adopting",
-    does: "surplus resources are deleted while there are still candidates",
-    patches: [patch("adopt/doubts.ts", "if (isAdopting()) {", "if (isAdopting() && doubts.length === 0) {")],
-  },
-  {
     name: "delete-decided-once",
     does: "a delete that waited is sent though its file was rewritten",
     patches: [
@@ -395,63 +251,9 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: "old-rows-trusted",
-    does: "rows of an old ledger whose file is not at its path, or cannot be read, count as they were",
-    patches: [
-      patch(
-        "adopt/take-over.ts",
-        "const unmatchedUnseen = whole ?",
-        "const unmatchedUnseen = whole && unseen.length < 0 ?",
-      ),
-    ],
-  },
-  {
-    name: "emptied-unsearched",
-    does: "emptied files of an old ledger search for no resources",
-    worlds: ["replaced-since-a-backup"],
-    patches: [
-      patch(
-        "adopt/candidates.ts",
-        "if (isBlank(read.document.entry, row))",
-        "if (read.document.entry.sizeBytes === 0)",
-      ),
-    ],
-  },
-  {
     name: "taken-again",
     does: "a delete whose resource a file has received is started again and again",
-    patches: [patch("send/delete.ts", 'return "taken";', 'return "left";')],
-  },
-  {
-    name: "released-deleted",
-    does: "a resource that a row of an old ledger gives up is no emptied file's",
-    worlds: ["replaced-since-a-backup"],
-    patches: [
-      patch(
-        "adopt/take-over.ts",
-        "Map.groupBy([...goneRows, ...released], topicOf)",
-        "Map.groupBy(goneRows, topicOf)",
-      ),
-    ],
-  },
-  {
-    name: "old-names-trusted",
-    does: "rows of an old ledger are compared with whatever file has their name now",
-    patches: [
-      patch(
-        "adopt/find-candidates.ts",
-        "whole && isAgreed && (await followFiles",
-        "whole && scan.root === undefined && (await followFiles",
-      ),
-    ],
-  },
-  {
-    name: "root-exchanged",
-    does: "when another folder replaced the source's, its files are not matched with resources",
-    patches: [
-      patch("pass/pass.ts", "if (isAnother) ledger.contacts.distrust(id);", ""),
-      patch("source/checking.ts", "if (plan.newRoot) contact.suspect();", ""),
-    ],
+    patches: [patch("actions/delete.ts", 'return "taken";', 'return "left";')],
   },
   {
     name: "busy-uncounted",
@@ -463,19 +265,6 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a file that disappears with its folder while in flight is not checked again",
     patches: [
       patch("pass/compare.ts", "for (const path of changed) source.checkAgain(path);", "void changed;"),
-    ],
-  },
-  {
-    name: "list-trusted",
-    does: "a list alone decides which resource stays, and a deleted resource is adopted from a list that still shows it",
-    worlds: ["lagging-lists"],
-    patches: [
-      patch("adopt/create-lists.ts", "ledger.files.knows(docId)", "ledger.files.ownsDoc(docId)"),
-      patch(
-        "adopt/doubted-resources.ts",
-        "if (!(await hasAnswered(options, { id: own.id, docId: own.docId }, since))) return false;",
-        "void hasAnswered;",
-      ),
     ],
   },
   {
@@ -526,7 +315,7 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["slow-work"],
     patches: [
       patch(
-        "send/follow.ts",
+        "actions/attempt.ts",
         "if (isInFlight !== true) return false;",
         "if (retryAfterMs > 0) return false;",
       ),
@@ -555,18 +344,10 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["normalising"],
     patches: [
       patch(
-        "plan/audit.ts",
-        "if (!isOneOf(listed.digest, listed.plainDigest, row.digest, row.storedDigest))",
-        "if (!isOneOf(listed.digest, listed.plainDigest, row.digest, null))",
+        "plan/alterations.ts",
+        "if (listed.digest !== row.digest && listed.digest !== row.storedDigest)",
+        "if (listed.digest !== row.digest)",
       ),
-    ],
-  },
-  {
-    name: "adoptions-at-once",
-    does: "two sources of one owner adopt at the same time",
-    worlds: ["one-owner"],
-    patches: [
-      patch("adopt/adopt.ts", "context.adoptions.run(scope,", "context.adoptions.run(`${source.id}`,"),
     ],
   },
   {
@@ -586,24 +367,6 @@ export const MUTANTS: readonly Mutant[] = [
         "pass/brake-facts.ts",
         "filesBefore: ledger.sources.withResource(id) - row.kept,",
         "filesBefore: row.agreed + row.unsure + row.held,",
-      ),
-    ],
-  },
-  {
-    name: "adopted-again",
-    does: "when adoption is repeated, files in agreement are candidates too",
-    worlds: ["partial-adoption"],
-    patches: [
-      patch("adopt/find-candidates.ts", "const isOld = whole || isAgain;", "const isOld = whole;"),
-      patch(
-        "adopt/find-candidates.ts",
-        '(isAgain && (row.state === "agreed" ? !isUncompared : !isWithin(row.path, before.parts))) ||',
-        "",
-      ),
-      patch(
-        "adopt/find-candidates.ts",
-        "(!isAgain || isWithin(path, before.parts)) && !isBusy(path);",
-        "!isBusy(path);",
       ),
     ],
   },
@@ -662,7 +425,7 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["metadata"],
     patches: [
       patch(
-        "send/observe.ts",
+        "actions/observe.ts",
         "if (metadataHash === undefined || metadataHash === listedHash) return observed;",
         'if (listedHash !== "") return observed;',
       ),
@@ -677,6 +440,191 @@ export const MUTANTS: readonly Mutant[] = [
         "daemon/wait.ts",
         "source.answered() < waiting.ask) return;",
         "source.answered() < waiting.ask - 1) return;",
+      ),
+    ],
+  },
+  {
+    name: "uncompared",
+    does: "a new or old ledger sends without a comparison with the list",
+    patches: [
+      patch(
+        "identity/contact.ts",
+        "let isDue = isUnknown(context, source) ||",
+        "let isDue = isUnknown(context, source) === undefined ||",
+      ),
+    ],
+  },
+  {
+    name: "unanswered-uncompared",
+    does: "a process that died amid creates starts without a comparison",
+    patches: [
+      patch(
+        "identity/contact.ts",
+        "ledger.intents.creates(source.id).length > 0;\n}",
+        "ledger.intents.creates(source.id).length < 0;\n}",
+      ),
+    ],
+  },
+  {
+    name: "one-list",
+    does: "a new ledger believes the first list",
+    worlds: ["short-lists-after-a-loss"],
+    patches: [
+      patch(
+        "identity/contact.ts",
+        "(isUnknownNow && lagMs > 0 ? gatherTwice : gather)",
+        "(lagMs < 0 ? gatherTwice : gather)",
+      ),
+    ],
+  },
+  {
+    name: "absence-believed",
+    does: "a resource that a list lacks counts as gone",
+    worlds: ["wrong-lists", "lagging-lists"],
+    patches: [
+      patch(
+        "identity/apply.ts",
+        "return answers.find((path) => path !== undefined);",
+        'return answers.find((path) => path === "");',
+      ),
+    ],
+  },
+  {
+    name: "sources-mixed",
+    does: "a marker of another source counts as this one's",
+    worlds: ["one-owner"],
+    patches: [
+      patch(
+        "identity/situation.ts",
+        'reading.kind === "whole" && reading.marker.source === signature.source ? reading.marker : undefined',
+        'reading.kind === "whole" ? { ...reading.marker, source: signature.source } : undefined',
+      ),
+      patch(
+        "identity/compare.ts",
+        '} else if (reading.kind === "whole" && reading.marker.source === situation.source) {',
+        '} else if (reading.kind === "whole") {',
+      ),
+    ],
+  },
+  {
+    name: "versions-unread",
+    does: "a file counts as having the version that a marker names",
+    patches: [
+      patch(
+        "plan/versions.ts",
+        "return bytesTag(read.hash, read.extractorVersion) === row.hash.slice(TAG_PREFIX.length);",
+        'return read.hash !== "";',
+      ),
+    ],
+  },
+  {
+    name: "old-ledger-trusted",
+    does: "an old ledger decides where a marker says otherwise",
+    patches: [
+      patch(
+        "identity/situation.ts",
+        "isDistrusted: !ledger.contacts.isAdopted(source.id),",
+        "isDistrusted: false,",
+      ),
+    ],
+  },
+  {
+    name: "surplus-left",
+    does: "second documents of a file stay",
+    patches: [
+      patch(
+        "identity/apply.ts",
+        "if (deletion === undefined) return found;",
+        'if (found.path !== "") return found;',
+      ),
+    ],
+  },
+  {
+    name: "homeless-left",
+    does: "a document without a file stays after a lost ledger",
+    patches: [
+      patch(
+        "identity/apply.ts",
+        '} else if (verdict.kind === "delete")',
+        '} else if (verdict.kind === "delete" && isOther)',
+      ),
+    ],
+  },
+  {
+    name: "hidden-deleted",
+    does: "what cannot be seen counts as gone",
+    patches: [
+      patch(
+        "identity/situation.ts",
+        "isPartial: scan.root === undefined || isAnotherRoot || scan.unreadable.length > 0,",
+        "isPartial: isAnotherRoot && scan.root === undefined && scan.unreadable.length > 1e6,",
+      ),
+    ],
+  },
+  {
+    name: "hidden-created",
+    does: "a file that appears after a comparison is created though it has a document",
+    patches: [
+      patch(
+        "identity/contact.ts",
+        "const unseen = isProbing ? [] : candidates.filter(isHidden);",
+        "const unseen = candidates.filter((each) => isHidden(each) && isProbing);",
+      ),
+    ],
+  },
+  {
+    name: "absent-forgotten",
+    does: "a file that comes back while its delete is held gets a second document",
+    patches: [patch("pass/pass.ts", "if (absent.size === 0) return;", "if (absent.size >= 0) return;")],
+  },
+  {
+    name: "moves-unrecorded",
+    does: "a moved row does not remember its former path",
+    patches: [
+      patch("ledger/files/files.ts", "if (row !== undefined) setSent.run(sentBefore(row), id);", "void row;"),
+    ],
+  },
+  {
+    name: "other-folder-trusted",
+    does: "a new ledger believes a folder that has none of the files",
+    patches: [
+      patch(
+        "identity/apply.ts",
+        "return shown === 0 && !verdicts.some(isOfFile);",
+        "return shown < 0 && !verdicts.some(isOfFile);",
+      ),
+    ],
+  },
+  {
+    name: "doubt-unlisted",
+    does: "another version of an unanswered create is sent without a list",
+    patches: [
+      patch(
+        "actions/send.ts",
+        "const isDoubted = intent !== undefined &&",
+        "const isDoubted = intent?.attempts === 0 &&",
+      ),
+    ],
+  },
+  {
+    name: "gone-believed",
+    does: "the first 404 to an update or a delete is believed",
+    worlds: ["false-404"],
+    patches: [patch("actions/gone.ts", "if (waitMs === undefined) return", "if (waitMs !== null) return")],
+  },
+  {
+    name: "unsure-agreed",
+    does: "an update in flight leaves its row in agreement",
+    patches: [
+      patch(
+        "ledger/files/files.ts",
+        "UPDATE files SET state = 'unsure', sent = ? WHERE id = ?",
+        "UPDATE files SET sent = ? WHERE id = ?",
+      ),
+      patch(
+        "actions/send.ts",
+        'if (later.acted === "maybe") sending.isUnanswered = true;',
+        "void later.acted;",
       ),
     ],
   },
