@@ -255,6 +255,8 @@ export interface Conditions {
   readonly waitEveryMs?: number;
   /** From when on the service takes metadata and says so. */
   readonly metadataFromMs?: number;
+  /** When the ledger is lost nothing is under way, and a file that is only renamed keeps its resource. */
+  readonly isLostAtRest?: true;
   /** What the service does against the specification, or leaves out of it, for its whole life. */
   readonly hostility?: Hostility;
 }

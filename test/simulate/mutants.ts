@@ -556,8 +556,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "identity/situation.ts",
-        "isPartial: scan.root === undefined || isAnotherRoot || scan.unreadable.length > 0,",
-        "isPartial: isAnotherRoot && scan.root === undefined && scan.unreadable.length > 1e6,",
+        "isPartial: scan.root === undefined || scan.unreadable.length > 0,",
+        "isPartial: scan.root === undefined && scan.unreadable.length > 1e6,",
       ),
     ],
   },
@@ -625,6 +625,26 @@ export const MUTANTS: readonly Mutant[] = [
         "actions/send.ts",
         'if (later.acted === "maybe") sending.isUnanswered = true;',
         "void later.acted;",
+      ),
+    ],
+  },
+  {
+    name: "renames-lost",
+    does: "a file that was renamed while no ledger knew it gets another document",
+    worlds: ["lost-after-work"],
+    patches: [
+      patch("identity/compare.ts", "? free.get(bytes)?.shift()", "? free.get(`no ${bytes}`)?.shift()"),
+    ],
+  },
+  {
+    name: "owners-mixed",
+    does: "a list's documents of other owners count as ours",
+    worlds: ["list-of-all-owners"],
+    patches: [
+      patch(
+        "identity/compare.ts",
+        "return found !== undefined && expected !== undefined && found !== expected;",
+        "return found === undefined && expected !== found && found !== expected;",
       ),
     ],
   },

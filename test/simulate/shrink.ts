@@ -35,6 +35,7 @@ const CALM: Readonly<Record<keyof Conditions, Conditions[keyof Conditions]>> = {
   waitEveryMs: undefined,
   mounted: undefined,
   metadataFromMs: undefined,
+  isLostAtRest: undefined,
   hostility: undefined,
 };
 

@@ -7,7 +7,6 @@ import type { Scope } from "../ledger/contacts.ts";
 import type { AcknowledgedRow } from "../ledger/files/rows.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { alterationsOf, isAsStored, type Alteration } from "../plan/alterations.ts";
-import { isSameRoot } from "../plan/brakes.ts";
 import { sameStat } from "../plan/compared-rows.ts";
 import { bytesTag, fileTag, markedDescription, readMarker } from "../plan/marker.ts";
 import type { ListedResource, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
@@ -99,8 +98,6 @@ export async function gather(
   const { collection, ownerId } = source.rules.source;
   const scan = await scanSource(source.root, source.rules, { signal: options.signal });
   const files = await filesOf(context, source, scan, listed, rows, options.signal);
-  const { root } = ledger.sources.get(source.id);
-  const isAnotherRoot = root !== undefined && !isSameRoot(root, scan.root);
   const items = [...listed.items, ...shownItems(source, rows, listed.seen)];
   return {
     ...listed,
@@ -113,7 +110,8 @@ export async function gather(
       files,
       rows: [...rows.values()].map(ledgerRowOf),
       leftAlone: ledger.contacts.leftAlone(source.id),
-      isPartial: scan.root === undefined || isAnotherRoot || scan.unreadable.length > 0,
+      // Where another folder is in the source's place, the rows of what it lacks halt the source.
+      isPartial: scan.root === undefined || scan.unreadable.length > 0,
       isDistrusted: !ledger.contacts.isAdopted(source.id),
       tombstones: new Set(
         listed.items.flatMap(({ docId }) => (ledger.intents.isDeleted(docId) ? [docId] : [])),

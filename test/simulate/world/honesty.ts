@@ -10,7 +10,8 @@ export function askForStatus(world: World, history: History, untilMs: number): v
   const { clock, runner, judge } = world;
   const { statusEveryMs } = history.conditions;
   if (statusEveryMs === undefined) return;
-  const isKnowable = !history.happenings.some(isUnknowable);
+  // An update that nobody waits for any more may act after a newer one: a later list shows it.
+  const isKnowable = !history.happenings.some(isUnknowable) && history.conditions.slow === undefined;
   const behindNow = watchBehind(world, history);
   const ask = (): void => {
     const behind = behindNow();

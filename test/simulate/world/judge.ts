@@ -91,6 +91,12 @@ export interface JudgeOptions {
   readonly takesMetadata: boolean;
   /** Whether a resource that is there can be found by the list, at every time of this history. */
   readonly isListTrue: boolean;
+  /** Whether lists show descriptions with their markers. Without, the ledger alone knows whose a resource is. */
+  readonly showsMarkers: boolean;
+  /** Whether a file that is renamed while no ledger knows it keeps its resource. */
+  readonly keepsRenamed: boolean;
+  /** Whether the service deletes what it is asked to. */
+  readonly deletes: boolean;
   /** Whether the service lists the ids of its collections, and does not only show them in answers to creates. */
   readonly reportsCollections: boolean;
   /** Whether the daemon's ledger has the id of a collection, without which there is no list. */
@@ -116,8 +122,8 @@ const READ_AFTER_MS = 2000;
  * it was refused: which of its bytes the refusal was about is not known.
  */
 const COARSE_STEP_MS = 3000;
-/** Requests within one second that no honest work needs: six for each of a hundred files, in each source. */
-const SECOND_REQUESTS_MAX = 600;
+/** Requests within one second that no honest work needs: seven for each of a hundred files, in each source. */
+const SECOND_REQUESTS_MAX = 700;
 /** Requests within one minute, from the second one on, to a service that does not listen. */
 const DOWN_REQUESTS_MAX = 12;
 const MINUTE_MS = 60_000;
@@ -183,7 +189,7 @@ export function openJudge(options: JudgeOptions): Judge {
   /** Refused requests that were sent once more, as may be. */
   let excused = new Set<string>();
   const passes = new Set<number>();
-  /** Resources of which a single pass got the false answer that they are gone. */
+  /** Resources whose delete did nothing. */
   const denied = new Set<string>();
   /** By process: how many lists in a row the service said that it does not know of. */
   const denials = new Map<number, number>();
@@ -513,8 +519,9 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     delivered: (request, { status, headers, text }) => {
       const { process, operation, docId } = request;
-      if (operation === "delete" && status === 404 && docId !== undefined && passes.has(process))
-        denied.add(docId);
+      // A single pass cannot ask a minute later whether a 404 was true, and some services delete nothing.
+      const isDenied = !options.deletes || (status === 404 && passes.has(process));
+      if (operation === "delete" && isDenied && docId !== undefined) denied.add(docId);
       if (operation === "create" || operation === "update") noteRefusal(request, status, text);
       if (request.operation === "create" && (status === 201 || status === 202)) {
         making.delete(madeBy(request));
@@ -653,7 +660,7 @@ export function openJudge(options: JudgeOptions): Judge {
         if (but !== "metadata") words.push(...metadataWordsOf(file, only));
       }
       // Without the collection's id there is no list that shows them.
-      const isListed = options.knowsCollection() || options.reportsCollections;
+      const isListed = options.showsMarkers && (options.knowsCollection() || options.reportsCollections);
       const strays = isListed ? extra.filter(({ id }) => !denied.has(id)) : [];
       if (strays.length > keepers)
         words.push(...strays.map((stray) => `${stray.id} of ${placeOf(stray)} is too many`));
@@ -667,6 +674,14 @@ export function openJudge(options: JudgeOptions): Judge {
       const { atMs, had } = forgotten;
       // A person who agreed to deletes may have agreed to those of files that came back at that moment.
       if (agreedMs > atMs) return [];
+      const renamed = options.keepsRenamed ? [...paired().taken].filter(([file]) => file.sinceMs > atMs) : [];
+      const lostIn = ([file, only]: readonly [Expected, Resource | undefined]): string[] => {
+        const was = [...had.values()].flat().find((each) => bodyOf(each, service) === file.body);
+        return was === undefined || was.id === only?.id
+          ? []
+          : [`${file.path} was renamed and is not ${was.id}`];
+      };
+      if (renamed.length > 0) return renamed.flatMap(lostIn);
       return [...paired().taken].flatMap(([file, only]) => {
         const before = (had.get(file.place) ?? []).filter(({ id }) => !lostIds.has(id));
         // Another kind, or other chunks, make another resource: back again is yet another one.

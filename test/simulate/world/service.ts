@@ -252,7 +252,6 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     const upserted =
       hostility.upserts === true ? titled(normalise.title(title), collectionId, ownerId) : undefined;
     if (upserted !== undefined) {
-      service.onWrite("update", upserted);
       const { id, createdMs } = upserted;
       put({ ...upserted, ...fieldsOf(fields), updatedMs: Math.max(atMs, createdMs + 1) });
       const after = newest(id) ?? upserted;

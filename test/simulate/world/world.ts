@@ -62,7 +62,10 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     isMounted: conditions.mounted === true,
     hasInner: () => runner.hasInner(),
   });
-  const expectations = openExpectations(clock, disk, owners, normaliserOf(conditions.normalisation), {
+  const { untitled, odd, descriptions = "as-sent", deletes, ...hostility } = conditions.hostility ?? {};
+  const normaliser = normaliserOf(conditions.normalisation);
+  const stored = untitled === true ? { ...normaliser, title: () => "Untitled" } : normaliser;
+  const expectations = openExpectations(clock, disk, owners, stored, {
     keeps: conditions.additive === true,
     hasInner: () => runner.hasInner(),
   });
@@ -88,7 +91,11 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     judge: () => judge,
     onSources: () => expectations.refresh(),
   });
+  const showsMarkers = odd !== "nulls" && descriptions !== "cut" && descriptions !== "dropped";
   const isListTrue =
+    showsMarkers &&
+    hostility.listMax === undefined &&
+    hostility.listStaleMs === undefined &&
     !happenings.some(isListWrong) &&
     (conditions.listLagMs ?? 0) === 0 &&
     conditions.normalisation === undefined;
@@ -104,6 +111,9 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     hasCoarseTimes: (conditions.coarseMs ?? 0) > 0,
     takesMetadata: conditions.metadataFromMs !== undefined,
     isListTrue,
+    showsMarkers,
+    deletes: deletes === undefined,
+    keepsRenamed: conditions.isLostAtRest === true,
     reportsCollections: conditions.collections,
     knowsCollection: () => knowsCollection(stage.process),
     ownedBy: (place) => ownedBy(stage.process, place),

@@ -13,6 +13,13 @@ export const CALM_WORLDS: readonly UnkindWorld[] = [
     change: drawShortLists,
   },
   {
+    name: "lost-after-work",
+    does: "a ledger is lost, and files are edited, renamed and deleted before the next start",
+    share: 0.1,
+    passes: true,
+    change: drawLostAfterWork,
+  },
+  {
     name: "replaced-since-a-backup",
     does: "files are emptied, renamed and written as other kinds after the backup of the ledger that is restored",
     share: 0.05,
@@ -38,6 +45,50 @@ function drawShortLists(random: Random, { seed, conditions: drawn }: History): H
         const atMs = lostMs + random.between(10_000, 2 * MINUTE_MS);
         return { atMs, kind: "write", path, text: `other words of ${path}` };
       }),
+    ],
+  };
+}
+
+/** A morning's work among a dozen files. Only what changed is sent, and each file keeps its resource. */
+function drawLostAfterWork(random: Random, { seed, conditions: drawn }: History): History {
+  const listMax = 100;
+  const conditions: Conditions = {
+    ...calmOf(drawn),
+    isLostAtRest: true,
+    ...(random.chance(0.2) && { listLagMs: 60_000 }),
+    ...(random.chance(0.2) && { hostility: { listMax } }),
+  };
+  const kinds = ["md", "txt", "pdf"];
+  const paths = Array.from({ length: 12 }, (_, index) => `w/${index}.${kinds[index % 3] ?? ""}`);
+  const textOf = (path: string, word: string): string =>
+    path.endsWith(".pdf") ? `%PDF-1.4 ${word} of ${path}` : `# ${word}\n\n${word} of ${path}`;
+  const lostMs = 5 * MINUTE_MS;
+  const kept = random.pick(["none", "none", "backup"] as const);
+  const change = (path: string): Happening[] => {
+    const atMs = lostMs + random.between(2000, 50_000);
+    const roll = random.next();
+    if (roll < 0.3) return [];
+    if (roll < 0.6) return [{ atMs, kind: "write", path, text: textOf(path, "other") }];
+    if (roll < 0.85) return [{ atMs, kind: "rename", path, to: `renamed/${path}` }];
+    return [{ atMs, kind: "remove", paths: [path] }];
+  };
+  return {
+    seed,
+    conditions,
+    happenings: [
+      ...paths.map((path): Happening => ({ atMs: 0, kind: "write", path, text: textOf(path, "first") })),
+      { atMs: 3 * MINUTE_MS, kind: "backup" },
+      // Something has to be under way for the crash to come.
+      { atMs: lostMs, kind: "write", path: "last.txt", text: "words before the crash" },
+      {
+        atMs: lostMs,
+        kind: "crash",
+        effects: 1,
+        kept,
+        restMs: 60_000,
+        next: random.pick(["run", "run", "once"]),
+      },
+      ...paths.flatMap(change),
     ],
   };
 }

@@ -7,7 +7,7 @@ import { MINUTE_MS, withConditions, withHappenings, type UnkindWorld } from "./u
 const CAPPED_AT = 100;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-/** Worlds of one hostile service each. The daemon does not pass them yet. */
+/** Worlds of one hostile service each. */
 export const HOSTILE_WORLDS: readonly UnkindWorld[] = [
   {
     ...hostile("list-capped", `a list shows ${CAPPED_AT} resources, of more`, () => ({ listMax: CAPPED_AT })),
@@ -51,7 +51,7 @@ export const HOSTILE_WORLDS: readonly UnkindWorld[] = [
     name: "restored-service",
     does: "the service becomes what it was some time ago",
     share: 0.05,
-    passes: false,
+    passes: true,
     change: (random, history, endMs) =>
       withHappenings(history, [
         {
@@ -67,8 +67,9 @@ function hostile(name: string, does: string, hostility: (random: Random) => Host
   return {
     name,
     does,
-    share: 0.05,
-    passes: false,
+    share: 0.02,
+    // What such a service does not do is reported, and cannot come to agree.
+    passes: !["put-ignored", "upsert-by-title", "list-capped"].includes(name),
     change: (random, history) => withConditions(history, { hostility: hostility(random) }),
   };
 }
