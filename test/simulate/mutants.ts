@@ -23,7 +23,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a create leaves without an intent in the ledger",
     patches: [
       patch(
-        "actions/prepare.ts",
+        "send/prepare.ts",
         "const id = ledger.intents.create(source.id, key, startedMs, observed);",
         "const id = ledger.intents.create(source.id, key, startedMs, observed); ledger.intents.remove(id);",
       ),
@@ -34,7 +34,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "an intent is removed when its request leaves, not when the answer is committed",
     patches: [
       patch(
-        "actions/create.ts",
+        "send/create.ts",
         "  const answer = await remote.create(",
         "  ledger.note(() => ledger.intents.remove(intent.id));\n  const answer = await remote.create(",
       ),
@@ -56,8 +56,8 @@ export const MUTANTS: readonly Mutant[] = [
     does: "after a lost answer a create is sent again without asking the list",
     patches: [
       patch(
-        "actions/create.ts",
-        '(await source.settle(intent)) === "adopted"',
+        "send/create.ts",
+        '(await source.findCreated(intent)) === "adopted"',
         "Number.isNaN(intent.attempts)",
       ),
     ],
@@ -66,8 +66,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: "attempts-uncounted",
     does: "a repeated create is not recorded as such, so that no second resource is searched for",
     patches: [
-      patch("actions/create.ts", "await ledger.write(() => ledger.intents.again(intent.id));", ""),
-      patch("actions/create.ts", "attempts: intent.attempts + 1", "attempts: intent.attempts"),
+      patch("send/create.ts", "await ledger.write(() => ledger.intents.again(intent.id));", ""),
+      patch("send/create.ts", "attempts: intent.attempts + 1", "attempts: intent.attempts"),
     ],
   },
   {
@@ -129,7 +129,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "deletes-forgotten",
     does: "deletes that a process left undone are not done by the next",
-    patches: [patch("source/source-deletes.ts", "          .deletes(row.id)\n", "          .deletes(-1)\n")],
+    patches: [
+      patch("source/source-deletes.ts", "ledger.intents.deletes(row.id);", "ledger.intents.deletes(-1);"),
+    ],
   },
   {
     name: "torn-reads",
@@ -253,7 +255,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "taken-again",
     does: "a delete whose resource a file has received is started again and again",
-    patches: [patch("actions/delete.ts", 'return "taken";', 'return "left";')],
+    patches: [patch("send/delete.ts", 'return "taken";', 'return "left";')],
   },
   {
     name: "busy-uncounted",
@@ -315,7 +317,7 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["slow-work"],
     patches: [
       patch(
-        "actions/attempt.ts",
+        "send/attempt.ts",
         "if (isInFlight !== true) return false;",
         "if (retryAfterMs > 0) return false;",
       ),
@@ -425,7 +427,7 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["metadata"],
     patches: [
       patch(
-        "actions/observe.ts",
+        "send/observe.ts",
         "if (metadataHash === undefined || metadataHash === listedHash) return observed;",
         'if (listedHash !== "") return observed;',
       ),
@@ -600,7 +602,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "another version of an unanswered create is sent without a list",
     patches: [
       patch(
-        "actions/send.ts",
+        "send/send.ts",
         "const isDoubted = intent !== undefined &&",
         "const isDoubted = intent?.attempts === 0 &&",
       ),
@@ -610,7 +612,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "gone-believed",
     does: "the first 404 to an update or a delete is believed",
     worlds: ["false-404"],
-    patches: [patch("actions/gone.ts", "if (waitMs === undefined) return", "if (waitMs !== null) return")],
+    patches: [patch("send/gone.ts", "if (waitMs === undefined) return", "if (waitMs !== null) return")],
   },
   {
     name: "unsure-agreed",
@@ -621,11 +623,7 @@ export const MUTANTS: readonly Mutant[] = [
         "UPDATE files SET state = 'unsure', sent = ? WHERE id = ?",
         "UPDATE files SET sent = ? WHERE id = ?",
       ),
-      patch(
-        "actions/send.ts",
-        'if (later.acted === "maybe") sending.isUnanswered = true;',
-        "void later.acted;",
-      ),
+      patch("send/send.ts", 'if (later.acted === "maybe") sending.isUnanswered = true;', "void later.acted;"),
     ],
   },
   {
