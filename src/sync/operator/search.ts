@@ -18,27 +18,27 @@ interface OwnedScope {
 }
 
 /** Reads from a service for a person, over connections that stay open between the calls. */
-export interface SearchClient {
-  /** The answers of the queries; a document that is gone gives none. Throws as `searchOnce`. */
-  search(queries: readonly SearchQuery[], signal: AbortSignal): Promise<SearchAnswer[]>;
-  /** Lists an owner's resources in a collection; may repeat some. Throws as `searchOnce`. */
-  list(scope: OwnedScope, onResource: (resource: ResourceRecord) => void, signal: AbortSignal): Promise<void>;
-  close(): Promise<void>;
-}
+export type SearchClient = ReturnType<typeof openSearchClient>;
 
 /** Opens a client of a service. Sends nothing yet. */
-export function openSearchClient(address: ServiceAddress, timeoutMs: number): SearchClient {
+export function openSearchClient(address: ServiceAddress, timeoutMs: number) {
   const remote = openClient({ address, connections: CONNECTIONS, timeoutMs, patienceMs: PATIENCE_MS });
   return {
-    search: async (queries, signal) => {
+    /** The answers of the queries; a document that is gone gives none. Throws as `searchOnce`. */
+    search: async (queries: readonly SearchQuery[], signal: AbortSignal): Promise<SearchAnswer[]> => {
       const ask = async (query: SearchQuery) => answered("search", () => remote.search(query, signal));
       const answers = await Promise.all(queries.map(ask));
       return answers.filter((answer) => answer !== undefined);
     },
-    list: async (scope, onResource, signal) => {
+    /** Lists an owner's resources in a collection; may repeat some. Throws as `searchOnce`. */
+    list: async (
+      scope: OwnedScope,
+      onResource: (resource: ResourceRecord) => void,
+      signal: AbortSignal,
+    ): Promise<void> => {
       await answered("list", () => remote.list(scope, onResource, signal));
     },
-    close: () => remote.close(),
+    close: (): Promise<void> => remote.close(),
   };
 }
 

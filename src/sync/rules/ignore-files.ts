@@ -48,17 +48,7 @@ export const NOTHING_IGNORED: IgnoreScope = {
 };
 
 /** Reads each ignore file when it is first needed, and caches it. */
-export interface IgnoreFiles {
-  scopeOf(folder: FolderPath): IgnoreScope;
-  /** Checks each file again when it is next needed. Unchanged files are not compiled again. */
-  refresh(): void;
-  /** Whether a file has changed since it was read, or the work tree is another one, that no watcher of the source's folder sees. */
-  haveChangedUnseen(): boolean;
-  /** Ignore files that could not be read since the last `refresh`, by folder. */
-  unreadable(): readonly UnreadableIgnore[];
-  /** Doubtful patterns of the files that apply as far as they were needed since the last `refresh`. */
-  doubtful(): readonly DoubtfulPattern[];
-}
+export type IgnoreFiles = ReturnType<typeof openIgnoreFiles>;
 
 /** The rules inside a folder: its own scope, or that of the folder above. */
 interface Known {
@@ -91,7 +81,7 @@ export interface IgnoreFilesOptions {
 }
 
 /** Opens the ignore files below `root`. Reads nothing yet. */
-export function openIgnoreFiles(root: string, { gitignore, settling }: IgnoreFilesOptions = {}): IgnoreFiles {
+export function openIgnoreFiles(root: string, { gitignore, settling }: IgnoreFilesOptions = {}) {
   const read = openIgnoreReader();
   let known = new Map<string, Known>();
   let earlier = new Map<string, Known>();
@@ -168,19 +158,24 @@ export function openIgnoreFiles(root: string, { gitignore, settling }: IgnoreFil
   };
 
   return {
-    scopeOf: (folder) => lookUp(folder).scope,
-    unreadable: () => {
+    scopeOf: (folder: FolderPath): IgnoreScope => lookUp(folder).scope,
+    /** Ignore files that could not be read since the last `refresh`, by folder. */
+    unreadable: (): readonly UnreadableIgnore[] => {
       const found = [...known.values()].flatMap(({ scope }) => scope.unreadable ?? []);
       return [...new Set(found)].filter(({ code }) => code !== UNSETTLED);
     },
-    doubtful: () => [...new Set(known.values())].flatMap(({ doubtful }) => doubtful),
-    refresh: () => {
+    /** Doubtful patterns of the files that apply as far as they were needed since the last `refresh`. */
+    doubtful: (): readonly DoubtfulPattern[] =>
+      [...new Set(known.values())].flatMap(({ doubtful }) => doubtful),
+    /** Checks each file again when it is next needed. Unchanged files are not compiled again. */
+    refresh: (): void => {
       earlier = known;
       known = new Map();
       outside = undefined;
       unwatched.clear();
     },
-    haveChangedUnseen: () =>
+    /** Whether a file has changed since it was read, or the work tree is another one, that no watcher of the source's folder sees. */
+    haveChangedUnseen: (): boolean =>
       (outside !== undefined && treeNow()?.top !== foundTop) ||
       [...unwatched].some(([file, stamp]) => stampOf(file) !== stamp),
   };

@@ -3,35 +3,7 @@ import type { Sqlite } from "../database/open.ts";
 import type { Shapes } from "./shapes.ts";
 
 /** Reads rows. */
-export interface FileRows {
-  /**
-   * Returns all rows of a source, unordered, read in pages on demand. A concurrent write may or may not be seen. It
-   * never hides or repeats other rows.
-   */
-  all(source: number): Iterable<KnownFile>;
-  /** Returns rows at or below any of the paths, read as `all` does. A row may appear twice if paths overlap. */
-  below(source: number, paths: readonly RelativePath[]): Iterable<KnownFile>;
-  /** Returns the row of a path, except held ones. */
-  living(source: number, path: RelativePath): KnownFile | undefined;
-  byInode(source: number, ino: number): KnownFile[];
-  get(id: number): FileRow | undefined;
-  /** Returns the row that has a resource, in whatever state. */
-  byDoc(docId: string): FileRow | undefined;
-  /** Returns the rows of a path, held ones last: a path may have several of them. */
-  at(source: number, path: RelativePath): FileRow[];
-  /** Returns rows of a source that have a resource, by ascending id above `afterId`. Leaves out lost ones. */
-  page(source: number, afterId: number, limit: number): AcknowledgedRow[];
-  /** Returns the row that has a resource, unless the service reported that gone. */
-  acknowledged(docId: string): AcknowledgedRow | undefined;
-  /** Reports whether this ledger has a resource, names it in an intent, or deleted it: a stale list may still show it. */
-  knows(docId: string): boolean;
-  /** Returns the latest acknowledgement of all. */
-  latestMs(): number;
-  /** Returns at most `limit` rows of a source, in no particular order. */
-  some(source: number, limit: number): KnownFile[];
-  ownsDoc(docId: string): boolean;
-  isEmpty(source: number): boolean;
-}
+export type FileRows = ReturnType<typeof prepareRows>;
 
 /** Everything that the ledger records of a file. */
 export interface FileRow extends LedgerFile {
@@ -72,7 +44,12 @@ const WHOLE = `${KNOWN}, source, hash, digest, title, label, extractor_version A
 const PAGE_ROWS = 1000;
 
 /** Prepares the statements that read rows of files. */
-export function prepareRows(db: Sqlite, shapes: Shapes): FileRows {
+export function prepareRows(db: Sqlite, shapes: Shapes) {
+  return { ...prepareKnown(db), ...prepareWhole(db, shapes) };
+}
+
+/** Prepares the statements that read as much of rows as a plan needs. */
+function prepareKnown(db: Sqlite) {
   // By a range of ids over all sources: a page costs the same wherever this source's rows lie.
   const page = db.prepare<[number, number, number], KnownFile>(
     `SELECT ${KNOWN} FROM files WHERE id > ? AND id <= ? AND +source = ?`,
@@ -92,6 +69,45 @@ export function prepareRows(db: Sqlite, shapes: Shapes): FileRows {
   const byInode = db.prepare<[number, number], KnownFile>(
     `SELECT ${KNOWN} FROM files WHERE source = ? AND ino = ?`,
   );
+  const any = db.prepare<[number], number>("SELECT 1 FROM files WHERE source = ? LIMIT 1").pluck();
+
+  return {
+    /**
+     * Returns all rows of a source, unordered, read in pages on demand. A concurrent write may or may not be seen. It
+     * never hides or repeats other rows.
+     */
+    all: function* (source: number): Iterable<KnownFile> {
+      const last = lastId.get() ?? 0;
+      for (let from = 0; from < last; from += PAGE_ROWS) yield* page.all(from, from + PAGE_ROWS, source);
+    },
+    /** Returns rows at or below any of the paths, read as `all` does. A row may appear twice if paths overlap. */
+    below: function* (source: number, paths: readonly RelativePath[]): Iterable<KnownFile> {
+      yield* held.all(source);
+      for (const path of paths) {
+        const exact = at.get(source, path);
+        if (exact !== undefined) yield exact;
+        // "0" follows "/" in byte order: the range is everything below the folder.
+        let from = `${path}/`;
+        for (;;) {
+          const rows = under.all(source, from, `${path}0`, PAGE_ROWS);
+          yield* rows;
+          const last = rows.at(-1);
+          if (last === undefined || rows.length < PAGE_ROWS) break;
+          from = `${last.path}\0`; // The next path there can be: no path of a disk holds a NUL.
+        }
+      }
+    },
+    /** Returns the row of a path, except held ones. */
+    living: (source: number, path: RelativePath): KnownFile | undefined => at.get(source, path),
+    byInode: (source: number, ino: number): KnownFile[] => byInode.all(source, ino),
+    /** Returns at most `limit` rows of a source, in no particular order. */
+    some: (source: number, limit: number): KnownFile[] => some.all(source, limit),
+    isEmpty: (source: number): boolean => any.get(source) === undefined,
+  };
+}
+
+/** Prepares the statements that read whole rows. */
+function prepareWhole(db: Sqlite, shapes: Shapes) {
   const get = db.prepare<[number], Columns>(`SELECT ${WHOLE} FROM files WHERE id = ?`);
   const byDoc = db.prepare<[string], Columns>(`SELECT ${WHOLE} FROM files WHERE doc_id = ?`);
   const allAt = db.prepare<[number, string], Columns>(
@@ -109,7 +125,6 @@ export function prepareRows(db: Sqlite, shapes: Shapes): FileRows {
     .pluck();
   const isDeleted = db.prepare<[string], number>("SELECT 1 FROM tombstones WHERE doc_id = ?").pluck();
   const latest = db.prepare<[], number | null>("SELECT max(acknowledged_ms) FROM files").pluck();
-  const any = db.prepare<[number], number>("SELECT 1 FROM files WHERE source = ? LIMIT 1").pluck();
 
   const rowOf = ({ shapeId, code, message, ...row }: Columns): FileRow => ({
     ...row,
@@ -124,45 +139,27 @@ export function prepareRows(db: Sqlite, shapes: Shapes): FileRows {
   };
 
   return {
-    all: function* (source) {
-      const last = lastId.get() ?? 0;
-      for (let from = 0; from < last; from += PAGE_ROWS) yield* page.all(from, from + PAGE_ROWS, source);
-    },
-    below: function* (source, paths) {
-      yield* held.all(source);
-      for (const path of paths) {
-        const exact = at.get(source, path);
-        if (exact !== undefined) yield exact;
-        // "0" follows "/" in byte order: the range is everything below the folder.
-        let from = `${path}/`;
-        for (;;) {
-          const rows = under.all(source, from, `${path}0`, PAGE_ROWS);
-          yield* rows;
-          const last = rows.at(-1);
-          if (last === undefined || rows.length < PAGE_ROWS) break;
-          from = `${last.path}\0`; // The next path there can be: no path of a disk holds a NUL.
-        }
-      }
-    },
-    living: (source, path) => at.get(source, path),
-    byInode: (source, ino) => byInode.all(source, ino),
-    get: (id) => {
+    get: (id: number): FileRow | undefined => {
       const row = get.get(id);
       return row && rowOf(row);
     },
+    /** Returns the row that has a resource, in whatever state. */
     byDoc: rowWith,
-    at: (source, path) => allAt.all(source, path).map(rowOf),
+    /** Returns the rows of a path, held ones last: a path may have several of them. */
+    at: (source: number, path: RelativePath): FileRow[] => allAt.all(source, path).map(rowOf),
     // The statement selects rows with a resource.
-    page: (source, afterId, limit) =>
+    /** Returns rows of a source that have a resource, by ascending id above `afterId`. Leaves out lost ones. */
+    page: (source: number, afterId: number, limit: number): AcknowledgedRow[] =>
       withResource.all(afterId, source, limit).map(rowOf) as AcknowledgedRow[],
-    acknowledged: (docId) => {
+    /** Returns the row that has a resource, unless the service reported that gone. */
+    acknowledged: (docId: string): AcknowledgedRow | undefined => {
       const row = rowWith(docId);
       return row?.isLost === false ? { ...row, docId } : undefined;
     },
-    knows: (docId) => ownsDoc(docId) || isDeleted.get(docId) !== undefined,
-    latestMs: () => latest.get() ?? 0,
-    some: (source, limit) => some.all(source, limit),
+    /** Reports whether this ledger has a resource, names it in an intent, or deleted it: a stale list may still show it. */
+    knows: (docId: string): boolean => ownsDoc(docId) || isDeleted.get(docId) !== undefined,
+    /** Returns the latest acknowledgement of all. */
+    latestMs: (): number => latest.get() ?? 0,
     ownsDoc,
-    isEmpty: (source) => any.get(source) === undefined,
   };
 }
