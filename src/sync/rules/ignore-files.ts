@@ -89,9 +89,10 @@ export function openIgnoreFiles(root: string, { gitignore, settling }: IgnoreFil
   let tree: WorkTree | undefined;
   /** The rules above the source. Undefined: to be read. */
   let outside: Known | undefined;
-  /** The work tree around the source, as it was found then. */
-  let foundTop: string | undefined;
-  /** The files that no watcher sees, as they were just before they were read. */
+  const treeNow = (): WorkTree | undefined => (gitignore === false ? undefined : workTreeAround(root));
+  /** The work tree around the source, as it was when that was last compared. */
+  let comparedTop = treeNow()?.top;
+  /** The files that no watcher sees, as they were when last compared, or just before they were first read. */
   const unwatched = new Map<string, string>();
 
   const lookUp = (folder: string): Known => {
@@ -109,10 +110,8 @@ export function openIgnoreFiles(root: string, { gitignore, settling }: IgnoreFil
 
   /** Finds the work tree, and reads its rules above the source. */
   const readOutside = (): Known => {
-    const found = treeNow();
-    foundTop = found?.top;
     // A repository that is gone for a moment does not let through what it ignores.
-    use(found ?? tree);
+    use(treeNow() ?? tree);
     const above = compileAbove();
     // A repository may ignore all that is not its own, such as the folders of a home.
     const isIgnored = above.scope.test("", true).reason !== undefined;
@@ -121,7 +120,6 @@ export function openIgnoreFiles(root: string, { gitignore, settling }: IgnoreFil
     use(counts ? { top: root, prefix: "" } : undefined);
     return OUTSIDE;
   };
-  const treeNow = (): WorkTree | undefined => (gitignore === false ? undefined : workTreeAround(root));
   const use = (next: WorkTree | undefined): void => {
     if (next?.top !== tree?.top || next?.prefix !== tree?.prefix) earlier = new Map();
     tree = next;
@@ -172,12 +170,21 @@ export function openIgnoreFiles(root: string, { gitignore, settling }: IgnoreFil
       earlier = known;
       known = new Map();
       outside = undefined;
-      unwatched.clear();
     },
-    /** Whether a file has changed since it was read, or the work tree is another one, that no watcher of the source's folder sees. */
-    haveChangedUnseen: (): boolean =>
-      (outside !== undefined && treeNow()?.top !== foundTop) ||
-      [...unwatched].some(([file, stamp]) => stampOf(file) !== stamp),
+    /**
+     * Whether, since the last call, a file that no watcher of the source's folder sees has changed, or the work tree is another
+     * one. However often the rules were read meanwhile.
+     */
+    haveChangedUnseen: (): boolean => {
+      // Nothing may have asked for the rules since the last refresh.
+      outside ??= readOutside();
+      const top = treeNow()?.top;
+      const changed = [...unwatched].filter(([file, stamp]) => stampOf(file) !== stamp);
+      for (const [file] of changed) unwatched.set(file, stampOf(file));
+      const isAnother = top !== comparedTop;
+      comparedTop = top;
+      return isAnother || changed.length > 0;
+    },
   };
 }
 
