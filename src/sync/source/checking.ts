@@ -125,8 +125,14 @@ function begin(
     // A path that was not admitted returns with another check.
     const againMs = agenda.states.nextDueMs();
     if (againMs !== undefined) awaitCheck(parts, due.paths, againMs);
+    state.isWholeOpen ||= due.all;
     return;
   }
+  if (state.isWholeOpen && !due.all) {
+    agenda.scanAt(context.now());
+    return;
+  }
+  state.isWholeOpen = false;
   agenda.answer(answers);
 }
 

@@ -81,6 +81,8 @@ interface SourceState {
   scannedMs: number | undefined;
   /** Since when files wait until the service has shown what it does with one; undefined: none does. */
   probingSinceMs: number | undefined;
+  /** A check of the whole source was not answered, because files wait. Only another whole one answers. */
+  isWholeOpen: boolean;
 }
 
 /** What a source's loop and its jobs work with. */
@@ -120,6 +122,7 @@ export function openSourceParts(
     isPeriodic: false,
     scannedMs: undefined,
     probingSinceMs: undefined,
+    isWholeOpen: false,
   };
   const isHeld = (): boolean => state.isPaused || contact.isClosed();
   const isBusy = (path: RelativePath): boolean => states.hasJob(path);

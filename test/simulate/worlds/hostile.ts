@@ -52,14 +52,18 @@ export const HOSTILE_WORLDS: readonly UnkindWorld[] = [
     does: "the service becomes what it was some time ago",
     share: 0.05,
     passes: true,
-    change: (random, history, endMs) =>
-      withHappenings(history, [
+    change: (random, history, endMs) => {
+      const { mounted, slow } = history.conditions;
+      // What must be noticed at once is not where only an audit can notice it.
+      if (mounted === true || slow?.quickMs !== undefined) return history;
+      return withHappenings(history, [
         {
           atMs: random.between(MINUTE_MS, Math.max(2 * MINUTE_MS, endMs)),
           kind: "restore",
           agoMs: random.pick([MINUTE_MS, 10 * MINUTE_MS, DAY_MS]),
         },
-      ]),
+      ]);
+    },
   },
 ];
 
