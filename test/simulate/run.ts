@@ -140,7 +140,11 @@ async function agree(world: World, history: History): Promise<void> {
   for (const checkMs of CHECKS_AFTER_MS) {
     await help(world, history);
     await pass(world, overMs + checkMs + slowMs);
-    const isQuiet = network.isQuiet() && runner.running()?.status().idle === true;
+    const status = runner.running()?.status();
+    // What a person has not agreed to yet would be held again after a restart.
+    const isHeld = status?.sources.some(({ holdReason }) => holdReason !== null) === true;
+    const awaitsPerson = history.conditions.hostility !== undefined && isHeld;
+    const isQuiet = network.isQuiet() && status?.idle === true && !awaitsPerson;
     agreed = judge.differences().length === 0 && isQuiet;
     if (agreed || judge.failure() !== undefined) break;
   }
