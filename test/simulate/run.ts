@@ -87,7 +87,13 @@ async function storm(world: World, history: History): Promise<void> {
   network.calm();
   note(() => "the storm is over");
   // No hint comes when a folder can be read again: that is found by the next scan.
-  if (conditions.mounted !== true || happenings.some(({ kind }) => kind === "spoil")) return;
+  // A hostile service may hold the source until a person agrees.
+  if (
+    conditions.mounted !== true ||
+    conditions.hostility !== undefined ||
+    happenings.some(({ kind }) => kind === "spoil")
+  )
+    return;
   await pass(world, overMs + NOTICED_MS);
   // The folder that hid the source's is the source, as far as anybody knows.
   if (isHiddenAtFirst(world, history)) return;

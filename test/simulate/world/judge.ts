@@ -267,7 +267,13 @@ export function openJudge(options: JudgeOptions): Judge {
     // Renamed over: the file's own resource is another one, which still goes by its old name.
     const owned = isKnown ? options.ownedBy(place).filter((each) => each !== id) : [];
     // A second one is deleted for the sake of one that the service lost meanwhile; the next audit makes it again.
-    if (isKnown && !owned.some((each) => lostIds.has(each) || ours().some((one) => one.id === each)))
+    // Without markers nothing corrects an old ledger.
+    const isMisled = forgotten !== undefined && !options.showsMarkers;
+    if (
+      isKnown &&
+      !isMisled &&
+      !owned.some((each) => lostIds.has(each) || ours().some((one) => one.id === each))
+    )
       fail("wrong-delete", `the only resource of ${place} is deleted, whose file has been there all along`);
     // Its text went on under another name, and with other settings that is another resource.
     const isReplaced = (each: Resource): boolean =>
