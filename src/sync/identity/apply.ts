@@ -24,6 +24,8 @@ export interface ApplyOptions {
   readonly repair: boolean;
   /** A person agreed to send again what the service lost. */
   readonly isApproved: boolean;
+  /** Reports whether a resource was found gone before, and may be created again. */
+  isKnownGone(docId: string): boolean;
   /** How far the list may lag behind the service's answers, in milliseconds. */
   readonly lagMs: number;
   readonly signal: AbortSignal;
@@ -76,9 +78,11 @@ export async function applyComparison(
   const there = await findThere(context, gathered, missing, options.signal);
   if (there !== undefined) return { kind: "incomplete", path: there, missing: missing.length };
 
-  // A row without a version was found gone before, and its file is being created again.
-  const isExpected = ({ hash }: { readonly hash: string }): boolean => hash !== "";
-  const isMissing = ({ docId }: Of<"ask">): boolean => isExpected(gathered.rows.get(docId) ?? { hash: "" });
+  // What was found gone before is being created again. Such a row may have lost its version already.
+  const isExpected = ({ hash, docId }: { readonly hash: string; readonly docId: string }): boolean =>
+    hash !== "" && !options.isKnownGone(docId);
+  const isMissing = ({ docId }: Of<"ask">): boolean =>
+    isExpected(gathered.rows.get(docId) ?? { hash: "", docId });
   const lostWrites = verdicts.filter(({ kind }) => kind === "send-again").length;
   const reason = lossReason({
     acknowledged: gathered.shown + [...gathered.rows.values()].filter(isExpected).length,

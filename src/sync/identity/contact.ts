@@ -35,8 +35,8 @@ export interface Contact {
   waiting(): ReadonlySet<RelativePath>;
   /** The service's answers, or the folder, raise doubts whether they are the same: compares before the next write. */
   suspect(): void;
-  /** Called when the resource of a row is gone. True: it may be created again. False: these are many, a comparison comes first. */
-  mayRecreate(): boolean;
+  /** Called when a row's resource is gone. True: it may be created again. False: these are many, a comparison comes first. */
+  mayRecreate(docId: string): boolean;
   /** Compares now, and holds the source where that must be. Throws `list_refused`. */
   compare(options: { readonly repair: boolean; readonly signal: AbortSignal }): Promise<Compared>;
   /**
@@ -108,8 +108,16 @@ export function openContact(options: ContactOptions): Contact {
   let nextMs = 0;
   let memory: ListMemory = NO_MEMORY;
   let goneMs: readonly number[] = [];
-  /** Until then, what a comparison found gone may be created again. */
-  let freeUntilMs = -Infinity;
+  /** What the last comparison found gone, which may be created again for a while. */
+  let gone: { readonly docIds: ReadonlySet<string>; readonly untilMs: number } = {
+    docIds: new Set(),
+    untilMs: -Infinity,
+  };
+  const isKnownGone = (docId: string): boolean => gone.docIds.has(docId) && now() < gone.untilMs;
+  const noteGone = ({ rows, descriptions }: Gathered): void => {
+    const docIds = [...rows.keys()].filter((docId) => !descriptions.has(docId));
+    gone = { docIds: new Set(docIds), untilMs: now() + GONE_MS };
+  };
   let turn: Promise<unknown> = Promise.resolve();
 
   const hold = async (reason: string, waitMs: number, kind: HoldKind): Promise<false> => {
@@ -187,6 +195,7 @@ export function openContact(options: ContactOptions): Contact {
     const applied = await applyComparison(context, source, gathered, comparison, {
       repair,
       isApproved,
+      isKnownGone,
       lagMs,
       // What changes the service does not leave under it while the source is paused.
       signal: context.signal,
@@ -219,8 +228,8 @@ export function openContact(options: ContactOptions): Contact {
       case "incomplete":
         return await holdLong(incompleteWords(compared), "unclear");
       case "applied": {
-        const { gathered, findings, unjudged } = compared;
-        if (findings.length + unjudged > 0) freeUntilMs = now() + GONE_MS;
+        const { gathered, unjudged } = compared;
+        noteGone(gathered);
         const isFirst = !ledger.contacts.isAdopted(source.id);
         const hasCreates = ledger.intents.creates(source.id).length > 0;
         if (isFirst && !isApproved && gathered.foreign.count > 0 && gathered.situation.items.length === 0) {
@@ -309,10 +318,10 @@ export function openContact(options: ContactOptions): Contact {
       isDue = true;
       scanAt(now());
     },
-    mayRecreate: () => {
+    mayRecreate: (docId) => {
       const nowMs = now();
       if (isDue) return false;
-      if (nowMs < freeUntilMs) return true;
+      if (isKnownGone(docId)) return true;
       goneMs = [...goneMs.filter((atMs) => nowMs - atMs < GONE_MS), nowMs];
       if (goneMs.length <= GONE_MAX) return true;
       isDue = true;
@@ -325,7 +334,7 @@ export function openContact(options: ContactOptions): Contact {
       if (repair && compared.kind === "held") await holdLong(compared.reason, "identity");
       if (repair && compared.kind === "lost") await holdLong(compared.reason, "lost");
       if (repair && compared.kind === "applied") {
-        if (compared.findings.length + compared.unjudged > 0) freeUntilMs = now() + GONE_MS;
+        noteGone(compared.gathered);
         if (round !== undefined) compareLater(round + 1);
       }
       return compared;

@@ -62,7 +62,7 @@ export async function change(
       // Somebody deleted the resource at the service while the file exists. It is created again; should the old one
       // still exist, it is deleted after that. If many are gone, the row stays unsure until the list has shown
       // whether the service lost them.
-      if (!source.mayRecreate()) return { kind: "ended" };
+      if (!source.mayRecreate(docId)) return { kind: "ended" };
       context.ledger.note(() => context.ledger.files.lose(row.id));
       source.checkAgain(path);
       return { kind: "ended" };

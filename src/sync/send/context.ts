@@ -80,7 +80,7 @@ export interface ActionSource {
    * Called when a row's resource turned out to be gone. Reports whether it may be created again at once. If not, the
    * whole source is checked after the service's list has shown whether most are gone.
    */
-  mayRecreate(): boolean;
+  mayRecreate(docId: string): boolean;
   /** Finds out from the list whether a create took effect. */
   findCreated(intent: CreateIntent): Promise<"adopted" | "absent">;
   /**

@@ -144,7 +144,7 @@ export function openSourceParts(
     checkAgain: (path, atMs) => agenda.checkAgain(path, atMs),
     rereadAt: (path, atMs) => agenda.rereadAt(path, now() + Math.max(0, atMs - Date.now())),
     checkTorn: (path) => agenda.checkTorn(path),
-    mayRecreate: () => contact.mayRecreate(),
+    mayRecreate: (docId) => contact.mayRecreate(docId),
     findCreated: (intent) => unanswered.findCreated(intent),
     compareLater: () => contact.compareLater(),
     deleteLater: (deletion) => deletes.begin([{ ...deletion, isSpare: true }]),
