@@ -93,7 +93,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console of kbsync up${whyNoBrowser}`, 
     await page.route("**/v1/daemon/status*", (route) => route.fulfill({ json: { ...status, sources } }));
     const file = { source: folder, state: "reading", docId: null, code: "reading", sinceMs: null };
     const message = "the service is reading it";
-    const files = ["long.pdf", "scan.pdf"].map((path) => ({ ...file, path, message }));
+    const files = ["long.pdf", "scan.pdf"].map((path) => Object.assign({}, file, { path, message }));
     await page.route("**/v1/daemon/files?*state=reading*", (route) =>
       route.fulfill({ json: { files, deleted: [] } }),
     );
