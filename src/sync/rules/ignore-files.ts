@@ -90,10 +90,7 @@ export function openIgnoreFiles(root: string, { gitignore, settling }: IgnoreFil
   /** The rules above the source. Undefined: to be read. */
   let outside: Known | undefined;
   const treeNow = (): WorkTree | undefined => (gitignore === false ? undefined : workTreeAround(root));
-  /** The work tree around the source, as it was when that was last compared. */
-  let comparedTop = treeNow()?.top;
-  /** The files that no watcher sees, as they were when last compared, or just before they were first read. */
-  const unwatched = new Map<string, string>();
+  const unseen = openUnseenChanges(() => treeNow()?.top);
 
   const lookUp = (folder: string): Known => {
     const cached = known.get(folder);
@@ -144,8 +141,7 @@ export function openIgnoreFiles(root: string, { gitignore, settling }: IgnoreFil
     from: Known,
     above: Known,
   ): Known => {
-    for (const file of places.flatMap((place) => place.unwatched))
-      if (!unwatched.has(file)) unwatched.set(file, stampOf(file));
+    for (const place of places) unseen.note(place.unwatched);
     const before = earlier.get(name);
     const found =
       above.scope.unreadable === undefined
@@ -178,12 +174,26 @@ export function openIgnoreFiles(root: string, { gitignore, settling }: IgnoreFil
     haveChangedUnseen: (): boolean => {
       // Nothing may have asked for the rules since the last refresh.
       outside ??= readOutside();
-      const top = treeNow()?.top;
-      const changed = [...unwatched].filter(([file, stamp]) => stampOf(file) !== stamp);
-      for (const [file] of changed) unwatched.set(file, stampOf(file));
-      const isAnother = top !== comparedTop;
-      comparedTop = top;
-      return isAnother || changed.length > 0;
+      return unseen.haveChanged();
+    },
+  };
+}
+
+/** Compares the files that no watcher sees, and the work tree, with what they were at the last comparison. */
+function openUnseenChanges(topNow: () => string | undefined) {
+  let top = topNow();
+  /** As they were when last compared, or just before they were first read. */
+  const stamps = new Map<string, string>();
+  return {
+    note: (files: readonly string[]): void => {
+      for (const file of files) if (!stamps.has(file)) stamps.set(file, stampOf(file));
+    },
+    haveChanged: (): boolean => {
+      const changed = [...stamps].filter(([file, stamp]) => stampOf(file) !== stamp);
+      for (const [file] of changed) stamps.set(file, stampOf(file));
+      const before = top;
+      top = topNow();
+      return top !== before || changed.length > 0;
     },
   };
 }
