@@ -81,8 +81,8 @@ export interface Situation {
   /** Some files may be hidden: a part of the folder cannot be read. Then no resource counts as one without a file. */
   readonly isPartial: boolean;
   /**
-   * The ledger may be older than the service, or new: markers decide, and of several resources of a file the oldest. A new
-   * ledger has rows of files that were sent to learn the collection's id.
+   * The ledger may be older than the service, or new: markers decide, and no row says which of several resources of a file
+   * stays. A new ledger has rows of files that were sent to learn the collection's id.
    */
   readonly isDistrusted: boolean;
   /** Resources that this ledger deleted. */
@@ -182,9 +182,8 @@ export function compare(situation: Situation): Comparison {
     const row = rowOfFile.get(file.file);
     const items = byFile.get(file.file) ?? [];
     byFile.delete(file.file);
-    const [item, ...rest] = items.toSorted((a, b) =>
-      situation.isDistrusted ? byAge(a, b) : compareClaims(a, b, file, row),
-    );
+    const known = situation.isDistrusted ? undefined : row?.docId;
+    const [item, ...rest] = items.toSorted((a, b) => compareClaims(a, b, file, known));
     if (item === undefined) missing.push(file);
     else if (row !== undefined && row.docId !== item.docId && !listed.has(row.docId)) {
       verdicts.push({ kind: "ask", path: file.path, docId: row.docId, instead: item.docId });
@@ -309,8 +308,8 @@ function hasSent({ sent }: LedgerRow, { file, bytes }: Version): boolean {
 }
 
 /** Of several items with one file's marker: the ledger's, else one with the file's bytes, else the oldest. */
-function compareClaims(a: OwnItem, b: OwnItem, file: DiskFile, row: LedgerRow | undefined): number {
-  const rank = (item: OwnItem): number => (item.docId === row?.docId ? 0 : item.bytes === file.bytes ? 1 : 2);
+function compareClaims(a: OwnItem, b: OwnItem, file: DiskFile, known: string | undefined): number {
+  const rank = (item: OwnItem): number => (item.docId === known ? 0 : item.bytes === file.bytes ? 1 : 2);
   return rank(a) - rank(b) || byAge(a, b);
 }
 

@@ -316,7 +316,7 @@ function ledgerRowOf(row: AcknowledgedRow): LedgerRow {
 
 /**
  * Returns the files that need a decision: those that an item names, those with one of the rows, and those without a row. A file
- * that cannot be taken has its resource nevertheless. The bytes are read only where a renamed file may be found by them.
+ * that cannot be taken has its resource nevertheless. The bytes are read only where they decide which resource is a file's.
  */
 async function filesOf(
   { ledger }: GatherContext,
@@ -327,6 +327,7 @@ async function filesOf(
   signal: AbortSignal,
 ): Promise<readonly DiskFile[]> {
   const rowPaths = new Set([...rows.values()].map(({ path }) => path));
+  const contested = contestedFiles(items);
   const files = new Map<string, DiskFile>();
   const unread: { readonly file: string; readonly entry: ScanEntry }[] = [];
   const add = (path: RelativePath, bytes: string | undefined): string | undefined => {
@@ -344,8 +345,11 @@ async function filesOf(
     if (!isSettled) {
       const row = known === undefined || known.docId === null ? undefined : rows.get(known.docId);
       const isAsKnown = known?.state === "agreed" && row !== undefined && sameStat(entry, known);
-      const file = add(path, isAsKnown ? acknowledgedTag(row) : undefined);
-      if (file !== undefined && known === undefined && !named.has(file)) unread.push({ file, entry });
+      const bytes = isAsKnown ? acknowledgedTag(row) : undefined;
+      const file = add(path, bytes);
+      const isNew = file !== undefined && known === undefined && !named.has(file);
+      if (isNew || (file !== undefined && bytes === undefined && contested.has(file)))
+        unread.push({ file, entry });
     }
     if (index % PAGE_ROWS === PAGE_ROWS - 1) await nextTurn();
   }
@@ -356,7 +360,7 @@ async function filesOf(
     const reading = readMarker(description);
     return !rows.has(docId) && reading.kind === "whole" && !files.has(reading.marker.file);
   };
-  if (!items.some(isHomeless)) return [...files.values()];
+  if (contested.size === 0 && !items.some(isHomeless)) return [...files.values()];
   for (const [index, { file, entry }] of unread.entries()) {
     const read = await readDocument(join(root, entry.path), entry, rules, { signal });
     if (read.kind === "document") {
@@ -366,4 +370,18 @@ async function filesOf(
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
   }
   return [...files.values()];
+}
+
+/** Returns the files that several items name. */
+function contestedFiles(items: readonly Item[]): ReadonlySet<string> {
+  const named = new Set<string>();
+  const contested = new Set<string>();
+  for (const { description } of items) {
+    const reading = readMarker(description);
+    if (reading.kind !== "whole") continue;
+    const { file } = reading.marker;
+    if (named.has(file)) contested.add(file);
+    named.add(file);
+  }
+  return contested;
 }

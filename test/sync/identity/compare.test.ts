@@ -315,6 +315,21 @@ describe("each row of the table", () => {
       },
     ],
     [
+      "a row of an old ledger does not say which of several resources of a file stays",
+      {
+        items: [item("d1", "a.md", "A"), item("d2", "a.md", "B")],
+        files: [file("a.md", "B")],
+        rows: [row("d1", "a.md", "A")],
+        isDistrusted: true,
+      },
+      {
+        verdicts: [
+          { kind: "same", path: "a.md", docId: "d2" },
+          { kind: "surplus", docId: "d1", ofDocId: "d2", isOurs: true },
+        ],
+      },
+    ],
+    [
       "a surplus resource goes to a file without one that has its bytes",
       {
         items: [item("d1", "a.md", "A"), item("d2", "a.md", "B")],

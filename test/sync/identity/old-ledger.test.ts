@@ -64,6 +64,19 @@ describe("a ledger that was restored from a backup", () => {
     expect(world.service.live()).toHaveLength(7);
   });
 
+  it("keeps the document with a file's text of two that name the file", async () => {
+    renameSync(join(world.root, "0.txt"), join(world.root, "0.pdf"));
+    await world.sync();
+    world.write("0.txt", "another text");
+    await world.sync();
+    const [older, newer] = documentsOf(world, "0.txt").map(({ _id }) => _id);
+    expect([older, newer]).not.toContain(undefined);
+    restore();
+    await writesOfPass(world);
+    expect(documentsOf(world, "0.txt").map(({ _id }) => _id)).toEqual([newer]);
+    expect(textsOf("0.txt")).toEqual(["another text"]);
+  });
+
   it("is compared before anything is sent where a person says that it is old", async () => {
     expect(distrustLedger(world.stateDir, Date.now())).toBeUndefined();
     const before = world.service.count("list");
