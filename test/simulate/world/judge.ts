@@ -678,12 +678,14 @@ export function openJudge(options: JudgeOptions): Judge {
     exchanged: () => {
       if (forgotten === undefined || !options.isListTrue) return [];
       const { atMs, had } = forgotten;
+      // Where each update makes another resource, a file's resource is known by the one that it began as.
+      const isSame = (a: Resource, b: Resource): boolean => service.originOf(a.id) === service.originOf(b.id);
       // A person who agreed to deletes may have agreed to those of files that came back at that moment.
       if (agreedMs > atMs) return [];
       const renamed = options.keepsRenamed ? [...paired().taken].filter(([file]) => file.sinceMs > atMs) : [];
       const lostIn = ([file, only]: readonly [Expected, Resource | undefined]): string[] => {
         const was = [...had.values()].flat().find((each) => bodyOf(each, service) === file.body);
-        return was === undefined || was.id === only?.id
+        return was === undefined || (only !== undefined && isSame(was, only))
           ? []
           : [`${file.path} was renamed and is not ${was.id}`];
       };
@@ -694,7 +696,7 @@ export function openJudge(options: JudgeOptions): Judge {
         const isOther = (id: string): boolean =>
           service.versionsOf(id).some((each) => before.some((one) => !isSameSort(each, one)));
         const isOld = file.body !== undefined && file.sinceMs <= atMs && before.length > 0;
-        if (!isOld || only === undefined || before.some(({ id }) => id === only.id)) return [];
+        if (!isOld || only === undefined || before.some((each) => isSame(each, only))) return [];
         const made = service.resources().filter((each) => placeOf(each) === file.place);
         if (made.some(({ id }) => service.madeMs(id) > atMs && isOther(id))) return [];
         return [

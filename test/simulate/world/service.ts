@@ -108,6 +108,8 @@ export interface Service {
   madeMs(id: string): number;
   /** A resource as it was made, and after each change. */
   versionsOf(id: string): readonly Resource[];
+  /** The resource in whose place updates made this one, where each makes another. */
+  originOf(id: string): string;
   /** When a process was first shown the list; undefined if it never was. */
   listedMs(process: number): number | undefined;
 }
@@ -130,6 +132,7 @@ interface Version {
 /** Opens an empty service. */
 export function openService(clock: Clock, random: Random, conditions: Conditions): Service {
   const versions = new Map<string, Version[]>();
+  const origins = new Map<string, string>();
   /** When each process was last shown the list. */
   const listed = new Map<number, number>();
   const uploads = new Map<string, { readonly bytes: Buffer; readonly hash: string }>();
@@ -363,6 +366,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       const done = { ...finished(before, before.queued.length), ...fieldsOf(fields), updatedMs };
       if (hostility.puts === "copied") {
         answeredId = newId();
+        origins.set(answeredId, service.originOf(before.id));
         put({ ...before, deleted: true, updatedMs, queued: [] });
         put({ ...done, id: answeredId });
       } else put(done);
@@ -588,6 +592,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     requestedMs: (id) => versions.get(id)?.findLast(({ isWorkEnd }) => !isWorkEnd)?.atMs ?? 0,
     madeMs: (id) => versions.get(id)?.[0]?.atMs ?? 0,
     versionsOf: (id) => (versions.get(id) ?? []).map(({ resource }) => resource),
+    originOf: (id) => origins.get(id) ?? id,
     listedMs: (process) => listed.get(process),
   };
   return service;
