@@ -31,6 +31,7 @@ interface Hostile {
     operation: SentRequest["operation"],
     fields?: Json,
     docId?: unknown,
+    headers?: SentRequest["headers"],
   ) => { readonly status: number; readonly data: Json };
   readonly create: (title: string, more?: Json) => Json;
   readonly list: (ownerId?: string) => readonly Json[];
@@ -39,14 +40,20 @@ interface Hostile {
 function open(hostility: Hostility, more: Partial<Conditions> = {}): Hostile {
   const clock = openClock(async () => await Promise.resolve());
   const service = openService(clock, openRandom("hostile"), { ...CONDITIONS, ...more, hostility });
-  const send = (operation: SentRequest["operation"], fields: Json, docId?: unknown, query = "") => {
+  const send = (
+    operation: SentRequest["operation"],
+    fields: Json,
+    docId?: unknown,
+    query = "",
+    headers = {},
+  ) => {
     const { status, text } = service.serve({
       operation,
       method: "",
       path: "",
       query: new URLSearchParams(query),
       docId: docId === undefined ? undefined : `${docId as string | number}`,
-      headers: { pauthkey: SERVICE_KEY },
+      headers: { pauthkey: SERVICE_KEY, ...headers },
       body: Buffer.from(JSON.stringify(fields)),
       begunMs: 0,
       process: 1,
@@ -57,7 +64,7 @@ function open(hostility: Hostility, more: Partial<Conditions> = {}): Hostile {
   return {
     service,
     pass: async (ms) => await clock.run(clock.nowMs() + ms, () => true),
-    ask: (operation, fields = {}, docId) => send(operation, fields, docId),
+    ask: (operation, fields = {}, docId, headers = {}) => send(operation, fields, docId, "", headers),
     create: (title, fields = {}) => {
       const resource = { title, description: "About it", content: `text of ${title}` };
       return send("create", { ...resource, collection_details: "fastest", owner_id: "us", ...fields }).data;
@@ -69,6 +76,7 @@ function open(hostility: Hostility, more: Partial<Conditions> = {}): Hostile {
   };
 }
 
+const ASYNC = { prefer: "respond-async" };
 const titles = (records: readonly Json[]): unknown[] => records.map(({ title }) => title);
 
 it("a service without hostility shows what it was sent", () => {
@@ -206,4 +214,16 @@ it("a restored service has what it had then", async () => {
     { _id: kept["_id"], content: "text of kept" },
     { _id: removed["_id"], content: "text of removed" },
   ]);
+});
+
+it("a restored service does what it still had to do then", async () => {
+  const { service, list, pass, ask, create } = open({}, { workMs: 1000 });
+  const made = create("kept");
+  await pass(60_000);
+  ask("update", { content: "new" }, made["_id"], ASYNC);
+  await pass(2000);
+  service.restore(2000);
+  expect(list()).toMatchObject([{ content: "text of kept", metadata: { status: "queued" } }]);
+  await pass(1000);
+  expect(list()).toMatchObject([{ content: "new", metadata: { status: "chunked" } }]);
 });

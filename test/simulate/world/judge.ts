@@ -64,7 +64,10 @@ export interface Judge {
   exchanged(): readonly string[];
   /** What differs of the files that count, whatever else there is at the service. */
   wrong(isCounted: (file: Expected) => boolean): readonly string[];
-  /** Files that differ, each with what differs and when its resource was last written; undefined: it has none. */
+  /**
+   * Files that differ, each with what differs and when its resource was last written; undefined: it has none. Where a service
+   * shows in no readable form that it still works on a resource, its answer has to be believed.
+   */
   behind(): readonly {
     readonly file: Expected;
     readonly words: string;
@@ -93,6 +96,8 @@ export interface JudgeOptions {
   readonly isListTrue: boolean;
   /** Whether lists show descriptions with their markers. Without, the ledger alone knows whose a resource is. */
   readonly showsMarkers: boolean;
+  /** Whether records show that the service still works on them, in a form that can be read. */
+  readonly showsWork: boolean;
   /** Whether a file that is renamed while no ledger knows it keeps its resource. */
   readonly keepsRenamed: boolean;
   /** Whether the service deletes what it is asked to. */
@@ -706,11 +711,13 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     wrong: (isCounted) => differing().flatMap(({ file, words }) => (isCounted(file) ? words : [])),
     behind: () =>
-      differing().map(({ file, only, words }) => ({
-        file,
-        words: words.join(", "),
-        writtenMs: only && service.writtenMs(only.id),
-      })),
+      differing()
+        .filter(({ only }) => options.showsWork || only === undefined || only.queued.length === 0)
+        .map(({ file, only, words }) => ({
+          file,
+          words: words.join(", "),
+          writtenMs: only && service.writtenMs(only.id),
+        })),
     requests: () => requests,
     changes: () => changes,
   };

@@ -317,18 +317,22 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     (conditions.workMs ?? 0) > 0 && headers["prefer"]?.startsWith("respond-async") === true;
   /** Adds a resource whose last work happens some time later, and answers that. */
   const begin = (resource: Resource): Answer => {
-    const { id, queued } = resource;
     put(resource);
+    work(resource);
+    const headers = { "preference-applied": "respond-async", location: `/api/rag/resource/${resource.id}` };
+    return service.answer(202, { success: true, message: "queued", data: record(resource, true) }, headers);
+  };
+  /** Does some time later what is to be done of a resource. */
+  const work = ({ id, queued }: Resource): void => {
     const last = queued.at(-1);
+    if (last === undefined) return;
     const workMs = slotMs() ?? random.between(1, conditions.workMs ?? 1);
     clock.at(clock.nowMs() + workMs, { alive: true }, () => {
       const now = newest(id);
       // Deleted, or done before a change that was not to wait.
-      if (last === undefined || now === undefined || now.deleted || !now.queued.includes(last)) return;
+      if (now === undefined || now.deleted || !now.queued.includes(last)) return;
       put(finished(now, now.queued.indexOf(last) + 1), true);
     });
-    const headers = { "preference-applied": "respond-async", location: `/api/rag/resource/${id}` };
-    return service.answer(202, { success: true, message: "queued", data: record(resource, true) }, headers);
   };
   /** The resource with so much of its work done, in order. */
   const finished = (resource: Resource, works: number): Resource => ({
@@ -508,6 +512,8 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       }
       answered.clear();
       renew();
+      // A backup has what was to be done as well. A daemon waits for as long as a service says that it works.
+      for (const resource of service.resources()) if (!resource.deleted) work(resource);
       return ours.filter(({ id }) => !versions.has(id));
     },
     wallMs: () => Math.floor(clock.nowMs() + BEGIN_MS + conditions.skewMs),

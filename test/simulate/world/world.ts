@@ -112,6 +112,7 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     takesMetadata: conditions.metadataFromMs !== undefined,
     isListTrue,
     showsMarkers,
+    showsWork: odd !== "numbers",
     deletes: deletes === undefined,
     keepsRenamed: conditions.isLostAtRest === true,
     reportsCollections: conditions.collections,
