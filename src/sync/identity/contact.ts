@@ -97,7 +97,7 @@ export function openContact(options: ContactOptions): Contact {
   let isDue = isUnknown(context, source) || (once && isAgainDue(context, source, again));
   let isProbing = false;
   const waiting = new Set<RelativePath>();
-  /** No file is left to probe the service with. */
+  /** A single pass has no file left to probe the service with. */
   let areAllParked = false;
   /** Files that the last comparison could not see and that have a resource. All: the folder was missing. */
   let hidden: { readonly files: ReadonlySet<string>; readonly isAll: boolean } = {
@@ -301,10 +301,11 @@ export function openContact(options: ContactOptions): Contact {
       const isKnown = ({ known }: Candidate): boolean => known !== undefined && known.docId !== null;
       const admitted = candidates.filter(isKnown);
       const fresh = candidates.filter((each) => !isKnown(each));
-      // The others do not wait for a file that failed, which has its own next check. A single pass has none: it tries all.
+      // The others do not wait for a file that failed. After a restart its next check may be this one. A single pass has no
+      // other check: it tries all.
       const untried = fresh.filter(({ known }) => known?.state !== "parked");
-      areAllParked = isWhole && fresh.length > 0 && untried.length === 0;
-      if (areAllParked) return once ? candidates : admitted;
+      areAllParked = once && isWhole && fresh.length > 0 && untried.length === 0;
+      if (areAllParked) return candidates;
       for (const { entry } of fresh) waiting.add(entry.path);
       const probe = options.isSending() ? undefined : cheapestOf(untried.length > 0 ? untried : fresh);
       if (probe === undefined) return admitted;

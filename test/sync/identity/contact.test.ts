@@ -106,6 +106,26 @@ describe("a new ledger", () => {
     expect([world.service.count("create"), world.service.live().length]).toEqual([3, 3]);
   });
 
+  it("sends its only file again to such a service after a restart", async () => {
+    await world.end();
+    await open({});
+    writeAll(1);
+    world.service.fault = ({ operation }) =>
+      operation === "create"
+        ? { kind: "answer", status: 500, body: '{"success":false,"message":"poison"}' }
+        : undefined;
+    await world.sync();
+    expect(world.activity.at(-1)).toMatchObject({ path: "0.txt", outcome: "parked" });
+    world.service.fault = () => undefined;
+    const daemon = world.daemon();
+    const stop = new AbortController();
+    const ended = daemon.run({ signal: stop.signal });
+    await until(() => world.service.live().length === 1);
+    stop.abort();
+    await ended;
+    expect(documentsOf(world, "0.txt")).toHaveLength(1);
+  });
+
   it("sends nothing while two lists of its documents differ again and again", async () => {
     writeAll(3);
     await world.sync();
