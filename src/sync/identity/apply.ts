@@ -33,7 +33,13 @@ export interface ApplyOptions {
 
 /** What became of a comparison. */
 export type Applied =
-  | { readonly kind: "applied"; readonly findings: readonly Found[]; readonly unjudged: number }
+  | {
+      readonly kind: "applied";
+      readonly findings: readonly Found[];
+      readonly unjudged: number;
+      /** Resources that the service no longer has, and that may be created again. */
+      readonly gone: ReadonlySet<string>;
+    }
   /** The list lacks what the service has: it decides nothing. */
   | { readonly kind: "incomplete"; readonly path: RelativePath; readonly missing: number }
   /** The service lost most of what the ledger knows: nothing is sent again before a person agrees. */
@@ -101,9 +107,11 @@ export async function applyComparison(
   for (const altered of gathered.altered) work.resend(altered);
   const surplus = verdicts.filter((each) => each.kind === "surplus");
   const unjudged = unlisted.length - settled.size;
+  // A person who approved knows of what a lagging list may not show, too.
+  const gone = new Set((options.isApproved ? unlisted : missing).map(({ docId }) => docId));
   if (!options.repair) {
     const doubles = surplus.map((each) => foundTwice(gathered, each, false));
-    return { kind: "applied", findings: [...work.findings, ...doubles], unjudged };
+    return { kind: "applied", findings: [...work.findings, ...doubles], unjudged, gone };
   }
   await work.write();
   const doubles: Found[] = [];
@@ -112,7 +120,7 @@ export async function applyComparison(
   const findings = [...work.findings, ...doubles];
   for (const { path, docId, what, isRepaired } of findings)
     if (isRepaired) reportCompared(context, source, path, docId, what);
-  return { kind: "applied", findings, unjudged };
+  return { kind: "applied", findings, unjudged, gone };
 }
 
 /** Asks for resources that the list lacks. Returns the path of one that the service has. */

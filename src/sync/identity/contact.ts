@@ -114,9 +114,8 @@ export function openContact(options: ContactOptions): Contact {
     untilMs: -Infinity,
   };
   const isKnownGone = (docId: string): boolean => gone.docIds.has(docId) && now() < gone.untilMs;
-  const noteGone = ({ rows, descriptions }: Gathered): void => {
-    const docIds = [...rows.keys()].filter((docId) => !descriptions.has(docId));
-    gone = { docIds: new Set(docIds), untilMs: now() + GONE_MS };
+  const noteGone = (docIds: ReadonlySet<string>): void => {
+    gone = { docIds, untilMs: now() + GONE_MS };
   };
   let turn: Promise<unknown> = Promise.resolve();
 
@@ -229,7 +228,7 @@ export function openContact(options: ContactOptions): Contact {
         return await holdLong(incompleteWords(compared), "unclear");
       case "applied": {
         const { gathered, unjudged } = compared;
-        noteGone(gathered);
+        noteGone(compared.gone);
         const isFirst = !ledger.contacts.isAdopted(source.id);
         const hasCreates = ledger.intents.creates(source.id).length > 0;
         if (isFirst && !isApproved && gathered.foreign.count > 0 && gathered.situation.items.length === 0) {
@@ -335,7 +334,7 @@ export function openContact(options: ContactOptions): Contact {
       if (repair && compared.kind === "held") await holdLong(compared.reason, "identity");
       if (repair && compared.kind === "lost") await holdLong(compared.reason, "lost");
       if (repair && compared.kind === "applied") {
-        noteGone(compared.gathered);
+        noteGone(compared.gone);
         if (round !== undefined) compareLater(round + 1);
       }
       return compared;
