@@ -58,8 +58,8 @@ export function checkFolders({
 }
 
 /**
- * Throws `source_id_shared` for two sources of one owner and collection with the same id: their documents could not be told
- * apart.
+ * Throws `source_id_shared` for two sources of one owner and collection with the same id: their markers would be the
+ * same.
  */
 export function checkIds(
   sources: readonly {
@@ -77,7 +77,7 @@ export function checkIds(
       throw new KbsyncError(`the sources ${other} and ${absolutePath} have one id, ${id}`, {
         code: "source_id_shared",
         subject: absolutePath,
-        hint: "Both have the same owner and collection, so their documents could not be told apart: give one of them an `id` of its own.",
+        hint: "Both have the same owner and collection, so each would take the other's documents for its own: give one of them another `id`.",
       });
     }
     seen.set(key, absolutePath);

@@ -110,7 +110,7 @@ export async function applyComparison(
   // A person who approved knows of what a lagging list may not show, too.
   const gone = new Set((options.isApproved ? unlisted : missing).map(({ docId }) => docId));
   if (!options.repair) {
-    const doubles = surplus.map((each) => foundTwice(gathered, each, false));
+    const doubles = surplus.map((each) => foundTwice(gathered, each));
     return { kind: "applied", findings: [...work.findings, ...doubles], unjudged, gone };
   }
   await work.write();
@@ -203,7 +203,7 @@ function openWork(
     change(path, () => {
       const id = ledger.files.assign(source.id, assignedOf(source, entry, resource, { bytes, file }));
       ledger.files.warn(docId, resource.warning);
-      // The service may never end its work on it: that is sent again.
+      // If the service does not end its work on it, its file is sent again.
       if (resource.isUnfinished === true) ledger.files.setState(id, "unsure");
       then?.(id);
     });
@@ -339,17 +339,12 @@ export function alterationWords(alterations: readonly Alteration[]): string {
   return `its ${alterations.join(" and ")} ${were} changed at the service`;
 }
 
-function foundTwice(
-  { resources }: Gathered,
-  { docId, ofDocId, isOurs }: Of<"surplus">,
-  isRepaired: boolean,
-  path = "",
-): Found {
+function foundTwice({ resources }: Gathered, { docId, ofDocId, isOurs }: Of<"surplus">, path = ""): Found {
   const title = resources.get(docId)?.title ?? "";
   const what = isOurs
     ? `it is a second document of the file of ${ofDocId}`
     : `it is a second document of the file of ${ofDocId}, which another kbsync wrote: it is left alone`;
-  return { path, docId, title, kind: "twice", what, isRepaired };
+  return { path, docId, title, kind: "twice", what, isRepaired: false };
 }
 
 /**
@@ -367,11 +362,11 @@ async function settleSurplus(
   const { docId, ofDocId, isOurs } = verdict;
   const row = ledger.files.acknowledged(ofDocId);
   const path = row?.path ?? "";
-  const second = gathered.resources.get(docId);
-  const isCopy = row === undefined || (second !== undefined && isAnotherText(gathered, row, second));
-  const found = foundTwice(gathered, verdict, false, path);
+  const found = foundTwice(gathered, verdict, path);
   if (!isOurs || row === undefined || source.isBusy(path)) return found;
-  if (isCopy) return { ...found, what: `${found.what}, with another text: it is left alone` };
+  const second = gathered.resources.get(docId);
+  if (second !== undefined && isAnotherText(gathered, row, second))
+    return { ...found, what: `${found.what}, with another text: it is left alone` };
   if ((await askPresence(context, row, signal)) !== "there") return found;
   let deletion: Deletion | undefined;
   await ledger.write(() => {

@@ -118,7 +118,7 @@ export type Verdict =
   | { readonly kind: "wait"; readonly path: string; readonly docId: string }
   /** The service lost a write that it acknowledged: it is sent once more. */
   | { readonly kind: "send-again"; readonly path: string; readonly docId: string }
-  /** It lost that, too. A person is told. */
+  /** It lost that as well: reported, and not sent again. */
   | { readonly kind: "lost"; readonly path: string; readonly docId: string }
   /**
    * The ledger knows a resource that the list lacks. Only the resource's own 404 proves that it is gone. `instead`: another one
@@ -250,40 +250,29 @@ function sortItems(
   const damaged: string[] = [];
   const byWriter = new Map<string, string[]>();
   for (const item of situation.items) {
-    const row = rows.get(item.docId);
+    const { docId, createdMs = UNKNOWN_MS } = item;
+    const row = rows.get(docId);
     const reading = readMarker(item.description);
     const isOthers =
       isOther(item.ownerId, situation.ownerId) || isOther(item.collectionId, situation.collectionId);
-    if (situation.tombstones.has(item.docId)) tombstones.push(item.docId);
+    if (situation.tombstones.has(docId)) tombstones.push(docId);
     else if (row === undefined && (isOthers || reading.kind === "none")) continue;
     else if (row !== undefined && (reading.kind !== "whole" || reading.marker.source !== situation.source)) {
       const bytes = row.acknowledged ?? "";
-      own.push({
-        ...row,
-        bytes,
-        writer: situation.writer,
-        createdMs: item.createdMs ?? UNKNOWN_MS,
-        hasOldName: false,
-      });
+      own.push({ ...row, bytes, writer: situation.writer, createdMs, hasOldName: false });
     } else if (reading.kind === "damaged") {
-      if (!situation.leftAlone.has(item.docId)) damaged.push(item.docId);
+      if (!situation.leftAlone.has(docId)) damaged.push(docId);
     } else if (reading.kind === "whole" && reading.marker.source === situation.source) {
       const { marker } = reading;
       if (isStranger(situation, marker, row))
-        byWriter.set(marker.writer, [...(byWriter.get(marker.writer) ?? []), item.docId]);
+        byWriter.set(marker.writer, [...(byWriter.get(marker.writer) ?? []), docId]);
       else {
         // A marker that this ledger sent is what it knows, or older: the ledger decides. Another one is newer than the
         // ledger, which was lost or restored from a copy: the marker decides.
         const hasOldName =
           row !== undefined && !situation.isDistrusted && row.file !== marker.file && hasSent(row, marker);
         const named = hasOldName ? row.file : marker.file;
-        own.push({
-          ...marker,
-          file: named,
-          docId: item.docId,
-          createdMs: item.createdMs ?? UNKNOWN_MS,
-          hasOldName,
-        });
+        own.push({ ...marker, file: named, docId, createdMs, hasOldName });
       }
     }
   }

@@ -136,10 +136,7 @@ export function openContact(options: ContactOptions): Contact {
     hidden = { files, isAll: isRootless && files.size > 0 };
   };
   const open = async (): Promise<true> => {
-    const { markerId = source.markerId, writer = source.signature.writer } = ledger.contacts.signature(
-      source.id,
-    );
-    const isTakenOver = writer !== source.signature.writer || markerId !== source.markerId;
+    const isTakenOver = hasOtherSignature(context, source);
     isHeld = false;
     isDue = false;
     isProbing = false;
@@ -344,12 +341,15 @@ export function openContact(options: ContactOptions): Contact {
   };
 }
 
-/** Reports whether a source was never compared since its ledger is new, old or another one's, or died amid creates. */
-function isUnknown({ ledger }: ActionContext, source: ContactOptions["source"]): boolean {
-  ledger.flush();
-  const { markerId = source.markerId } = ledger.contacts.signature(source.id);
-  const isOther = writerOf({ ledger }, source) !== source.signature.writer || markerId !== source.markerId;
-  return isOther || !ledger.contacts.isAdopted(source.id) || ledger.intents.creates(source.id).length > 0;
+/**
+ * Reports whether the ledger cannot be trusted before a comparison: it is new, restored from a backup, or another installation's,
+ * or a process ended before its creates were answered.
+ */
+function isUnknown(context: ActionContext, source: ContactOptions["source"]): boolean {
+  const { contacts, intents, flush } = context.ledger;
+  flush();
+  const hasCreates = intents.creates(source.id).length > 0;
+  return hasOtherSignature(context, source) || !contacts.isAdopted(source.id) || hasCreates;
 }
 
 /** Reports whether a single pass, which has no later moment, compares what an earlier one could not. */
@@ -361,17 +361,15 @@ function isAgainDue(
   return again !== undefined && (again.atMs <= Date.now() || ledger.intents.doubts(id).length > 0);
 }
 
-/** The installation that last wrote with this ledger; a new ledger is this one's. */
-function writerOf(
-  { ledger }: Pick<ActionContext, "ledger">,
-  { id, signature }: ContactOptions["source"],
-): string {
-  return ledger.contacts.signature(id).writer ?? signature.writer;
+/** Reports whether the markers that this ledger sent have another id of the source, or were written by another installation. */
+function hasOtherSignature(context: ActionContext, source: ContactOptions["source"]): boolean {
+  const { markerId = source.markerId } = context.ledger.contacts.signature(source.id);
+  return markerId !== source.markerId || isCopied(context, source);
 }
 
-/** Reports whether the ledger is a copy of another installation's, which may still write. */
-function isCopied(context: ActionContext, source: ContactOptions["source"]): boolean {
-  return writerOf(context, source) !== source.signature.writer;
+/** Reports whether the ledger is a copy of another installation's, which may still write. A new ledger is this one's. */
+function isCopied({ ledger }: ActionContext, { id, signature }: ContactOptions["source"]): boolean {
+  return (ledger.contacts.signature(id).writer ?? signature.writer) !== signature.writer;
 }
 
 /** Returns the file that is soonest searchable: the smallest that the service need not read. */

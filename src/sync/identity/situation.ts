@@ -277,6 +277,7 @@ async function rowsOf(
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, AcknowledgedRow>> {
   const rows = new Map<string, AcknowledgedRow>();
+  const isNamed = namedBy(named);
   let afterId = 0;
   for (;;) {
     signal.throwIfAborted();
@@ -284,13 +285,18 @@ async function rowsOf(
     const page = ledger.files.page(source.id, afterId, PAGE_ROWS);
     for (const row of page) {
       if (row.state === "held" || row.state === "doomed" || row.acknowledgedMs > startedMs) continue;
-      if (!seen.has(row.id) || named.has(fileTag(row.path))) rows.set(row.docId, row);
+      if (!seen.has(row.id) || isNamed(row.path)) rows.set(row.docId, row);
     }
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE_ROWS) return rows;
     afterId = last.id;
     await nextTurn();
   }
+}
+
+/** Returns whether an item names a path's file. Of a list as the rows say, none does, and no tag is computed. */
+function namedBy(named: ReadonlySet<string>): (path: RelativePath) => boolean {
+  return (path) => named.size > 0 && named.has(fileTag(path));
 }
 
 /** Returns the items of rows that need a decision only because another resource names their file. */
@@ -328,6 +334,7 @@ async function filesOf(
 ): Promise<readonly DiskFile[]> {
   const rowPaths = new Set([...rows.values()].map(({ path }) => path));
   const contested = contestedFiles(items);
+  const isNamed = namedBy(named);
   const files = new Map<string, DiskFile>();
   const unread: { readonly file: string; readonly entry: ScanEntry }[] = [];
   const add = (path: RelativePath, bytes: string | undefined): string | undefined => {
@@ -340,8 +347,7 @@ async function filesOf(
   for (const [index, entry] of scan.entries.entries()) {
     const { path } = entry;
     const known = ledger.files.living(id, path);
-    const isSettled =
-      known !== undefined && seen.has(known.id) && !rowPaths.has(path) && !named.has(fileTag(path));
+    const isSettled = known !== undefined && seen.has(known.id) && !rowPaths.has(path) && !isNamed(path);
     if (!isSettled) {
       const row = known === undefined || known.docId === null ? undefined : rows.get(known.docId);
       const isAsKnown = known?.state === "agreed" && row !== undefined && sameStat(entry, known);

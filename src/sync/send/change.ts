@@ -74,10 +74,10 @@ export async function change(
 }
 
 /**
- * Waits for the service's work on the very version that is about to be sent, begun by an attempt whose answer was lost or by an
- * earlier process. Returns undefined if there is none, or if it failed: then the version is sent.
+ * Waits while the service works on the version that is about to be sent: an attempt without an answer, or an earlier process, sent
+ * it before. Returns undefined if it does not, or if its work fails: then the version is sent.
  */
-export async function awaitBegunChange(
+export async function awaitChangeInWork(
   context: ActionContext,
   source: ActionSource,
   outgoing: Outgoing,

@@ -36,7 +36,7 @@ export interface ActionContext {
    * Runs a wait without occupying the slot, so that other files are sent meanwhile. Outside of the queue it just waits.
    */
   readonly yieldSlot: YieldSlot;
-  /** Called when the service reads the pictures of a followed file, and has read all else of it. Default: nobody is told. */
+  /** Called when the service reads the pictures of a followed file, and has read all else of it. Default: not reported. */
   readonly onPictures?: () => void;
   /** Kind of the requests that carry a document. */
   readonly contentKind: ContentKind;

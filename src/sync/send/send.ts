@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Later } from "../remote/answer.ts";
 import { NO_ID } from "../remote/record.ts";
 import { untilDecided } from "./attempt.ts";
-import { awaitBegunChange, change } from "./change.ts";
+import { awaitChangeInWork, change } from "./change.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { create, deleteFailed, dropCreate, unansweredCreate } from "./create.ts";
 import type { Outgoing } from "./prepare.ts";
@@ -76,8 +76,8 @@ async function sendOnce(
 ): Promise<Sent | Later | "again"> {
   const { path } = outgoing.candidate.entry;
   if (source.isStale(path)) return { kind: "dropped" };
-  const begun = await awaitBegunChange(context, source, outgoing);
-  if (begun !== undefined) return begun;
+  const sentBefore = await awaitChangeInWork(context, source, outgoing);
+  if (sentBefore !== undefined) return sentBefore;
   const isOldUpload = sending.fileUrl !== undefined;
   const body = await prepareBody(context, source, outgoing, sending);
   if (body.kind === "torn") {

@@ -90,7 +90,11 @@ export function openFiles(db: Sqlite) {
   };
 }
 
-function prepareOutcomes(db: Sqlite, shapes: Shapes, { living }: Pick<FileRows, "living">) {
+function prepareOutcomes(
+  db: Sqlite,
+  shapes: Shapes,
+  { living, latestMs }: Pick<FileRows, "living" | "latestMs">,
+) {
   const columns =
     "source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label, extractor_version, shape, file_url, metadata_hash, stored_label, found_digest, stored_ms, acknowledged_ms";
   const insertSql = `INSERT INTO files (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
@@ -115,7 +119,7 @@ function prepareOutcomes(db: Sqlite, shapes: Shapes, { living }: Pick<FileRows, 
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, '', '', '', '', 0)`,
   );
   const tries = db.prepare<[number], number>("SELECT tries FROM files WHERE id = ?").pluck();
-  const acknowledgements = openAcknowledgements(db);
+  const acknowledgements = openAcknowledgements(latestMs);
   const valuesOf = (observed: Observed, stored: Stored | undefined): readonly (string | number | null)[] => [
     ...observedColumns(observed, shapes),
     ...storedColumns(stored),
@@ -182,12 +186,11 @@ function prepareOutcomes(db: Sqlite, shapes: Shapes, { living }: Pick<FileRows, 
 }
 
 /** Gives each acknowledgement a time of its own, later than any before, even if the clock was set back. */
-function openAcknowledgements(db: Sqlite): { next(): number } {
+function openAcknowledgements(latestMs: FileRows["latestMs"]): { next(): number } {
   let lastMs: number | undefined;
-  const latest = db.prepare<[], number | null>("SELECT max(acknowledged_ms) FROM files").pluck();
   return {
     next: () => {
-      lastMs = Math.max(Date.now(), (lastMs ?? latest.get() ?? 0) + 1);
+      lastMs = Math.max(Date.now(), (lastMs ?? latestMs()) + 1);
       return lastMs;
     },
   };
