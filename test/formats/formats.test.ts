@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { digestOf } from "../../src/formats/digest.ts";
 import { readDocument } from "../../src/sync/read/read.ts";
 import type { ReadOutcome } from "../../src/sync/read/outcome.ts";
-import { CONVERTER_VERSION, EXTRACTOR_VERSION } from "../../src/sync/read/recipe.ts";
+import { CONVERTER_VERSION, EXTRACTOR_VERSION } from "../../src/sync/plan/versions.ts";
 import { openRules } from "../../src/sync/rules/rules.ts";
 import { addFiles, makeTree, removeTree, sourceAt } from "../sync/scan/tree.ts";
 import { docx, epub, openDocument, pptx, relations, shape, wordParagraph, xlsx } from "./office-fixture.ts";

@@ -4,6 +4,7 @@ import type { Explanation, FileFacts, OnDisk, OpenIntent } from "../../wire/daem
 import { STATE_WORDS } from "../../wire/file-state.ts";
 import type { AnswerOf } from "../../wire/daemon.ts";
 import { withoutMarker } from "../../wire/marker.ts";
+import { isHashOf } from "../../sync/plan/versions.ts";
 import { explain } from "../../sync/why/explain.ts";
 import { activityLine } from "./activity.ts";
 import { counted, localTime, thousands } from "../output/progress.ts";
@@ -109,7 +110,7 @@ function contentLines({ content, ledger }: Explanation): [string, string][] {
   const compared =
     before === ""
       ? "not sent yet"
-      : before === content.hash
+      : isHashOf(before, content.hash)
         ? "as it was sent"
         : `differs from what was sent (${before.slice(0, 16)})`;
   return [["content", `sha256 ${content.hash.slice(0, 16)}, ${compared}`]];

@@ -12,6 +12,7 @@ import { LIST_LAG_MS } from "../identity/list.ts";
 import { gather, type GatherContext, type Gathered, type IdentitySource } from "../identity/situation.ts";
 import type { FileRow } from "../ledger/files/rows.ts";
 import { rulesKeyOf } from "../pass/rules-key.ts";
+import { uploadedHash } from "../plan/decide.ts";
 import { sentSignature } from "../plan/marker.ts";
 import type { RelativePath, ScanEntry } from "../plan/model.ts";
 import { TIMING } from "../plan/timing.ts";
@@ -216,9 +217,8 @@ async function proveFile(
   entry: ScanEntry | undefined,
   row: FileRow | undefined,
 ): Promise<ProvenFile | undefined> {
-  const isUpload = row?.state === "agreed" && row.shape.kind === "file";
-  const uploadedHash = isUpload ? row.hash : undefined;
-  const options = { signal, uploadsMails, uploadedHash };
+  const upload = uploadedHash(row);
+  const options = { signal, uploadsMails, uploadedHash: upload };
   const read = entry && (await readDocument(join(root, path), entry, rules, options));
   const document = read?.kind === "document" ? withMarker(read.document, signature) : undefined;
   const { version } = await why(path);
@@ -240,7 +240,7 @@ async function proveFile(
     hasSameBytes(observed, row) && row.label === observed.label && row.digest === observed.digest;
   const difference = isSent ? differences.get(docId) : "what was sent is not what is on disk";
   if (difference !== undefined) return { ...facts, reason: difference, agrees: false };
-  if (!isUpload || entry === undefined) return { ...facts, reason, agrees: true };
+  if (upload === undefined || entry === undefined) return { ...facts, reason, agrees: true };
   // A service on this machine shows uploads with its current port.
   const reply = await remote.read(docId, signal);
   const url = (reply.kind === "done" ? reply.value.url : undefined) ?? row.fileUrl ?? "";

@@ -6,6 +6,7 @@ import { readDocument } from "../read/read.ts";
 import type { KnownFile, Candidate, Move, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
 import { type Followed, inodeSuspects, moveSuspects, pairByHash } from "../plan/moves.ts";
 import { scopeTest } from "../plan/scope.ts";
+import { hashesOf } from "../plan/versions.ts";
 import { scanPaths } from "../scan/scan.ts";
 import { reportsBirthTime } from "../disk/root-identity.ts";
 import type { PassContext } from "./context.ts";
@@ -128,9 +129,6 @@ async function findMovesByHash(
   const suspects = moveSuspects(candidates, gone);
   if (suspects.length === 0) return [];
   const sizes = new Set(suspects.map(({ entry }) => entry.sizeBytes));
-  const rows = gone
-    .filter(({ sizeBytes }) => sizes.has(sizeBytes))
-    .map((known) => ({ known, hash: ledger.files.get(known.id)?.hash ?? "" }));
   const read: { entry: ScanEntry; hash: string }[] = [];
   for (const [index, { entry }] of suspects.entries()) {
     const outcome = await readDocument(join(root, entry.path), entry, rules, { signal });
@@ -138,6 +136,13 @@ async function findMovesByHash(
     if (outcome.kind === "document") read.push({ entry, hash: outcome.document.hash });
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
   }
+  const readHashes = new Map(read.flatMap(({ hash }) => hashesOf(hash).map((each) => [each, hash] as const)));
+  const rows = gone
+    .filter(({ sizeBytes }) => sizes.has(sizeBytes))
+    .map((known) => {
+      const hash = ledger.files.get(known.id)?.hash ?? "";
+      return { known, hash: readHashes.get(hash) ?? hash };
+    });
   return pairByHash(rows, read);
 }
 

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { METADATA_VERSION } from "../send/observe.ts";
-import { CONVERTER_VERSION, EXTRACTOR_VERSION } from "../read/recipe.ts";
+import { CONVERTER_VERSION, EXTRACTOR_VERSION } from "../plan/versions.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 

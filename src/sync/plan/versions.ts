@@ -1,5 +1,14 @@
 import { bytesTag, fileTag } from "./marker.ts";
 
+/**
+ * Raise it when the same bytes yield a different title, description, kind or text than before: every resource is then
+ * compared again and updated where it differs. A faster way to the same result leaves it unchanged.
+ */
+export const EXTRACTOR_VERSION = 1;
+
+/** The same for documents whose text is extracted and sent as Markdown. It affects no other file. */
+export const CONVERTER_VERSION = 9;
+
 /** A version of a file, as its marker names it: tags of path and bytes. */
 export interface Version {
   readonly file: string;
@@ -10,6 +19,7 @@ export interface Version {
 const SENT_MAX = 8;
 /** Begins a hash of which only the tag is known. */
 const TAG_PREFIX = "kb:";
+const FORMAT_VERSION_MAX = Math.max(EXTRACTOR_VERSION, CONVERTER_VERSION);
 
 /** Returns the path of a row whose file does not exist, for a person. No file of a source has it. */
 export function absentName(title: string, docId: string): string {
@@ -19,6 +29,20 @@ export function absentName(title: string, docId: string): string {
 /** Returns the hash of a row whose bytes only a marker shows. */
 export function hashOfTag(tag: string): string {
   return TAG_PREFIX + tag;
+}
+
+/**
+ * Returns the hashes under which the ledger may have a file's bytes: the SHA-256 itself, and its tag in each version of the
+ * formats, because a row that was assigned from a list has the tag alone.
+ */
+export function hashesOf(sha256: string): readonly string[] {
+  const versions = Array.from({ length: FORMAT_VERSION_MAX }, (_, index) => index + 1);
+  return [sha256, ...versions.map((version) => hashOfTag(bytesTag(sha256, version)))];
+}
+
+/** Reports whether a hash of the ledger stands for these bytes, whatever was read from them. */
+export function isHashOf(hash: string, sha256: string): boolean {
+  return hash === sha256 || (hash.startsWith(TAG_PREFIX) && hashesOf(sha256).includes(hash));
 }
 
 /** Returns the tag of the bytes that the service acknowledged; undefined: unknown. */
@@ -33,7 +57,7 @@ export function acknowledgedTag({
   return hash.startsWith(TAG_PREFIX) ? hash.slice(TAG_PREFIX.length) : bytesTag(hash, extractorVersion);
 }
 
-/** Reports whether a file that was read has the bytes of its row. */
+/** Reports whether a file that was read has the bytes of its row, in the version of its format. */
 export function hasSameBytes(
   read: { readonly hash: string; readonly extractorVersion: number },
   row: { readonly hash: string },

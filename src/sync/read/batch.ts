@@ -1,7 +1,7 @@
 import type { DocumentFields } from "../../formats/fields.ts";
 import type { Recipe, RelativePath, ScanEntry } from "../plan/model.ts";
 import type { Rules, WatchedSource } from "../rules/rules.ts";
-import { EXTRACTOR_VERSION } from "./recipe.ts";
+import { EXTRACTOR_VERSION } from "../plan/versions.ts";
 import type { ReadOutcome, SourceDocument } from "./outcome.ts";
 
 /** Text files of one source to read together. */

@@ -10,7 +10,8 @@ import { type Container, containerOf, isOle, mediaTypeOf } from "../../formats/k
 import { CHARS_MAX, convertDocument } from "../../formats/conversion/convert.ts";
 import { linkedIno } from "../disk/linked-ino.ts";
 import { reportsBirthTime } from "../disk/root-identity.ts";
-import { composeRecipe, CONVERTER_VERSION } from "./recipe.ts";
+import { CONVERTER_VERSION, isHashOf } from "../plan/versions.ts";
+import { composeRecipe } from "./recipe.ts";
 import { addressOf } from "../../formats/shortcut.ts";
 import { decodeText } from "../../formats/text.ts";
 import { nameText } from "../../formats/title.ts";
@@ -108,6 +109,7 @@ export async function convert(
   { signal, uploadsMails = false, uploadedHash }: ReadOptions,
 ): Promise<ReadOutcome> {
   const { hash: expected, sizeBytes } = facts;
+  const isUploaded = uploadedHash !== undefined && isHashOf(uploadedHash, expected);
   const request = { path: absolutePath, container, hash: expected, sizeBytes, charsMax: CHARS_MAX };
   try {
     const conversion = await convertDocument(request, { signal });
@@ -124,7 +126,7 @@ export async function convert(
         const naming = title === undefined ? {} : { title };
         const fields = withLanguage(conversion.fields, content);
         const stated = fields === undefined ? facts : { ...facts, fields };
-        if (conversion.isBetterUploaded === true && (uploadsMails || uploadedHash === expected)) {
+        if (conversion.isBetterUploaded === true && (uploadsMails || isUploaded)) {
           const recipe = composeRecipe(path, "file", naming, rules, CONVERTER_VERSION);
           return { kind: "document", document: { ...stated, kind: "file", mediaType: MAIL_TYPE, recipe } };
         }

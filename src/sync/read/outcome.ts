@@ -57,7 +57,7 @@ export interface ReadOptions {
   readonly signal?: AbortSignal;
   /** The service reads PDFs and images in uploaded mails, so mails that contain some are uploaded. Default: false. */
   readonly uploadsMails?: boolean;
-  /** Hash under which the service has the file as an upload. While the hash is the same, the file stays an upload. */
+  /** Hash of the ledger for the upload that the service has of the file. While the hash is the same, the file stays an upload. */
   readonly uploadedHash?: string | undefined;
 }
 

@@ -1,17 +1,9 @@
 import { oneLine } from "../../lib/one-line.ts";
 import { DESCRIPTION_CHARS_MAX, TITLE_CHARS_MAX } from "../../wire/constants.ts";
+import { EXTRACTOR_VERSION } from "../plan/versions.ts";
 import type { DocumentKind, Recipe, RelativePath } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import type { Naming } from "../../formats/title.ts";
-
-/**
- * Raise it when the same bytes yield a different title, description, kind or text than before: every resource is then
- * compared again and updated where it differs. A faster way to the same result leaves it unchanged.
- */
-export const EXTRACTOR_VERSION = 1;
-
-/** The same for documents whose text is extracted and sent as Markdown. It affects no other file. */
-export const CONVERTER_VERSION = 9;
 
 /**
  * Composes the recipe of a document from the title and description in the text and the descriptions of the rules. An empty

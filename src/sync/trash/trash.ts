@@ -7,6 +7,7 @@ import { integerColumn } from "../../lib/integer-column.ts";
 import type { UnsavedText, Deletion } from "../ledger/intents/deletes.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { sameIdentity } from "../plan/moves.ts";
+import { isHashOf } from "../plan/versions.ts";
 import type { Reply } from "../remote/answer.ts";
 import type { Remote } from "../remote/remote.ts";
 import { openTrashWriter, UNFINISHED } from "./trash-writer.ts";
@@ -135,7 +136,7 @@ export function openTrash(options: TrashOptions): Trash {
       const deletedMs = Date.now();
       const untilMs = deletedMs + days * DAY_MS;
       const { title, kind, hash } = what;
-      const isExact = hash === written.hash;
+      const isExact = isHashOf(hash, written.hash);
       const { root } = source;
       const saved = { ...written, root, path, docId, name, title, kind, isExact, deletedMs, untilMs };
       await onDisk(() => writeNote(folder, saved));
@@ -193,7 +194,7 @@ async function fetchInto(
   };
   const size = isKnownUpload({ kind, hash }) ? { max: bytesMax } : entry.sizeBytes;
   const reply = await remote.download(url, size, hashed, signal);
-  if (reply.kind !== "done" || hash === "" || digest.digest("hex") === hash) return reply;
+  if (reply.kind !== "done" || hash === "" || isHashOf(hash, digest.digest("hex"))) return reply;
   return notGiven("the uploaded file differs from what was sent");
 }
 

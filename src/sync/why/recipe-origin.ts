@@ -1,5 +1,5 @@
 import type { RecipeOrigin } from "../../wire/daemon-files.ts";
-import { CONVERTER_VERSION } from "../read/recipe.ts";
+import { CONVERTER_VERSION } from "../plan/versions.ts";
 import { isMail, kindOfName } from "../../formats/kinds.ts";
 import type { Recipe, RelativePath } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";

@@ -2,8 +2,12 @@ import { expect, it } from "vitest";
 import { bytesTag, fileTag } from "../../../src/sync/plan/marker.ts";
 import {
   acknowledgedTag,
+  CONVERTER_VERSION,
+  EXTRACTOR_VERSION,
+  hashesOf,
   hashOfTag,
   hasSameBytes,
+  isHashOf,
   sentWith,
   versionsOf,
   withSent,
@@ -42,4 +46,18 @@ it("a history of a change has the version before and the one that leaves", () =>
   const next = version(fileTag("a.md"), TAG);
   expect(versionsOf(sentWith(row, read))).toEqual([before, next]);
   expect(versionsOf(sentWith({ ...row, hash: "" }, read))).toEqual([next]);
+});
+
+it("a hash of the ledger stands for its bytes, by their hash or by their tag in any version of the formats", () => {
+  for (const hash of [
+    "hash",
+    ...[EXTRACTOR_VERSION, CONVERTER_VERSION].map((each) => hashOfTag(bytesTag("hash", each))),
+  ]) {
+    expect([isHashOf(hash, "hash"), isHashOf(hash, "other"), hashesOf("hash").includes(hash)]).toEqual([
+      true,
+      false,
+      true,
+    ]);
+  }
+  expect(isHashOf("", "hash")).toBe(false);
 });

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { packBatch, unpackDocument } from "../../../src/sync/read/batch.ts";
 import type { ReadOutcome, SourceDocument } from "../../../src/sync/read/outcome.ts";
-import { EXTRACTOR_VERSION } from "../../../src/sync/read/recipe.ts";
+import { EXTRACTOR_VERSION } from "../../../src/sync/plan/versions.ts";
 import { openRules } from "../../../src/sync/rules/rules.ts";
 import { sourceAt } from "../scan/tree.ts";
 

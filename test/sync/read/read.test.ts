@@ -18,7 +18,7 @@ import { digestOf } from "../../../src/formats/digest.ts";
 import { reportsBirthTime } from "../../../src/sync/disk/root-identity.ts";
 import { readDocument } from "../../../src/sync/read/read.ts";
 import type { ReadOutcome, SourceDocument } from "../../../src/sync/read/outcome.ts";
-import { EXTRACTOR_VERSION } from "../../../src/sync/read/recipe.ts";
+import { EXTRACTOR_VERSION } from "../../../src/sync/plan/versions.ts";
 import { openRules } from "../../../src/sync/rules/rules.ts";
 import { addFiles, makeTree, removeTree, sourceAt, type SourceFields } from "../scan/tree.ts";
 

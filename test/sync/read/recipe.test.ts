@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { composeRecipe, CONVERTER_VERSION, EXTRACTOR_VERSION } from "../../../src/sync/read/recipe.ts";
+import { CONVERTER_VERSION, EXTRACTOR_VERSION } from "../../../src/sync/plan/versions.ts";
+import { composeRecipe } from "../../../src/sync/read/recipe.ts";
 import { openRules, type Rules } from "../../../src/sync/rules/rules.ts";
 import { sourceAt } from "../scan/tree.ts";
 

@@ -301,6 +301,26 @@ describe("an upload that is not given back as it was sent", () => {
 });
 
 it.each([
+  { name: "an upload", path: "a.pdf", bytes: "%PDF-1.4\nsome bytes" },
+  { name: "a text", path: "a.txt", bytes: "some text" },
+])(
+  "saves the exact bytes of $name that only its marker shows, because the ledger was lost",
+  async ({ path: name, bytes }) => {
+    world.write(name, bytes);
+    world.write("b.txt", "b");
+    await sync();
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(ledgerFile(world.stateDir) + suffix, { force: true });
+    unlinkSync(path(name));
+    await sync();
+    expect(world.service.live()).toMatchObject([{ title: "b.txt" }]);
+    const [gone] = world.offline.trash();
+    expect(gone?.isExact).toBe(true);
+    const [file = ""] = trashFiles();
+    expect(readFileSync(join(world.stateDir, "trash", file), "utf8")).toBe(bytes);
+  },
+);
+
+it.each([
   ["upload", "a.pdf", "%PDF-1.4\nsome bytes"],
   ["shortcut", "a.url", "[InternetShortcut]\nURL=https://example.com/\n"],
 ])("saves no %s without an address in the ledger, and reports it", async (_, name, text) => {
