@@ -267,6 +267,8 @@ function openWork(
         }
         case "delete-again": {
           const { docId } = verdict;
+          // Its delete is under way or refused: that is no news.
+          if (ledger.files.ownsDoc(docId)) return;
           const path = absentName(resources.get(docId)?.title ?? "", docId);
           find(path, docId, "returned", "kbsync deleted it, and it exists again; was the service restored?");
           changes.push(() => {

@@ -141,6 +141,19 @@ describe("what the service lost", () => {
     expect(world.service.live()).toHaveLength(7);
   });
 
+  it("is no finding while its delete waits, because the service refuses it", async () => {
+    rmSync(join(world.root, "3.txt"));
+    world.service.fault = ({ operation }) =>
+      operation === "delete"
+        ? { kind: "answer", status: 422, body: '{"success":false,"message":"no"}' }
+        : undefined;
+    await world.sync();
+    expect(await audit()).toMatchObject({ findings: [] });
+    world.service.fault = () => undefined;
+    await world.sync();
+    expect(world.service.live()).toHaveLength(7);
+  });
+
   it("is sent again only once a person approved it, where it is most of all", async () => {
     for (const each of world.service.live().slice(0, 6)) each.isDeleted = true;
     const report = await audit();
