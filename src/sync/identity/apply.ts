@@ -77,10 +77,12 @@ export async function applyComparison(
 ): Promise<Applied> {
   // Acknowledgements in one millisecond have later times than that.
   const settledMs = options.lagMs === 0 ? Infinity : Date.now() - options.lagMs;
-  const isRecent = ({ docId }: { readonly docId: string }): boolean =>
-    (gathered.rows.get(docId)?.acknowledgedMs ?? 0) > settledMs;
   const unlisted = verdicts.filter((each) => each.kind === "ask");
-  const missing = unlisted.filter((each) => !isRecent(each));
+  // A list may be older than what was just sent: it may lack that, or show the version before.
+  const missing = unlisted.filter(
+    ({ docId }) => (gathered.rows.get(docId)?.acknowledgedMs ?? 0) <= settledMs,
+  );
+  const altered = gathered.altered.filter(({ row }) => row.acknowledgedMs <= settledMs);
   const there = await findThere(context, gathered, missing, options.signal);
   if (there !== undefined) return { kind: "incomplete", path: there, missing: missing.length };
 
@@ -93,7 +95,7 @@ export async function applyComparison(
   const reason = lossReason({
     acknowledged: gathered.shown + [...gathered.rows.values()].filter(isExpected).length,
     missing: missing.filter(isMissing).length,
-    altered: lostWrites + gathered.altered.filter(({ isAsStored }) => !isAsStored).length,
+    altered: lostWrites + altered.filter(({ isAsStored }) => !isAsStored).length,
   });
   if (reason !== undefined && !options.isApproved) return { kind: "lost", reason };
 
@@ -104,9 +106,9 @@ export async function applyComparison(
   // A file that is being sent finds out by itself.
   const settled = new Set(missing.filter(({ path }) => !source.isBusy(path)));
   for (const verdict of verdicts) if (verdict.kind !== "ask" || settled.has(verdict)) work.take(verdict);
-  for (const altered of gathered.altered) work.resend(altered);
+  for (const each of altered) work.resend(each);
   const surplus = verdicts.filter((each) => each.kind === "surplus");
-  const unjudged = unlisted.length - settled.size;
+  const unjudged = unlisted.length - settled.size + gathered.altered.length - altered.length;
   // A person who approved knows of what a lagging list may not show, too.
   const gone = new Set((options.isApproved ? unlisted : missing).map(({ docId }) => docId));
   if (!options.repair) {

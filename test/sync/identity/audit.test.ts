@@ -87,6 +87,14 @@ describe("what a person did at the service", () => {
     expect(documentsOf(world, "3.txt").map((each) => each._id)).toEqual([_id]);
   });
 
+  it("is judged later where the list may be older than what was just sent", async () => {
+    edit("3.txt", { title: "before", updatedAt: document("3.txt").createdAt });
+    const before = world.service.requests.length;
+    const report = await audit(true, false);
+    expect([report.findings, report.sources[0]?.unjudged]).toEqual([[], 1]);
+    expect(world.service.requests.slice(before).filter(({ method }) => method !== "GET")).toEqual([]);
+  });
+
   it("leaves a copy with another text alone, and says so", async () => {
     add({ ...document("3.txt"), _id: COPY, content: "a person's own words" });
     expect(words(await audit())).toEqual([["3.txt", "twice", false]]);
