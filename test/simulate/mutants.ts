@@ -295,7 +295,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "growth-unnoticed",
     does: "a file that grows every few seconds is sent each time",
     worlds: ["growing-files"],
-    patches: [patch("agenda/settle.ts", "const APPEND_GAP_MS = 15_000;", "const APPEND_GAP_MS = 1500;")],
+    patches: [patch("agenda/settle.ts", "const APART_MS = 15_000;", "const APART_MS = 1500;")],
   },
   {
     name: "burst-unfinished",

@@ -75,7 +75,6 @@ export function openPathStates(settleMs: number, onDue: (atMs: number) => void =
     !jobs.hasJob(path) && (checks.isDue(path) || checking.has(path));
   /** Records that something happened at a path. One that is being sent is checked after that. */
   const event = (path: RelativePath, nowMs: number): void => {
-    rest.changed(path, nowMs);
     if (jobs.hasJob(path)) outdate(path, nowMs);
     else checks.settle(path, nowMs);
   };
@@ -158,7 +157,7 @@ export function openPathStates(settleMs: number, onDue: (atMs: number) => void =
     },
     /** Reports whether a job is not dropped when something happens at its path: the file never rests, and is sent as it is. */
     isUnresting: (path: RelativePath): boolean => unresting.has(path),
-    /** Records that a file changed while it was read. If that happens repeatedly, `rested` makes it wait. */
+    /** Records that a file changed while it was read. If that happens repeatedly, `rested` makes it wait longer. */
     torn: (path: RelativePath, nowMs: number): void => rest.torn(path, nowMs),
     /** Records a row whose file is missing, until its delete is decided or the file is back. */
     miss: (path: RelativePath, id: number, sinceMs: number): void => void missing.set(path, { id, sinceMs }),

@@ -3,13 +3,11 @@ import { CEILING_MS, UNREST_MS_MAX, VERSION_GAP_MS } from "../plan/timing.ts";
 import type { EndedJob } from "./jobs.ts";
 
 /**
- * Decides when a file has rested and may be read, from what earlier checks found at its path. What it remembers is
- * evidence about files, not the state of a path. Reads no clock: times are arguments.
+ * Decides when a file may be read, from what earlier checks found at its path: when it has rested, and when its next version
+ * may follow the last one. What it remembers is evidence about files, not the state of a path. Reads no clock: times are
+ * arguments.
  */
 export type RestDetector = ReturnType<typeof openRestDetector>;
-
-/** A file that was torn this often within the ceiling time counts as written to without a pause. */
-const BURST = 8;
 
 /**
  * A file without a byte must have rested this long. A program that rewrites a file empties it first, and on a busy
@@ -18,21 +16,15 @@ const BURST = 8;
 export const EMPTY_MS = 1000;
 
 /**
- * A file found larger this often, each time soon after it was sent, counts as one that is appended to, such as a log.
+ * Two versions that are this far apart, besides their gap, do not belong together. A file that has rested this long is
+ * complete for now, and its version waits for no gap.
  */
-const APPENDS = 2;
-const APPEND_GAP_MS = 15_000;
-/**
- * Minimum rest of an appended file, which is sent whole each time. It is read when it has rested for longer than
- * between two appends, or once in the ceiling time. The rest is twice the longest gap and this, because gaps differ and
- * coarse file times lengthen an apparent rest by up to two seconds.
- */
-const APPENDED_REST_MS = 4000;
+const APART_MS = 15_000;
 
 /** A file of which a version was dropped before it was sent, because it changed again. */
 const NOT_FOUND = { sizeBytes: -1, mtimeMs: -1, grows: false };
 
-/** Number of files that are remembered as unrested after that is long ago. */
+/** Number of files that are remembered although what is known of them may be out of date. */
 const RECENT_MAX = 1000;
 
 /** A file as it was last found unrested, since `sinceMs`. It was found so from `firstMs` to `lastMs`. */
@@ -48,28 +40,19 @@ interface Unrested {
 
 /** Opens a detector that knows no file. `settleMs` is how long a file must have rested. */
 export function openRestDetector(settleMs: number) {
+  /** Files that have not rested, or may be read as they are, until their job has ended. */
   let restless = new Map<RelativePath, Unrested>();
-  /** Since when files that may be read had been unrested, until their job has ended. */
-  let released = new Map<RelativePath, number>();
   const versions = openVersions(settleMs);
-  const torn = openTorn();
-  const appends = openAppends(settleMs);
   let forgetAbove = RECENT_MAX;
 
-  const forgetOld = (nowMs: number): void => {
-    torn.forgetOld(nowMs);
-    restless = new Map([...restless].filter(([, each]) => isCurrent(each, nowMs)));
-    released = new Map([...released].filter(([, firstMs]) => nowMs - firstMs < 2 * CEILING_MS));
-    appends.forgetOld(nowMs);
-    forgetAbove = Math.max(RECENT_MAX, 2 * Math.max(torn.size(), restless.size, appends.size()));
-  };
   /** Reports false for a file that disappeared before it rested: a later one of its name is another. */
-  const isCurrent = ({ lastMs }: { readonly lastMs: number }, nowMs: number): boolean =>
+  const isCurrent = ({ lastMs }: Unrested, nowMs: number): boolean =>
     nowMs - lastMs < 2 * Math.max(CEILING_MS, settleMs);
-
   const noteRestless = (path: RelativePath, found: Unrested): void => {
     restless.set(path, found);
-    if (restless.size > forgetAbove) forgetOld(found.lastMs);
+    if (restless.size <= forgetAbove) return;
+    restless = new Map([...restless].filter(([, each]) => isCurrent(each, found.lastMs)));
+    forgetAbove = Math.max(RECENT_MAX, 2 * restless.size);
   };
   return {
     /**
@@ -87,22 +70,15 @@ export function openRestDetector(settleMs: number) {
       const before = found !== undefined && isCurrent(found, nowMs) ? found : undefined;
       const same = before?.sizeBytes === sizeBytes && before.mtimeMs === mtimeMs;
       const ageMs = wallMs - mtimeMs;
-      const appendedMs = appends.restMs(entry, nowMs);
-      const isAppended = appendedMs !== undefined;
-      const restMs =
-        appendedMs ?? (sizeBytes === 0 && settleMs > 0 ? Math.max(settleMs, EMPTY_MS) : settleMs);
+      const restMs = sizeBytes === 0 && settleMs > 0 ? Math.max(settleMs, EMPTY_MS) : settleMs;
       // A modification time in the future proves nothing. Then only a second check does.
-      const old = ageMs >= restMs || (settleMs === 0 && !isAppended);
-      const seenLong = same && nowMs - before.sinceMs >= restMs;
-      const hasRested = old || seenLong;
-      const unrestMsMax = isAppended || before?.grows === true ? CEILING_MS : UNREST_MS_MAX + settleMs;
+      const restedMs = Math.max(ageMs, same ? nowMs - before.sinceMs : 0);
+      const hasRested = restedMs >= restMs;
+      const unrestMsMax = before?.grows === true ? CEILING_MS : UNREST_MS_MAX + settleMs;
       const isUnresting = before !== undefined && nowMs - before.firstMs >= unrestMsMax;
-      const heldUntilMs = Math.max(nowMs, torn.heldUntilMs(path), versions.nextMs(path));
+      const heldUntilMs = Math.max(nowMs, versions.nextMs(path, nowMs, restedMs));
       if ((hasRested || isUnresting) && heldUntilMs <= nowMs) {
-        restless.delete(path);
-        if (before !== undefined) released.set(path, before.firstMs);
-        appends.released(entry, { nowMs, restedMs: seenLong ? nowMs - before.sinceMs : ageMs, isAppended });
-        if (appends.size() > forgetAbove) forgetOld(nowMs);
+        versions.release(entry, nowMs, restedMs);
         return { atMs: undefined, isUnresting };
       }
       if (hasRested) return { atMs: heldUntilMs, isUnresting };
@@ -115,145 +91,87 @@ export function openRestDetector(settleMs: number) {
       const waitMs = ageMs >= 0 ? restMs - ageMs : restMs;
       return { atMs: Math.max(heldUntilMs, nowMs + Math.ceil(waitMs)), isUnresting };
     },
-    /** Records that a file changed while it was read. If that happens repeatedly, it is read later. */
-    torn: (path: RelativePath, nowMs: number): void => {
-      torn.add(path, nowMs);
-      if (torn.size() > forgetAbove) forgetOld(nowMs);
-    },
-    /** Records that a file may have changed. */
-    changed: appends.changed,
-    /**
-     * Records that the job of a file has ended, whether it was sent or not: what happens soon after shows whether the
-     * file grows, and the next version follows after a gap.
-     */
+    /** Records that a file changed while it was read. */
+    torn: (path: RelativePath, nowMs: number): void => versions.torn(path, nowMs),
+    /** Records that the job of a file has ended, whether it was sent or not. The next version follows after a gap. */
     ended: (path: RelativePath, nowMs: number, job?: EndedJob): void => {
-      appends.ended(path, nowMs);
-      const firstMs = released.get(path) ?? nowMs;
-      released.delete(path);
       if (job?.isSent === true) versions.sent(path, nowMs);
-      else if (job?.isOutdated === true)
+      // It has not rested since, and its next version must not wait for longer than the first.
+      if (job?.isOutdated === true && !job.isSent) {
+        const firstMs = restless.get(path)?.firstMs ?? nowMs;
         noteRestless(path, { ...NOT_FOUND, sinceMs: nowMs, firstMs, lastMs: nowMs });
+      } else restless.delete(path);
     },
   };
 }
+
+/** What is known of the versions of a file that was changed lately. */
+interface Versions {
+  /** Size of the last version that was sent; Infinity before. */
+  readonly sentBytes: number;
+  /** Size of the version that may be read now, and when it was released. */
+  readonly nextBytes: number;
+  readonly releasedMs: number;
+  /** When the job of the last version ended. */
+  readonly endedMs: number;
+  readonly wasTorn: boolean;
+  readonly gapMs: number;
+  /** When the versions will have taken no more than their time. */
+  readonly evenMs: number;
+}
+
+const FIRST = {
+  sentBytes: Infinity,
+  endedMs: -Infinity,
+  wasTorn: false,
+  gapMs: VERSION_GAP_MS,
+  evenMs: -Infinity,
+};
 
 /**
- * Bounds the rate of a file's versions: one every VERSION_GAP_MS. One of them may come early, so that an edit does not
- * wait because a first sync has just sent the file.
+ * Bounds the rate of a file's versions: one in each gap of VERSION_GAP_MS. One of them may come early, so that an edit does
+ * not wait because a first sync has just sent the file. Each version that is larger than the last one, as of a log, and each
+ * that is torn while it is read, doubles the gap, up to CEILING_MS.
  */
 function openVersions(settleMs: number) {
-  /** When the versions of a file will have taken no more than their time. From then on it is as if none was sent. */
-  const evenMs = new Map<RelativePath, number>();
-  return {
-    sent: (path: RelativePath, nowMs: number): void => {
-      // A settle time of zero requires no rest.
-      if (settleMs === 0) return;
-      for (const [each, atMs] of evenMs) {
-        if (nowMs < atMs) break;
-        evenMs.delete(each);
-      }
-      const fromMs = Math.max(nowMs, evenMs.get(path) ?? -Infinity);
-      // The order is that of the last versions, which is nearly that of these times.
-      evenMs.delete(path);
-      evenMs.set(path, fromMs + VERSION_GAP_MS);
-    },
-    /** Returns when the next version may be sent; -Infinity: at any time. */
-    nextMs: (path: RelativePath): number => (evenMs.get(path) ?? -Infinity) - VERSION_GAP_MS,
+  const recent = new Map<RelativePath, Versions>();
+  const isOver = ({ endedMs, releasedMs, evenMs }: Versions, nowMs: number): boolean =>
+    nowMs > Math.max(endedMs, releasedMs, evenMs) + APART_MS;
+  const end = (path: RelativePath, nowMs: number, wasTorn: boolean): void => {
+    for (const [each, versions] of recent) {
+      if (!isOver(versions, nowMs)) break;
+      recent.delete(each);
+    }
+    const before = recent.get(path) ?? (wasTorn ? { ...FIRST, nextBytes: 0, releasedMs: nowMs } : undefined);
+    if (before === undefined) return;
+    const isSoon = before.releasedMs - before.endedMs <= before.gapMs + APART_MS;
+    const grows = wasTorn || before.nextBytes > before.sentBytes;
+    const gapMs = isSoon && grows ? Math.min(2 * before.gapMs, CEILING_MS) : VERSION_GAP_MS;
+    const evenMs = Math.max(nowMs, before.evenMs) + gapMs;
+    const sentBytes = wasTorn ? before.sentBytes : before.nextBytes;
+    // The order is that of the last versions, which is nearly that in which they are over.
+    recent.delete(path);
+    recent.set(path, { ...before, sentBytes, endedMs: nowMs, wasTorn, gapMs, evenMs });
   };
-}
-
-/** Files that changed while they were read. */
-function openTorn() {
-  /** How often a file was torn since `firstMs`. */
-  let recent = new Map<RelativePath, { count: number; firstMs: number; lastMs: number }>();
   return {
-    add: (path: RelativePath, nowMs: number): void => {
-      const history = recent.get(path);
-      if (history === undefined || nowMs - history.firstMs >= CEILING_MS) {
-        // A file held back until just now that is still written to is held back again.
-        const goesOn =
-          history !== undefined && history.count >= BURST && nowMs - history.lastMs < 1.5 * CEILING_MS;
-        recent.set(path, { count: goesOn ? BURST : 1, firstMs: nowMs, lastMs: nowMs });
-      } else {
-        history.count += 1;
-        history.lastMs = nowMs;
-      }
+    /** Returns when the next version may be read, if the file has rested for `restedMs`; -Infinity: at any time. */
+    nextMs: (path: RelativePath, nowMs: number, restedMs: number): number => {
+      const versions = recent.get(path);
+      if (versions === undefined) return -Infinity;
+      const { wasTorn, gapMs, evenMs } = versions;
+      // A settle time of zero requires no rest, except of a file that grows all the time.
+      if (gapMs === VERSION_GAP_MS) return settleMs === 0 ? -Infinity : evenMs - gapMs;
+      // A file that is torn without a change cannot be opened.
+      if (wasTorn) return evenMs - gapMs;
+      return Math.min(evenMs - gapMs, nowMs + Math.max(0, APART_MS - restedMs));
     },
-    /**
-     * Returns until when a file is not read because it is written to all the time; -Infinity: it may be read. Checking it
-     * is cheap and never waits.
-     */
-    heldUntilMs: (path: RelativePath): number => {
-      const history = recent.get(path);
-      return history === undefined || history.count < BURST ? -Infinity : history.firstMs + CEILING_MS;
+    /** Records that a version may be read. A file that was changed long ago needs no bound. */
+    release: ({ path, sizeBytes }: ScanEntry, nowMs: number, restedMs: number): void => {
+      const before = recent.get(path);
+      if (before === undefined && restedMs > APART_MS) return;
+      recent.set(path, { ...(before ?? FIRST), nextBytes: sizeBytes, releasedMs: nowMs });
     },
-    size: (): number => recent.size,
-    forgetOld: (nowMs: number): void => {
-      recent = new Map([...recent].filter(([, { lastMs }]) => nowMs - lastMs < 2 * CEILING_MS));
-    },
-  };
-}
-
-/** Files that are appended to, by how they grew between the times at which they were released for reading. */
-function openAppends(settleMs: number) {
-  /**
-   * Fresh files as they were when they were released for reading. `appends`: how often one was larger than before;
-   * `gapMs`: the longest gap between two of its appends; `nextMs`: when it may have changed since. It may be written to for long
-   * before it rests again.
-   */
-  let read = new Map<
-    RelativePath,
-    { sizeBytes: number; mtimeMs: number; appends: number; gapMs: number; lastMs: number; nextMs?: number }
-  >();
-  return {
-    /** Returns how long a due file must have rested because it is appended to: it grew repeatedly, and still grows. */
-    restMs: ({ path, sizeBytes }: ScanEntry, nowMs: number): number | undefined => {
-      const before = read.get(path);
-      const isAppended =
-        before !== undefined &&
-        before.appends >= APPENDS &&
-        sizeBytes > before.sizeBytes &&
-        nowMs - before.lastMs < 2 * CEILING_MS;
-      return isAppended ? Math.max(settleMs, APPENDED_REST_MS + 2 * before.gapMs) : undefined;
-    },
-    /** Records a released file. `restedMs`: how long it has rested; `isAppended`: it was appended to. */
-    released: (
-      { path, sizeBytes, mtimeMs }: ScanEntry,
-      { nowMs, restedMs, isAppended }: Readonly<{ nowMs: number; restedMs: number; isAppended: boolean }>,
-    ): void => {
-      const before = read.get(path);
-      const gapMsMax = settleMs + APPEND_GAP_MS;
-      if (before === undefined && Math.abs(restedMs) > gapMsMax) return;
-      const nextMs = before?.nextMs ?? nowMs;
-      const sinceMs = Math.max(0, nextMs - (before?.lastMs ?? -Infinity));
-      const isSoon = sinceMs <= gapMsMax;
-      // A version that was released and not sent comes again. It says nothing about growth.
-      const isSame = before?.sizeBytes === sizeBytes && isSoon;
-      // A file that rested longer than that is complete for now.
-      const goesOn = isSoon || (isAppended && restedMs <= gapMsMax);
-      const isAppend = before !== undefined && sizeBytes > before.sizeBytes && goesOn;
-      // Sending may take longer than a gap. Then only the file's times show how far its appends are apart.
-      const apartMs = isAppend ? Math.min(mtimeMs - before.mtimeMs - (nowMs - nextMs), gapMsMax) : 0;
-      const gapMs = isSoon ? Math.max(sinceMs, apartMs) : restedMs;
-      read.set(path, {
-        sizeBytes,
-        mtimeMs,
-        appends: isSame ? before.appends : isAppend ? before.appends + 1 : 0,
-        gapMs: isSame ? before.gapMs : isAppend ? Math.max(before.gapMs, gapMs) : 0,
-        lastMs: nowMs,
-      });
-    },
-    changed: (path: RelativePath, nowMs: number): void => {
-      const before = read.get(path);
-      if (before !== undefined) before.nextMs ??= nowMs;
-    },
-    ended: (path: RelativePath, nowMs: number): void => {
-      const before = read.get(path);
-      if (before !== undefined) before.lastMs = nowMs;
-    },
-    size: (): number => read.size,
-    forgetOld: (nowMs: number): void => {
-      read = new Map([...read].filter(([, { lastMs }]) => nowMs - lastMs < 2 * CEILING_MS));
-    },
+    sent: (path: RelativePath, nowMs: number): void => end(path, nowMs, false),
+    torn: (path: RelativePath, nowMs: number): void => end(path, nowMs, true),
   };
 }

@@ -152,3 +152,30 @@ it("bounds the rate of a file that is rewritten all the time while the service p
   const { sent } = play([{ ...AT_ONCE, forMs: 95_000, everyMs: 500, growsBytes: 0, workMs: 300_000 }]);
   expect(sent.length).toBeLessThanOrEqual(95_000 / VERSION_GAP_MS + 2);
 });
+
+it.each([
+  { everyMs: 600, sendMs: 0 },
+  { everyMs: 2500, sendMs: 0 },
+  { everyMs: 6000, sendMs: 0 },
+  { everyMs: 9000, sendMs: 0 },
+  { everyMs: 600, sendMs: 10_000 },
+])(
+  "sends a file that grows every $everyMs ms and takes $sendMs ms to send once a minute after the first seven, and its end within fifteen seconds",
+  ({ everyMs, sendMs }) => {
+    const { sent, endMs } = play([{ ...AT_ONCE, sendMs, forMs: 6 * CEILING_MS, everyMs, growsBytes: 100 }]);
+    const grown = sent.filter(({ atMs }) => atMs <= endMs);
+    expect(grown.length).toBeLessThanOrEqual(7 + 5);
+    expect(grown.length).toBeGreaterThanOrEqual(5);
+    const last = grown.at(-1)?.atMs ?? 0;
+    expect(last).toBeGreaterThanOrEqual(endMs - CEILING_MS - sendMs - everyMs);
+    expect(sent.at(-1)?.atMs).toBeLessThanOrEqual(endMs + 15_000 + SETTLE_MS + STEP_MS);
+  },
+);
+
+it.each([
+  { what: "a text that grows every twenty seconds", everyMs: 20_000, growsBytes: 1 },
+  { what: "a text that is saved every three seconds", everyMs: 3000, growsBytes: 0 },
+])("sends each version of $what", ({ everyMs, growsBytes }) => {
+  const { sent, versions } = play([{ ...AT_ONCE, forMs: 5 * CEILING_MS, everyMs, growsBytes }]);
+  expect(sent.length).toBe(versions);
+});
