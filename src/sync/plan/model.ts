@@ -170,7 +170,7 @@ export interface Move {
   readonly entry: ScanEntry;
 }
 
-/** The difference between disk and ledger. Each path and each row appears once. */
+/** The difference between disk and ledger, unordered. Each path and each row appears once. */
 export interface Difference {
   readonly moves: readonly Move[];
   readonly candidates: readonly Candidate[];

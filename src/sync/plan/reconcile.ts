@@ -1,5 +1,5 @@
 import { pairInSteps } from "./moves.ts";
-import { sortInSteps, STEP_ITEMS, type Steps, takeAll } from "./steps.ts";
+import { STEP_ITEMS, type Steps, takeAll } from "./steps.ts";
 import type { TextMap } from "./text-map.ts";
 import {
   type Difference,
@@ -80,12 +80,12 @@ export function* reconcileInSteps(
 
   return {
     moves: pairs.moves,
-    candidates: yield* sortInSteps(candidates, byPath),
+    candidates,
     returned: back,
     gone: gone.filter((row) => row.docId !== null),
     forgotten: gone.filter((row) => row.docId === null),
     refused,
-    skipped: yield* sortInSteps(skipped, byPath),
+    skipped,
     uncompared,
     missingBusy: rows.missingBusy.length - countRenamed(rows.missingBusy, fresh),
     hidden: rows.hidden,
@@ -200,9 +200,4 @@ export function isBlank(entry: ScanEntry, row: KnownFile | undefined): boolean {
 /** Reports whether the row already records this skip. The reason of an absent file may change with its inode number. */
 function isKnownSkip(row: KnownFile, { entry, absent }: Skip, options: ReconcileOptions): boolean {
   return row.state === "skipped" && hasRulesOf(row, options) && (absent !== true || row.ino === entry.ino);
-}
-
-function byPath(a: { readonly entry: ScanEntry }, b: { readonly entry: ScanEntry }): number {
-  if (a.entry.path === b.entry.path) return 0;
-  return a.entry.path < b.entry.path ? -1 : 1;
 }

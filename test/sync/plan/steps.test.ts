@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import type { KnownFile, Scan, ScanEntry } from "../../../src/sync/plan/model.ts";
 import { reconcile, reconcileInSteps } from "../../../src/sync/plan/reconcile.ts";
-import { sortInSteps, STEP_ITEMS, takeAll } from "../../../src/sync/plan/steps.ts";
+import { STEP_ITEMS, takeAll } from "../../../src/sync/plan/steps.ts";
 
 /** More than two steps, and not a multiple of a step. */
 const FILES = 3 * STEP_ITEMS + 7;
@@ -30,38 +30,6 @@ const scanOf = (entries: readonly ScanEntry[]): Scan => ({
   scope: undefined,
 });
 const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
-
-it("sorts as Array.sort does, equal items in their original order", () => {
-  const items = fc.array(fc.record({ key: fc.integer({ min: 0, max: 9 }), tag: fc.integer() }), {
-    maxLength: 4 * STEP_ITEMS,
-    size: "max",
-  });
-  fc.assert(
-    fc.property(items, (list) => {
-      const byKey = (a: { key: number }, b: { key: number }): number => a.key - b.key;
-      expect(takeAll(sortInSteps(list, byKey))).toEqual(list.toSorted(byKey));
-    }),
-    { numRuns: 30 },
-  );
-});
-
-it("sorts no more than a few hundred items without a step", () => {
-  let compared = 0;
-  let most = 0;
-  const steps = sortInSteps(
-    range(20 * STEP_ITEMS).map((index) => (index * 7919) % 10_007),
-    (a, b) => {
-      compared += 1;
-      return a - b;
-    },
-  );
-  for (let step = steps.next(); step.done !== true; step = steps.next()) {
-    most = Math.max(most, compared);
-    compared = 0;
-  }
-  // Sorting a run of n takes about n log2 n comparisons.
-  expect(most).toBeLessThanOrEqual(STEP_ITEMS * Math.ceil(Math.log2(STEP_ITEMS)));
-});
 
 it.each([
   { name: "an unchanged folder", entries: range(FILES).map((index) => entryOf(index)), rows: FILES },
