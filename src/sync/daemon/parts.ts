@@ -137,7 +137,6 @@ function assemble(
   const work = openWork({
     ledger,
     width: pacer.width(),
-    isLimited: sync.requestsPerMinute !== undefined,
     onError: (error) => lifecycle.fail(error),
     isBroken: () => lifecycle.fatal() !== undefined,
   });

@@ -29,8 +29,6 @@ export interface WorkQueue<Job> {
 
 /** The facts of jobs that a queue needs. */
 export interface WorkQueueOptions<Job> extends Pick<Lines<Job>, "lineOf" | "bytesOf"> {
-  /** Slots beyond the width for deletes, which then do not wait for blocked files. Default: 0. */
-  readonly reserve?: number;
   /** Reads what the jobs need and writes their intents. The result omits what needs no sending. */
   readonly prepare: (jobs: readonly Job[]) => Promise<readonly Send<Job>[]>;
   /** Called for an unforeseen error: the work cannot continue. */
@@ -65,23 +63,17 @@ export interface Send<Job> {
 const YIELDED_MAX = 200;
 /** Slots that the backlog leaves to recent changes, which do not wait for slow answers; at most a quarter of the width. */
 const RECENT_SLOTS = 2;
-/** Priority of deletes in the reserve. That of all others is their negative turn. */
-const NEXT = 1;
 
 /** A prepared job: a task of p-queue that waits for a slot or is in flight. */
 interface Task<Job> {
   readonly line: Line<Job>;
   readonly send: Send<Job>;
-  /** A smaller turn goes first. */
-  readonly turn: number;
-  readonly id: string;
   /** Removes it from p-queue, which then refers to nothing of it. */
   readonly removal: AbortController;
 }
 
 /**
- * Jobs that share slots, and how many are prepared ahead. Recent changes, and deletes where they have a reserve, have slots
- * beyond those of the backlog.
+ * Jobs that share slots, and how many are prepared ahead. Recent changes have slots beyond those of the backlog.
  */
 interface Share<Job> {
   preparing: number;
@@ -95,16 +87,13 @@ interface Queue<Job> {
   readonly options: WorkQueueOptions<Job>;
   readonly tasks: PQueue;
   readonly lines: Lines<Job>;
-  readonly shares: Readonly<Record<"backlog" | "recent" | "delete" | "recentDelete", Share<Job>>>;
-  /** Deletes that go next or are in flight in the reserve. */
-  readonly reserved: Set<Task<Job>>;
+  readonly shares: Readonly<Record<"backlog" | "recent", Share<Job>>>;
   readonly batches: Set<Promise<void>>;
   width: number;
   /** Jobs that wait without a slot. */
   waiting: number;
   turns: Turns;
   served: number;
-  lastId: number;
   feeding: NodeJS.Immediate | undefined;
   isStopped: boolean;
 }
@@ -117,14 +106,12 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
     options,
     tasks: new PQueue(),
     lines: { all: [], byOwner: new Map(), arrived: 0, bytes: 0, lineOf, bytesOf },
-    shares: { backlog: share(), recent: share(), delete: share(), recentDelete: share() },
-    reserved: new Set(),
+    shares: { backlog: share(), recent: share() },
     batches: new Set(),
     width,
     waiting: 0,
     turns: FIRST_TURNS,
     served: 0,
-    lastId: 0,
     feeding: undefined,
     isStopped: false,
   };
@@ -213,21 +200,20 @@ async function prepareBatch<Job>(queue: Queue<Job>, line: Line<Job>, turn: numbe
 }
 
 function addTask<Job>(queue: Queue<Job>, line: Line<Job>, send: Send<Job>, turn: number): void {
-  const { options, tasks, lines, reserved } = queue;
+  const { options, tasks, lines } = queue;
   const share = shareOf(queue, line);
   const removal = new AbortController();
-  const task: Task<Job> = { line, send, turn, id: String((queue.lastId += 1)), removal };
+  const task: Task<Job> = { line, send, removal };
   const start = async (): Promise<void> => {
     share.ready.delete(task);
-    if (line.kind === "delete") reserved.add(task);
     await runTask(queue, task);
   };
   hold(lines, line, 1, send.bytes);
   share.ready.add(task);
-  tasks.add(start, { priority: -turn, id: task.id, signal: removal.signal }).catch((error: unknown) => {
+  // A smaller turn goes first.
+  tasks.add(start, { priority: -turn, signal: removal.signal }).catch((error: unknown) => {
     if (!removal.signal.aborted) options.onError(error);
   });
-  fillReserve(queue);
   // Not before: the backlog would take the slot.
   count(queue, line, 1);
 }
@@ -273,7 +259,6 @@ async function waitWithoutSlot<Job, T>(
 /** Called when a job ended, or after its task was removed. */
 function endTask<Job>(queue: Queue<Job>, task: Task<Job>): void {
   hold(queue.lines, task.line, -1, -task.send.bytes);
-  if (queue.reserved.delete(task)) fillReserve(queue);
   count(queue, task.line, -1);
   feedSoon(queue);
 }
@@ -293,19 +278,6 @@ function withdraw<Job>(queue: Queue<Job>, test: (job: Job) => boolean): readonly
   return removed.map(({ send }) => send.job);
 }
 
-/** While fewer deletes than the reserve are in flight, deletes go before all other jobs. */
-function fillReserve<Job>({ options, tasks, shares, reserved }: Queue<Job>): void {
-  const free = (options.reserve ?? 0) - reserved.size;
-  if (free <= 0) return;
-  const waiting = [...shares.delete.ready, ...shares.recentDelete.ready].filter(
-    (each) => !reserved.has(each),
-  );
-  for (const task of waiting.toSorted((a, b) => a.turn - b.turn).slice(0, free)) {
-    reserved.add(task);
-    tasks.setPriority(task.id, NEXT);
-  }
-}
-
 /** Counts jobs of a line that need a slot. */
 function count<Job>(queue: Queue<Job>, line: Line<Job>, more: number): void {
   shareOf(queue, line).needing += more;
@@ -314,17 +286,13 @@ function count<Job>(queue: Queue<Job>, line: Line<Job>, more: number): void {
 
 /**
  * Sets the concurrency of p-queue: the width, and one more for each job that waits without a slot. A slot of recent changes
- * or of deletes exists only while one needs it. They go before the backlog, unless so many did that it is its turn.
+ * exists only while one needs it. They go before the backlog, unless so many did that it is its turn.
  */
-function resize<Job>({ options, tasks, shares, width, waiting }: Queue<Job>): void {
+function resize<Job>({ tasks, shares, width, waiting }: Queue<Job>): void {
   const spare = Math.min(RECENT_SLOTS, Math.floor(width / 4));
-  const deletes = shares.delete.needing + shares.recentDelete.needing;
-  const apart = Math.min(spare, shares.recent.needing) + Math.min(options.reserve ?? 0, deletes);
-  tasks.concurrency = width - spare + apart + waiting;
+  tasks.concurrency = width - spare + Math.min(spare, shares.recent.needing) + waiting;
 }
 
-function shareOf<Job>({ options, shares }: Queue<Job>, { kind, rank }: Line<Job>): Share<Job> {
-  const isRecent = rank === RECENT;
-  if (kind === "delete" && (options.reserve ?? 0) > 0) return isRecent ? shares.recentDelete : shares.delete;
-  return isRecent ? shares.recent : shares.backlog;
+function shareOf<Job>({ shares }: Queue<Job>, { rank }: Line<Job>): Share<Job> {
+  return rank === RECENT ? shares.recent : shares.backlog;
 }

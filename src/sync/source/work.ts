@@ -39,18 +39,13 @@ export type Work = ReturnType<typeof openWork>;
 export interface WorkOptions {
   readonly ledger: Ledger;
   readonly width: number;
-  /** Whether files may wait for the limit of the configuration, behind which deletes must not wait. */
-  readonly isLimited: boolean;
   readonly onError: (error: unknown) => void;
   /** Reports that nothing more can be done: jobs only pass through. */
   readonly isBroken: () => boolean;
 }
 
-/** Deletes that may be in flight beyond the width while files wait for a limit. */
-const RESERVE = 2;
-
 /** Opens the queue. */
-export function openWork({ ledger, width, isLimited, onError, isBroken }: WorkOptions) {
+export function openWork({ ledger, width, onError, isBroken }: WorkOptions) {
   const counts = openCounts();
   const finish = (job: Job, wasSent = false): void => {
     counts.end(job, wasSent);
@@ -78,7 +73,6 @@ export function openWork({ ledger, width, isLimited, onError, isBroken }: WorkOp
   const queue = openQueue<Job>({
     width,
     onError,
-    reserve: isLimited ? RESERVE : 0,
     lineOf: (job) => ({ owner: job.source, kind: kindOf(job) }),
     bytesOf: (job) => (job.kind === "file" ? job.candidate.entry.sizeBytes : 0),
     prepare: async (jobs) => {

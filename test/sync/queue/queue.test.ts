@@ -22,7 +22,7 @@ interface Stage {
 function stage(
   width: number,
   bytesOf: (job: number) => number = () => 1,
-  { reserve = 0, kindOf = () => "text" }: { reserve?: number; kindOf?: (job: number) => JobKind } = {},
+  { kindOf = () => "text" }: { kindOf?: (job: number) => JobKind } = {},
 ): Stage {
   const started: number[] = [];
   const underWay = new Map<number, () => void>();
@@ -46,7 +46,6 @@ function stage(
   });
   const queue = openQueue<number>({
     width,
-    reserve,
     lineOf: (job) => ({ owner: ownerOf(job), kind: kindOf(job) }),
     bytesOf,
     prepare: async (jobs) => {
@@ -102,48 +101,6 @@ it("follows a width that changes", async () => {
   world.queue.setWidth(3);
   await until(() => world.underWay.size === 3);
   await runUntilBegun(world, 200);
-});
-
-it("starts deletes in the reserve while files take all of the width, and no files there", async () => {
-  const world = stage(4, undefined, { reserve: 2, kindOf: (job) => (job < OWNER ? "text" : "delete") });
-  world.queue.push(range(100), { recent: true });
-  await until(() => world.underWay.size === 4);
-  world.queue.push(range(10).map((job) => OWNER + job));
-  await until(() => world.underWay.size === 6);
-  expect(world.started).toEqual([0, 1, 2, 3, OWNER, OWNER + 1]);
-  world.underWay.get(OWNER)?.();
-  await until(() => world.underWay.has(OWNER + 2));
-  await runUntilBegun(world, 110);
-  expect(world.most()).toBe(6);
-});
-
-it("runs a recent change after at most a few of a thousand deletes that have a reserve", async () => {
-  const world = stage(8, undefined, { reserve: 2, kindOf: (job) => (job < OWNER ? "delete" : "text") });
-  world.queue.push(range(1000));
-  await runUntilBegun(world, 100);
-  await until(() => world.underWay.size === 8);
-  const before = world.started.length;
-  world.queue.push([OWNER], { recent: true });
-  await until(() => world.underWay.has(OWNER));
-  expect(world.started.length - before).toBeLessThanOrEqual(3);
-  await runUntilBegun(world, 1001);
-  expect(world.most()).toBe(9);
-});
-
-it("runs a recent delete before those of the backlog that wait for the reserve", async () => {
-  const world = stage(4, undefined, { reserve: 2, kindOf: (job) => (job < OWNER ? "text" : "delete") });
-  world.queue.push(range(100), { recent: true });
-  await until(() => world.underWay.size === 4);
-  world.queue.push(range(100).map((job) => OWNER + job));
-  await until(() => world.underWay.size === 6);
-  world.queue.push([2 * OWNER], { recent: true });
-  const batches = world.batches.length;
-  await until(() => world.batches.length > batches);
-  await new Promise(setImmediate);
-  world.underWay.get(OWNER)?.();
-  await until(() => world.started.length === 7);
-  expect(world.started.at(-1)).toBe(2 * OWNER);
-  await runUntilBegun(world, 201);
 });
 
 it("never stops when the width shrinks as jobs end", async () => {
