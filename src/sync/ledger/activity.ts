@@ -32,13 +32,6 @@ export function openActivity(db: Sqlite) {
     `SELECT ${columns} FROM activity WHERE (@source IS NULL OR source = @source)
        AND (${isAtOrBelow("path")} OR ${isAtOrBelow("from_path")}) ORDER BY id DESC LIMIT @limit`,
   );
-  // No index, as above.
-  const madeSince = db
-    .prepare<[number, number], string>(
-      `SELECT doc_id FROM activity
-       WHERE source = ? AND at_ms > ? AND action = 'create' AND outcome = 'done' AND doc_id IS NOT NULL`,
-    )
-    .pluck();
   let sincePrune = 0;
   return {
     /** A plain statement: run it inside a group commit. */
@@ -59,8 +52,6 @@ export function openActivity(db: Sqlite) {
       sincePrune = 0;
       prune.run(ROWS_MAX);
     },
-    /** Returns the resources made for a source after a time, as far back as the log goes. */
-    madeSince: (source: number, atMs: number): string[] => madeSince.all(source, atMs),
     /** Returns the newest entries, newest first, of everything, a source, or a file or folder of it. */
     recent: (
       limit: number,

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import type { Hold } from "../ledger/sources/sources.ts";
-import { type BrakeFacts, isSameRoot, LATELY_MS, mayHold, REPLACED_FILES_MIN } from "../plan/brakes.ts";
+import { type BrakeFacts, isSameRoot, LATELY_MS, mayHold } from "../plan/brakes.ts";
 import type { Difference, KnownFile, Scan } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import type { PassContext } from "./context.ts";
@@ -44,7 +44,6 @@ export function limitFacts(
     approval:
       row.approved && row.haltRoot !== undefined ? { root: row.haltRoot, files: row.haltFiles } : undefined,
     leftOut: NONE,
-    madeLately: undefined,
   };
 }
 
@@ -59,13 +58,11 @@ export async function brakeFacts(
 ): Promise<BrakeFacts> {
   const { gone } = difference;
   const { rules } = pass.source;
-  const isSure = scan.root?.born === true || gone.length < REPLACED_FILES_MIN;
   const others = new Set(gone.filter(({ path }) => rules.isInner(path)).map(({ id }) => id));
   const facts = {
     ...limitFacts(pass, row, difference),
     unread: isSameRoot(row.root, scan.root) ? 0 : pass.context.ledger.files.countUnread(pass.source.id),
     others,
-    madeLately: isSure ? undefined : madeLately(pass),
   };
   return mayHold(gone, facts) ? { ...facts, leftOut: await leftOutOf(rules, gone) } : facts;
 }
@@ -73,12 +70,6 @@ export async function brakeFacts(
 /** Reports whether a person's approval covers the folder as it was scanned. */
 export function isAgreed({ approval }: BrakeFacts, { root }: Scan): boolean {
   return approval !== undefined && isSameRoot(approval.root, root);
-}
-
-/** Returns resources that files of the source received within the last minutes and still have. */
-export function madeLately({ source: { id }, context: { ledger, now } }: PassContext): ReadonlySet<string> {
-  const made = ledger.activity.madeSince(id, now() - LATELY_MS);
-  return new Set(made.filter((docId) => ledger.files.acknowledged(docId)?.source === id));
 }
 
 /** Paths tested between two turns of the loop: a test takes some microseconds. */

@@ -31,11 +31,6 @@ export interface BrakeFacts {
   readonly others: ReadonlySet<number>;
   /** Missing rows, by id, whose path the rules leave out: their file may well exist. */
   readonly leftOut: ReadonlySet<number>;
-  /**
-   * Resources that rows of this source received in the last minutes and still have. Undefined where the root's identity
-   * is certain, or where so few files are missing that it makes no difference.
-   */
-  readonly madeLately: ReadonlySet<string> | undefined;
 }
 
 /** A person's approval of a halted source: this root, with so many missing files and no more. */
@@ -67,12 +62,6 @@ const SMALL_FOLDER_OVER = 10;
 
 /** An empty folder is suspect if it held at least this many files. A single file is deleted like any other. */
 const EMPTIED_FILES_MIN = 2;
-
-/**
- * Number of files known before that may vanish at once while others appear, where the root's identity does not
- * distinguish a folder from one made in its place. People rename and rewrite fewer in one step every day.
- */
-export const REPLACED_FILES_MIN = 4;
 
 /** Decides which deletes may proceed. Pure. `gone` are rows with a resource whose file is gone. */
 export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts): Braked {
@@ -121,10 +110,6 @@ function judge(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts): Brake
     return { deletes: doomed, counted: 0, held: open, reason, halted: false };
   }
 
-  if (isNew.length > 0 && losesAllBefore(open, facts)) {
-    const reason = rulesReason(open, facts) ?? "all known files are gone, and others have appeared";
-    return { deletes: doomed, counted: 0, held: open, reason, halted: false };
-  }
   // Rows held elsewhere count too, so that a partial scan decides as a whole one does.
   const count = heldWith(scan, open, isNew.length, facts) + facts.missingBusy;
   if (isMass(count, facts)) {
@@ -154,12 +139,12 @@ type LimitFacts = Pick<
  */
 export function mayHold(
   gone: readonly KnownFile[],
-  facts: LimitFacts & KnownBefore & Pick<BrakeFacts, "missingBusy" | "heldBefore">,
+  facts: LimitFacts & Pick<BrakeFacts, "missingBusy" | "heldBefore">,
 ): boolean {
   const open = gone.filter(({ state }) => state !== "doomed");
   const added = open.filter(({ state }) => state !== "held").length;
   const count = Math.max(open.length, facts.heldBefore + added) + facts.missingBusy;
-  return added > 0 && (losesAll(count, facts) || losesAllBefore(open, facts) || isMass(count, facts));
+  return added > 0 && (losesAll(count, facts) || isMass(count, facts));
 }
 
 /**
@@ -168,24 +153,6 @@ export function mayHold(
  */
 export function losesAll(missing: number, { filesBefore }: Pick<BrakeFacts, "filesBefore">): boolean {
   return missing >= filesBefore && filesBefore >= EMPTIED_FILES_MIN;
-}
-
-/** Distinguishes files known before from those that have just appeared. */
-type KnownBefore = Pick<BrakeFacts, "filesBefore" | "madeLately">;
-
-/**
- * Reports whether every file known some minutes ago is missing, and these are more than a few. New files in their
- * place, even if acknowledged, do not show that the folder is still the same.
- */
-function losesAllBefore(missing: readonly KnownFile[], { filesBefore, madeLately }: KnownBefore): boolean {
-  if (madeLately === undefined) return false;
-  const known = missing.filter(({ docId, state }) => state !== "doomed" && !isIn(madeLately, docId));
-  if (known.every(({ state }) => state === "held")) return false;
-  return known.length >= REPLACED_FILES_MIN && known.length >= filesBefore - madeLately.size;
-}
-
-function isIn(docs: ReadonlySet<string>, docId: string | null): boolean {
-  return docId !== null && docs.has(docId);
 }
 
 /**

@@ -42,16 +42,6 @@ it("finds activity below a folder, including what moved out of it, and none of i
   expect(log.recent(3, { source: 1 }).map(({ path }) => path)).toEqual(["f", "e", "d-"]);
 });
 
-it("finds resources made since a time, of one source, and no other activity", () => {
-  log.add(activity("a", { atMs: 5, docId: "at the time" }));
-  log.add(activity("b", { atMs: 6, docId: "made" }));
-  log.add(activity("c", { atMs: 6, docId: "updated", action: "update" }));
-  log.add(activity("d", { atMs: 6, docId: "refused", outcome: "refused" }));
-  log.add(activity("e", { atMs: 6, docId: "elsewhere", source: 2 }));
-  log.add(activity("f", { atMs: 6 }));
-  expect(log.madeSince(1, 5)).toEqual(["made"]);
-});
-
 it("retains the newest ten thousand entries, and more until the next thousand", () => {
   db.transaction(() => {
     for (let count = 1; count <= 12_000; count += 1) log.add(activity(String(count)));

@@ -4,9 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { syncSettings } from "../settings.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
-import type { Observed } from "../../../src/sync/ledger/files/observed.ts";
 import { openPathStates, type PathStates } from "../../../src/sync/agenda/path-states.ts";
-import { madeLately } from "../../../src/sync/pass/brake-facts.ts";
 import { type Burst, isBurstOver, missingWith, openBurst, ripeOf } from "../../../src/sync/pass/burst.ts";
 import type { PassContext } from "../../../src/sync/pass/context.ts";
 import { openRules } from "../../../src/sync/rules/rules.ts";
@@ -62,23 +60,6 @@ const row = (path: string): KnownFile => ({
   rulesKey: 1,
 });
 
-const observedAt = (path: string): Observed => ({
-  entry: row(path),
-  rulesKey: 1,
-  hash: "",
-  digest: "",
-  title: path,
-  label: "",
-  extractorVersion: 1,
-  shape: {
-    kind: "content",
-    tier: "fastest",
-    ownerId: "owner",
-    settings: { strategy: "recursive", chunkSize: 1, chunkOverlap: 0 },
-  },
-  fileUrl: undefined,
-});
-
 const rows = (paths: readonly string[]): KnownFile[] =>
   paths.map((path) => ({ ...row(path), id: Number.parseInt(path, 36) }));
 
@@ -122,7 +103,6 @@ const pass = (
     keeps: false,
     others: new Set<number>(),
     leftOut: new Set<number>(),
-    madeLately: undefined,
   };
   checks = [];
   const when = { quiet, isBurstOver: isBurstOver(passContext), inFlight };
@@ -253,26 +233,4 @@ describe("a burst of deletes", () => {
     expect(isBurstOver(passContext)).toBe(true);
     expect(pass(3900, ["a", "b"]).sent).toEqual(["a", "b"]);
   });
-});
-
-it("resources made lately are those of this source alone, while they exist", async () => {
-  const other = await new Promise<number>((resolve) => {
-    void ledger.write(() => {
-      ledger.sources.open("/docs", "owner", "fastest");
-      resolve(ledger.sources.open("/other", "owner", "fastest").id);
-    });
-  });
-  const make = (source: number, docId: string, atMs: number, isThere = true): void => {
-    const activity = { source, path: docId, from: undefined, docId, durationMs: 0, message: undefined };
-    ledger.activity.add({ ...activity, atMs, action: "create", outcome: "done" });
-    if (isThere) ledger.files.insert(source, docId, "agreed", observedAt(docId));
-  };
-  await ledger.write(() => {
-    make(1, "before", 0);
-    make(1, "lately", LATELY_MS);
-    make(1, "gone again", LATELY_MS, false);
-    make(other, "other's", LATELY_MS);
-  });
-  nowMs = LATELY_MS + 1;
-  expect([...madeLately(passContext)]).toEqual(["lately"]);
 });

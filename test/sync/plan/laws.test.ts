@@ -454,7 +454,6 @@ describe("laws of the brakes", () => {
     keeps: fc.constant(false),
     others: fc.constant(new Set<number>()),
     leftOut: fc.constantFrom(new Set<number>(), new Set([1, 2])),
-    madeLately: fc.constantFrom(undefined, new Set<string>(), new Set(["doc1", "doc2"])),
   });
   const missing = rowsOf(["agreed", "unsure", "parked", "held", "doomed"]).map((rows) =>
     rows.filter(({ docId }) => docId !== null),
