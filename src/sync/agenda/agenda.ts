@@ -53,10 +53,15 @@ export function openAgenda({ settleMs, now, once, withdraw }: AgendaOptions) {
       states.torn(path, now());
       checkAgain(path);
     },
-    /** Has a path read again at a time, after its job. */
-    rereadAt: (path: RelativePath, atMs: number): void => {
+    /** Has a path read again after its job: at a time of the system's clock, when its times show later writes. */
+    rereadAt: (path: RelativePath, wallMs: number): void => {
+      const atMs = now() + Math.max(0, wallMs - Date.now());
       if (isInTime(atMs)) states.rereadAt(path, atMs);
     },
+    /** Reports whether something happened at the path since its job was planned. */
+    isOutdated: states.isOutdated,
+    /** Records that the service accepted the path's version, whose result no longer matters. */
+    sent: states.sent,
     /** Records that a file's job has ended. */
     end: (entry: ScanEntry): void => states.end(entry, now()),
     /**

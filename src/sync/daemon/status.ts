@@ -60,7 +60,7 @@ export function openStatusReporter(parts: Parts, sources: () => DaemonSources) {
     const { watches } = sources();
     for (const source of sources().all()) {
       const reason = lifecycle.isEnding() ? null : (watches.get(source.id)?.degraded() ?? null);
-      ledger.noteLast(source.noteBacklog);
+      ledger.noteLast(source.id, source.noteBacklog);
       ledger.note(() => ledger.sources.setDegraded(source.id, reason));
     }
   };

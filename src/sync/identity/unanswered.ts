@@ -25,7 +25,7 @@ export interface Unanswered {
 
 export interface UnansweredOptions {
   readonly context: ActionContext;
-  readonly source: IdentitySource & Pick<ActionSource, "checkAgain" | "deleteLater">;
+  readonly source: IdentitySource & Pick<ActionSource, "agenda" | "deleteLater">;
   readonly lagMs: number;
   /** One pass: if the service refuses a list, the pass ends. Otherwise the list is requested again and again. */
   readonly once: boolean;
@@ -161,7 +161,7 @@ async function adopt(
       if (left === "taken") continue;
       if (left !== undefined) replaced.push(left);
       ledger.files.warn(resource.docId, resource.warning);
-      if (!isExact) source.checkAgain(intent.path);
+      if (!isExact) source.agenda.checkAgain(intent.path);
       adopted.set(intent.id, { path: intent.path, docId: resource.docId });
     }
   });

@@ -34,7 +34,7 @@ export interface GroupCommitOptions {
  */
 export function groupCommits(db: Sqlite, file: string, { wal, step, onFailure }: GroupCommitOptions) {
   let changes: (() => void)[] = [];
-  let last = new Set<() => void>();
+  let last = new Map<number, () => void>();
   let waiting: Waiter[] = [];
   let failure: Error | undefined;
   let soon: NodeJS.Immediate | undefined;
@@ -55,10 +55,10 @@ export function groupCommits(db: Sqlite, file: string, { wal, step, onFailure }:
     soon = undefined;
     later = undefined;
     if (changes.length + last.size === 0 || abandoned) return;
-    const group = [...changes, ...last];
+    const group = [...changes, ...last.values()];
     const waiters = waiting;
     changes = [];
-    last = new Set();
+    last = new Map();
     waiting = [];
     try {
       if (failure !== undefined) throw failure;
@@ -90,12 +90,12 @@ export function groupCommits(db: Sqlite, file: string, { wal, step, onFailure }:
       else later ??= setTimeout(flush, NOTE_MS);
     },
     /**
-     * Like `note`, for summaries: runs after all other changes of its transaction, and only once however often it is
-     * requested. A sum of what is in flight must not miss what was acknowledged after the request.
+     * Like `note`, for the summary of a source: runs after all other changes of its transaction, and only once however often
+     * it is requested. A sum of what is in flight must not miss what was acknowledged after the request.
      */
-    noteLast: (change: () => void): void => {
+    noteLast: (source: number, change: () => void): void => {
       if (abandoned) return;
-      last.add(change);
+      last.set(source, change);
       later ??= setTimeout(flush, NOTE_MS);
     },
     /** Commits pending changes at once, so that a read sees them. Does not guarantee that they are on disk. */
@@ -108,7 +108,7 @@ export function groupCommits(db: Sqlite, file: string, { wal, step, onFailure }:
       abandoned = true;
       const gone = [...waiting, ...disk.abandon()];
       changes = [];
-      last = new Set();
+      last = new Map();
       waiting = [];
       for (const { reject } of gone) reject(failure ?? new Error("the ledger was closed"));
       if (soon !== undefined) clearImmediate(soon);

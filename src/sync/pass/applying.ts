@@ -92,7 +92,7 @@ function surelyGone(
     rows,
     (row) => !isNewlyGone(row) || (missing.has(row.id) && !sizes.has(row.sizeBytes)),
   );
-  for (const { path } of missedOnce) source.checkAgain(path);
+  for (const { path } of missedOnce) source.agenda.checkAgain(path);
   return gone;
 }
 

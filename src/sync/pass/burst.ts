@@ -81,12 +81,12 @@ export function ripeOf(
   const isOver = wasOver && nowMs >= endMs;
   const deletes = braked.deletes.filter((row) => isDecided(row) || (isOver && hasRested(row)));
   for (const row of gone)
-    if (!hasRested(row)) source.checkAgain(row.path, nowMs + Math.max(sync.settleMs, SECOND_CHECK_MS));
+    if (!hasRested(row)) source.agenda.checkAgain(row.path, nowMs + Math.max(sync.settleMs, SECOND_CHECK_MS));
   for (const row of [...held, ...deletes]) if (!isDecided(row)) states.decide(row.path);
   const [first] = missing.keys();
   // After its end, only what has not rested is still missing.
   const burstCheckMs = isOver ? Infinity : Math.max(nowMs + SECOND_CHECK_MS, endMs);
-  if (first !== undefined) source.checkAgain(first, Math.min(burstCheckMs, nowMs + BURST_CHECK_MS));
+  if (first !== undefined) source.agenda.checkAgain(first, Math.min(burstCheckMs, nowMs + BURST_CHECK_MS));
   return {
     ...braked,
     held,

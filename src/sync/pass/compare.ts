@@ -28,7 +28,7 @@ export async function compareWithLedger(
   const difference = await inSlices(reconcileInSteps(scan, known, options), signal, moved);
   // Files in flight are skipped, and nothing else may have reported that they have changed since.
   const changed = await inSlices(busy.changed(difference.uncompared, scopeTest(scan.scope)), signal, moved);
-  for (const path of changed) source.checkAgain(path);
+  for (const path of changed) source.agenda.checkAgain(path);
   return difference;
 }
 

@@ -6,7 +6,9 @@ import type { ScanOptions } from "../scan/scan.ts";
 
 /** The source of passes, and what they work with. */
 export interface PassContext {
-  readonly source: Pick<ActionSource, "id" | "root" | "rules" | "rulesKey" | "checkAgain">;
+  readonly source: Pick<ActionSource, "id" | "root" | "rules" | "rulesKey"> & {
+    readonly agenda: Pick<ActionSource["agenda"], "checkAgain">;
+  };
   readonly context: Pick<ActionContext, "ledger" | "now" | "moved" | "report" | "trash" | "timing">;
   readonly sync: SyncConfig;
   /** One pass: a scan is the truth and no event may follow, so nothing waits. */

@@ -43,7 +43,13 @@ export function* reconcileInSteps(
   const { back, restored, displaced } = assignHeld(rows.heldHere, entries, options);
   const isRenamed = restored.length === 0 ? () => false : renamedTest(rows.missing, rows.changed);
   const [renamed, kept] = [restored.filter(isRenamed), restored.filter((each) => !isRenamed(each))];
-  const fresh = [...entries.values()];
+  // In the order of the scan: a map has none.
+  const fresh: ScanEntry[] = [];
+  let items = 0;
+  for (const entry of scan.entries) {
+    if (++items % STEP_ITEMS === 0) yield;
+    if (entries.has(entry.path)) fresh.push(entry);
+  }
 
   const { assigned, left } = assignBlocked(rows.blocked);
   const assignedRows = assigned.map(({ row }) => row).filter(({ docId }) => docId !== null);
@@ -66,7 +72,6 @@ export function* reconcileInSteps(
   for (const skip of skips.values()) if (!busy(skip.entry.path)) skipped.push(skip);
   const candidates: Candidate[] = kept.map(({ entry, known: row }) => ({ entry, known: row }));
   for (const { entry, known: row } of pairs.moves) candidates.push({ entry, known: row, from: row.path });
-  let items = 0;
   for (const { entry, known: row } of pairs.stayed) {
     if (++items % STEP_ITEMS === 0) yield;
     if (isBlank(entry, row)) skipped.push({ entry, reason: EMPTY_FILE, known: row });

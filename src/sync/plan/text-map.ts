@@ -5,7 +5,6 @@ export interface TextMap<T> {
   set(key: string, value: T): void;
   delete(key: string): void;
   entries(): IterableIterator<[string, T]>;
-  values(): IterableIterator<T>;
 }
 
 /** Pieces of a map. Of a million keys each piece holds some thousands, and is rehashed within a millisecond. */
@@ -29,9 +28,6 @@ export function openTextMap<T>(): TextMap<T> {
     },
     entries: function* () {
       for (const piece of pieces) if (piece !== undefined) yield* piece.entries();
-    },
-    values: function* () {
-      for (const piece of pieces) if (piece !== undefined) yield* piece.values();
     },
   };
 }

@@ -41,6 +41,8 @@ export function openListing(
         else if (entry.isSymbolicLink()) links.push(name);
       }
       if (hasReplacement) listMisnamed(folder);
+      // The last one is taken first.
+      names.sort().reverse();
     } catch (error) {
       names = [];
       links = [];

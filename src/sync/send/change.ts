@@ -33,7 +33,7 @@ export async function change(
   const fields = changeOf(context, outgoing, metadata, url);
   const answer = await remote.update(docId, fields, signal, sending.key, isCurrent, contentKind);
   const isFollowed = answer.kind === "done" && answer.value.isInFlight;
-  const end = isFollowed ? await follow(context, docId, () => source.isOutdated(path)) : answer;
+  const end = isFollowed ? await follow(context, docId, () => source.agenda.isOutdated(path)) : answer;
   switch (end.kind) {
     case "done":
       if (!isFollowed && isLost(outgoing, row, end.value.record)) {
@@ -49,7 +49,7 @@ export async function change(
       reportAction(context, source, candidate, action, startedMs, docId);
       return end;
     case "outdated":
-      source.sent(path);
+      source.agenda.sent(path);
       return { kind: "ended" }; // The row stays unsure, and the next change follows this one at the service.
     case "gone": {
       sending.goneAnswers += 1;
@@ -64,7 +64,7 @@ export async function change(
       // whether the service lost them.
       if (!source.mayRecreate(docId)) return { kind: "ended" };
       context.ledger.note(() => context.ledger.files.lose(row.id));
-      source.checkAgain(path);
+      source.agenda.checkAgain(path);
       return { kind: "ended" };
     }
     case "refused":
@@ -88,9 +88,9 @@ export async function awaitChangeInWork(
   if (action !== "update" || row?.state !== "unsure" || docId === undefined) return undefined;
   const reply = await context.remote.read(docId, context.signal);
   if (reply.kind !== "done" || !isInWork(reply.value) || !isVersion(outgoing, reply.value)) return undefined;
-  const end = await follow(context, docId, () => source.isOutdated(path));
+  const end = await follow(context, docId, () => source.agenda.isOutdated(path));
   if (end.kind === "outdated") {
-    source.sent(path);
+    source.agenda.sent(path);
     return { kind: "ended" };
   }
   if (end.kind !== "done") return undefined;

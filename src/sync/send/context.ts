@@ -1,4 +1,5 @@
 import type { Activity } from "../ledger/activity.ts";
+import type { Agenda } from "../agenda/agenda.ts";
 import type { DocumentReader } from "../read/reader.ts";
 import type { SecretCheck } from "../read/secret-check.ts";
 import type { CreateIntent } from "../ledger/intents/creates.ts";
@@ -46,6 +47,9 @@ export interface ActionContext {
   readonly report: (activity: Activity) => void;
 }
 
+/** What actions ask and record of the paths of their source. */
+export type SentPaths = Pick<Agenda, "checkAgain" | "checkTorn" | "rereadAt" | "isOutdated" | "sent">;
+
 /** Dependencies of actions on their source. */
 export interface ActionSource {
   readonly id: number;
@@ -61,21 +65,10 @@ export interface ActionSource {
    * then dropped and planned again. False for a file that never rests.
    */
   isStale(path: RelativePath): boolean;
-  /** Reports whether something happened at the path since its work was planned. */
-  isOutdated(path: RelativePath): boolean;
-  /** Records that the service accepted the path's version, whose result no longer matters. */
-  sent(path: RelativePath): void;
+  /** Its paths: what happened at them, and when they are checked again. */
+  readonly agenda: SentPaths;
   /** Reports whether nothing may be sent for the source. */
   isPaused(): boolean;
-  /** Schedules another check of the path, now or at a time. */
-  checkAgain(path: RelativePath, atMs?: number): void;
-  /** Schedules another check of a path whose file changed while it was read; later, if that happens repeatedly. */
-  checkTorn(path: RelativePath): void;
-  /**
-   * Schedules another read of a file whose times do not yet show whether it is written to again: at this time, by the
-   * system's clock, after its job has ended.
-   */
-  rereadAt(path: RelativePath, atMs: number): void;
   /**
    * Called when a row's resource turned out to be gone. Reports whether it may be created again at once. If not, the
    * whole source is checked after the service's list has shown whether most are gone.

@@ -79,7 +79,7 @@ async function followCreate(
 ): Promise<Awaited<ReturnType<typeof follow>>> {
   // The replaced resource is deleted once the new one is made. Until then it must be possible to find.
   const replaces = row !== undefined && row.docId !== null;
-  return await follow(context, docId, () => !replaces && source.isOutdated(candidate.entry.path));
+  return await follow(context, docId, () => !replaces && source.agenda.isOutdated(candidate.entry.path));
 }
 
 /** Creates of one file without an answer, and without a resource in the lists read after them, before the file is held. */
@@ -201,7 +201,7 @@ function sendOwnerAgain({ ledger }: ActionContext, source: ActionSource, docId: 
   const owner = ledger.files.byDoc(docId);
   if (owner === undefined) return "another file";
   if (owner.state === "agreed") ledger.files.setState(owner.id, "unsure");
-  if (owner.source === source.id) source.checkAgain(owner.path);
+  if (owner.source === source.id) source.agenda.checkAgain(owner.path);
   return owner.path;
 }
 

@@ -56,7 +56,7 @@ export async function prepareFile(
   const document = withMarker(read.document, source.signature);
   if (document.entry.sizeBytes === 0 && candidate.entry.sizeBytes > 0) {
     // Emptied since the check, perhaps to be rewritten.
-    source.checkTorn(candidate.entry.path);
+    source.agenda.checkTorn(candidate.entry.path);
     return undefined;
   }
   const row = candidate.known === undefined ? undefined : ledger.files.get(candidate.known.id);
@@ -134,7 +134,7 @@ async function readAgain(
     uploadedHash: uploadedHash(candidate.known && context.ledger.files.get(candidate.known.id)),
   });
   const racyMs = racyUntilMs(outcome.kind === "document" ? outcome.document.entry : entry, readAtMs);
-  if (racyMs !== undefined) source.rereadAt(entry.path, racyMs);
+  if (racyMs !== undefined) source.agenda.rereadAt(entry.path, racyMs);
   const judged = racyMs === undefined ? source : { id: source.id, rulesKey: () => 0 };
   switch (outcome.kind) {
     case "document":
@@ -142,7 +142,7 @@ async function readAgain(
     case "torn":
     // A file system may list a file that it does not open. Its reads have the same limit as those of one that never rests.
     case "gone":
-      source.checkTorn(entry.path);
+      source.agenda.checkTorn(entry.path);
       return undefined;
     case "skipped":
       // A person must decide about this, so its resource stays as long as a file of that name exists.

@@ -81,7 +81,7 @@ async function sendOnce(
   const isOldUpload = sending.fileUrl !== undefined;
   const body = await prepareBody(context, source, outgoing, sending);
   if (body.kind === "torn") {
-    source.checkTorn(path);
+    source.agenda.checkTorn(path);
     return { kind: "dropped" };
   }
   // The document has not left yet.

@@ -42,7 +42,7 @@ export function giveUp(
 /** Parks a file: for `restMs`, by default longer with each failure. Then it is checked again. */
 export function park(
   context: Reporting,
-  source: Pick<ActionSource, "id" | "checkAgain">,
+  source: Pick<ActionSource, "id" | "agenda">,
   unsent: Unsent,
   { code, message, restMs }: Trouble & { readonly restMs?: number | undefined },
   alsoWrite?: () => void,
@@ -51,7 +51,7 @@ export function park(
   const tries = known === undefined ? 0 : context.ledger.files.tries(known.id);
   const retryAtMs = context.now() + (restMs ?? parkMs(1 + tries));
   giveUp(context, source, unsent, { state: "parked", code, message, retryAtMs }, alsoWrite);
-  source.checkAgain(entry.path, retryAtMs);
+  source.agenda.checkAgain(entry.path, retryAtMs);
 }
 
 /** Records the result of a file's action. */

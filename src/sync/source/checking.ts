@@ -4,6 +4,7 @@ import { findUnsent } from "../pass/preview.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
 import { scopeTest } from "../plan/scope.ts";
 import type { SourceParts } from "./parts.ts";
+import { noteBacklog } from "./progress.ts";
 
 /** How soon a folder that is missing or another one is checked again. */
 const ROOT_RETRY_MS = 10_000;
@@ -142,14 +143,14 @@ function beginFiles(
   candidates: readonly Candidate[],
   isRecent: (candidate: Candidate) => boolean,
 ): void {
-  const { options, context, agenda, owner, noteBacklog } = parts;
+  const { options, context, agenda } = parts;
   agenda.states.queue(candidates, context.now());
   // Before any of them is acknowledged; otherwise the ledger would show other processes an agreement too early.
-  if (candidates.length > 0) context.ledger.noteLast(noteBacklog);
+  if (candidates.length > 0) context.ledger.noteLast(options.row.id, () => noteBacklog(parts));
   for (const recent of [true, false]) {
     const some = candidates.filter((candidate) => isRecent(candidate) === recent);
     options.queue.push(
-      some.map((candidate) => ({ kind: "file", source: owner, candidate })),
+      some.map((candidate) => ({ kind: "file", source: parts, candidate })),
       { recent },
     );
   }

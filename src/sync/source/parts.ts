@@ -9,11 +9,16 @@ import { openPasses, type Passes } from "../pass/pass.ts";
 import type { WorkQueue } from "../queue/queue.ts";
 import { rulesKeysOf } from "../pass/rules-key.ts";
 import { sourceTag } from "../plan/marker.ts";
-import type { RelativePath } from "../plan/model.ts";
+import type { Deletion } from "../ledger/intents/deletes.ts";
+import type { Candidate, RelativePath } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import { openSourceDeletes, type SourceDeletes } from "./source-deletes.ts";
 import { openIgnoreWarnings, openMountWarnings } from "./warnings.ts";
-import type { FileOwner, Job } from "./work.ts";
+
+/** A job of the queue: read and send a file, or delete a resource. */
+export type Job =
+  | { readonly kind: "file"; readonly source: SourceParts; readonly candidate: Candidate }
+  | { readonly kind: "delete"; readonly deletes: SourceDeletes; readonly deletion: Deletion };
 
 /** Options of a source. */
 export interface SourceOptions {
@@ -53,10 +58,6 @@ export interface SourceParts {
   readonly contact: Contact;
   readonly passes: Passes;
   readonly deletes: SourceDeletes;
-  /** Runs the source's jobs. */
-  readonly owner: FileOwner;
-  /** Records for other processes what the source is doing, the last in a group commit. */
-  readonly noteBacklog: () => void;
   readonly warnOfMounts: ReturnType<typeof openMountWarnings>;
   readonly ignoreWarnings: ReturnType<typeof openIgnoreWarnings>;
   readonly state: SourceState;
@@ -85,14 +86,8 @@ interface SourceState {
   isWholeOpen: boolean;
 }
 
-/** What a source's loop and its jobs work with. */
-export type SourceBase = Omit<SourceParts, "owner" | "noteBacklog">;
-
-/** Opens the parts of a source. `bind` returns what is made of the others. */
-export function openSourceParts(
-  options: SourceOptions,
-  bind: (base: SourceBase) => Pick<SourceParts, "owner" | "noteBacklog">,
-): SourceParts {
+/** Opens the parts of a source. */
+export function openSourceParts(options: SourceOptions): SourceParts {
   const { row, rules, sync, queue, once, onWarning } = options;
   const { ledger, now } = options.context;
   const stopping = new AbortController();
@@ -138,12 +133,8 @@ export function openSourceParts(
       if (isHeld()) states.outdate(path);
       return states.isOutdated(path) && (isHeld() || !states.isUnresting(path));
     },
-    isOutdated: (path) => states.isOutdated(path),
-    sent: (path) => states.sent(path),
+    agenda,
     isPaused: () => state.isPaused,
-    checkAgain: (path, atMs) => agenda.checkAgain(path, atMs),
-    rereadAt: (path, atMs) => agenda.rereadAt(path, now() + Math.max(0, atMs - Date.now())),
-    checkTorn: (path) => agenda.checkTorn(path),
     mayRecreate: (docId) => contact.mayRecreate(docId),
     findCreated: (intent) => unanswered.findCreated(intent),
     compareLater: () => contact.compareLater(),
@@ -191,12 +182,13 @@ export function openSourceParts(
       }),
     push: (deletions) =>
       queue.push(
-        deletions.map((deletion) => ({ kind: "delete", source: owner, deletion })),
+        deletions.map((deletion) => ({ kind: "delete", deletes, deletion })),
         { recent: true },
       ),
     wakeAt: (atMs) => agenda.wakeAt(atMs),
+    onEnd: () => jobEnded({ options, contact, agenda }),
   });
-  const parts = {
+  return {
     options,
     context,
     source,
@@ -213,8 +205,17 @@ export function openSourceParts(
       agenda.stop();
     },
   };
-  const { owner, noteBacklog } = bind(parts);
-  return { ...parts, owner, noteBacklog };
+}
+
+/** Called when a job has ended. */
+export function jobEnded({
+  options,
+  contact,
+  agenda,
+}: Pick<SourceParts, "options" | "contact" | "agenda">): void {
+  // One file was sent alone, or the requests in flight have ended.
+  if (contact.isProbing()) agenda.scanAt(options.context.now());
+  options.onChange();
 }
 
 /**

@@ -1,7 +1,7 @@
 import { earliest } from "../../lib/earliest.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { type Counted, countedAs } from "../plan/version.ts";
-import type { SourceBase, SourceParts } from "./parts.ts";
+import type { SourceParts } from "./parts.ts";
 
 /** The work of a source, beyond the ledger's records. */
 export interface SourceActivity {
@@ -16,7 +16,7 @@ export interface SourceActivity {
 }
 
 /** Returns what a source is doing. */
-export function activityOf({ options, context, agenda, contact, state }: SourceBase): SourceActivity {
+export function activityOf({ options, context, agenda, contact, state }: SourceParts): SourceActivity {
   const { states } = agenda;
   const countedNow = (path: RelativePath): Counted =>
     countedAs(context.ledger.files.living(options.row.id, path)?.state);
@@ -31,7 +31,7 @@ export function activityOf({ options, context, agenda, contact, state }: SourceB
 }
 
 /** Records what a source is doing, for other processes to read. Runs last in a group commit, so that it matches the rows. */
-export function noteBacklog(parts: SourceBase): void {
+export function noteBacklog(parts: SourceParts): void {
   const { id } = parts.options.row;
   const { sources } = parts.context.ledger;
   const { backlog, backlogAgreed } = activityOf(parts);
@@ -49,7 +49,7 @@ export function progressOf(parts: SourceParts) {
   const isSending = (): boolean => states.hasJobs() || deletes.hasJobs();
   return {
     activity: (): SourceActivity => activityOf(parts),
-    noteBacklog: parts.noteBacklog,
+    noteBacklog: (): void => noteBacklog(parts),
     /** Reports whether the whole source was checked in this run, so that all work is known. */
     isPlanned: (): boolean => state.isPlanned,
     /** Since when the oldest change waits; undefined: none does, or only a person can decide about them. */

@@ -4,7 +4,7 @@ import type { SourceRow } from "../ledger/sources/rows.ts";
 import type { WorkQueue } from "../queue/queue.ts";
 import { ownResources } from "../identity/own-resources.ts";
 import { openSourceDeletes, type SourceDeletes } from "./source-deletes.ts";
-import type { DeleteOwner, Job } from "./work.ts";
+import type { Job } from "./parts.ts";
 
 /** Deletes the resources of sources that left the configuration, after a person agreed. */
 export type Removals = ReturnType<typeof openRemovals>;
@@ -38,7 +38,7 @@ export function openRemovals(options: RemovalsOptions) {
   const remove = async (row: SourceRow): Promise<void> => {
     await takeUnowned(context, row, stopping.signal);
     await beginDeletes(context, row.id, stopping.signal);
-    const deletes = openSourceDeletes({
+    const deletes: SourceDeletes = openSourceDeletes({
       row,
       context,
       source: { id: row.id, root: row.path },
@@ -47,18 +47,12 @@ export function openRemovals(options: RemovalsOptions) {
       isAwaited: () => false,
       push: (deletions) =>
         queue.push(
-          deletions.map((deletion) => ({ kind: "delete", source: owner, deletion })),
+          deletions.map((deletion) => ({ kind: "delete", deletes, deletion })),
           { recent: true },
         ),
       wakeAt: (atMs) => alarm.set(atMs),
+      onEnd: () => endIfDone(row.id, deletes),
     });
-    const owner: DeleteOwner = {
-      delete: (deletion) => deletes.send(deletion),
-      done: (job) => {
-        if (job.kind === "delete") deletes.end(job.deletion);
-        endIfDone(row.id, deletes);
-      },
-    };
     running.set(row.id, deletes);
     deletes.beginLeft();
     endIfDone(row.id, deletes);

@@ -22,6 +22,8 @@ export interface SourceDeletesOptions {
   readonly push: (deletions: readonly Deletion[]) => void;
   /** Schedules a call of `beginDue`. */
   readonly wakeAt: (atMs: number) => void;
+  /** Called when the job of one has ended. */
+  readonly onEnd: () => void;
 }
 
 /** A delete that has a job or waits for one. */
@@ -74,6 +76,8 @@ export function openSourceDeletes(options: SourceDeletesOptions) {
   const checkLater = openDeleteCheck(options, refuse);
 
   return {
+    /** The source's number in the ledger. */
+    source: row.id,
     begin,
     beginPutOff,
     /** Begins with those that a process, or a pause, left undone. */
@@ -111,6 +115,7 @@ export function openSourceDeletes(options: SourceDeletesOptions) {
     end: (deletion: Deletion): void => {
       open.endJob(deletion);
       beginPutOff(deletion.path);
+      options.onEnd();
     },
     hasJobs: open.hasJobs,
     hasJob: open.hasJob,

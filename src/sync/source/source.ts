@@ -1,22 +1,16 @@
 import { basename } from "node:path";
 import type { FolderWarning } from "../../wire/daemon-status.ts";
 import type { LeftOut } from "../../wire/daemon-folders.ts";
-import { prepareFile } from "../send/prepare.ts";
-import { dropCreate } from "../send/create.ts";
-import { send } from "../send/send.ts";
 import { isBelow } from "../disk/source-path.ts";
 import { kindOfName } from "../../formats/kinds.ts";
-import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import { type PassPreview, previewPass } from "../pass/preview.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { FileWork } from "../plan/version.ts";
-import type { YieldSlot } from "../queue/queue.ts";
 import { runChecks } from "./checking.ts";
-import { openSourceParts, type SourceBase, type SourceOptions, type SourceParts } from "./parts.ts";
-import { noteBacklog, progressOf } from "./progress.ts";
+import { openSourceParts, type SourceOptions, type SourceParts } from "./parts.ts";
+import { progressOf } from "./progress.ts";
 import { mountProblems } from "./warnings.ts";
-import type { FileOwner } from "./work.ts";
 
 /** One source: from an event to the jobs that bring the change over. */
 export type SourceSync = ReturnType<typeof openSource>;
@@ -24,10 +18,7 @@ export type SourceSync = ReturnType<typeof openSource>;
 /** Opens a source. Reads nothing before `run`. */
 export function openSource(options: SourceOptions) {
   const { row, rules } = options;
-  const parts = openSourceParts(options, (base) => ({
-    owner: ownerOf(base),
-    noteBacklog: () => noteBacklog(base),
-  }));
+  const parts = openSourceParts(options);
   const { context, source, agenda, contact, deletes } = parts;
   return {
     id: row.id,
@@ -53,8 +44,6 @@ export function openSource(options: SourceOptions) {
     },
     /** Returns what a pass over the whole source would find. Writes nothing. `before` is the source's row. */
     preview: (before: SourceRow): Promise<PassPreview> => previewPass(parts.passes, before),
-    /** Deletes a resource whose intent is in the ledger. */
-    deleteLater: (deletion: Deletion): void => source.deleteLater(deletion),
     /** Sends refused deletes at or below a path now. Files are checked as marked. */
     retryDeletes: deletes.retry,
     /**
@@ -112,65 +101,6 @@ const NO_MARKERS: FolderWarning = {
     "the service does not keep descriptions as they are sent, so only the ledger says which document is which file's",
   remedy: "back up the state folder: without it, files would be sent as new ones after `kbsync approve`",
 };
-
-/** Runs the jobs of a source. */
-function ownerOf({ options, context, source, agenda, contact, deletes }: SourceBase): FileOwner {
-  const { ledger, now } = context;
-  const { states } = agenda;
-  return {
-    id: options.row.id,
-    prepare: async (candidate) => {
-      const { entry } = candidate;
-      if (!states.isCurrent(entry)) return undefined;
-      states.send(entry.path);
-      const prepared = source.isStale(entry.path) ? undefined : await prepareFile(context, source, candidate);
-      return source.isStale(entry.path) ? undefined : prepared;
-    },
-    depart: (prepared) => {
-      const outgoing = prepared.write();
-      // The row is `unsure` from here on.
-      if (outgoing.intent === undefined) states.uncount(outgoing.candidate.entry.path);
-      const { intent } = outgoing;
-      return {
-        run: (yieldSlot, isRecent) => {
-          const { path } = outgoing.candidate.entry;
-          // A job gives its slot away while the service works on what it has.
-          const whileRead: YieldSlot = async (wait) => {
-            states.setReading(path, "all");
-            try {
-              return await yieldSlot(wait);
-            } finally {
-              states.setReading(path, undefined);
-            }
-          };
-          const contentKind = isRecent ? "recent" : "content";
-          const onPictures = (): void => {
-            if (states.reading(path) === "pictures") return;
-            states.setReading(path, "pictures");
-            options.onChange();
-          };
-          return send({ ...context, yieldSlot: whileRead, onPictures, contentKind }, source, outgoing);
-        },
-        drop: () => {
-          // It never left, so the next start need not find out what became of it.
-          if (intent !== undefined) ledger.note(() => dropCreate(ledger, source, intent));
-        },
-      };
-    },
-    delete: (deletion) => deletes.send(deletion),
-    done: (job) => {
-      if (job.kind === "delete") deletes.end(job.deletion);
-      else {
-        // Another job may have taken its place.
-        if (states.isCurrent(job.candidate.entry)) agenda.end(job.candidate.entry);
-        deletes.beginPutOff(job.candidate.entry.path);
-      }
-      // One file was sent alone, or the requests in flight have ended.
-      if (contact.isProbing()) agenda.scanAt(now());
-      options.onChange();
-    },
-  };
-}
 
 /** The pending work at a path. */
 function pathQueries({ agenda: { states }, contact, deletes, passes, context: { now }, state }: SourceParts) {

@@ -2,36 +2,13 @@ import { basename } from "node:path";
 import type { Progress } from "../../wire/daemon-status.ts";
 import type { Prepared } from "../send/prepare.ts";
 import type { Activity } from "../ledger/activity.ts";
-import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { kindOfName } from "../../formats/kinds.ts";
 import { openQueue, type Send, type YieldSlot } from "../queue/queue.ts";
 import type { JobKind } from "../queue/order.ts";
-import type { Candidate, RelativePath } from "../plan/model.ts";
-
-/** A job of the queue: read and send a file, or delete a resource. */
-export type Job =
-  | { readonly kind: "file"; readonly source: FileOwner; readonly candidate: Candidate }
-  | { readonly kind: "delete"; readonly source: DeleteOwner; readonly deletion: Deletion };
-
-/** Runs deletes. */
-export interface DeleteOwner {
-  delete(deletion: Deletion): Promise<void>;
-  /** Called when a job has ended, in whatever way. */
-  done(job: Job): void;
-}
-
-/** Runs the jobs of a source. */
-export interface FileOwner extends DeleteOwner {
-  readonly id: number;
-  /** Reads a job's file and decides; undefined if nothing must be sent. */
-  prepare(candidate: Candidate): Promise<Prepared | undefined>;
-  /**
-   * Runs inside the transaction that makes the intents durable. Returns what must be sent after it, or dropped if it
-   * will not be.
-   */
-  depart(prepared: Prepared): Pick<Send<Job>, "run" | "drop">;
-}
+import { departJob, endJob, prepareJob } from "./file-jobs.ts";
+import type { Job } from "./parts.ts";
+import type { RelativePath } from "../plan/model.ts";
 
 /** The daemon's queue: jobs of all sources, read and recorded together, then sent concurrently. */
 export type Work = ReturnType<typeof openWork>;
@@ -49,7 +26,8 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions) {
   const counts = openCounts();
   const finish = (job: Job, wasSent = false): void => {
     counts.end(job, wasSent);
-    job.source.done(job);
+    if (job.kind === "file") endJob(job.source, job.candidate);
+    else job.deletes.end(job.deletion);
   };
   const sendOf = (job: Job, bytesHeld: number, run: Send<Job>["run"], drop?: () => void): Send<Job> => ({
     job,
@@ -68,12 +46,12 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions) {
   });
   type FileJob = Extract<Job, { kind: "file" }>;
   const prepareOf = async (job: Job): Promise<Prepared | undefined> =>
-    job.kind === "file" && !isBroken() ? job.source.prepare(job.candidate) : undefined;
+    job.kind === "file" && !isBroken() ? prepareJob(job.source, job.candidate) : undefined;
 
   const queue = openQueue<Job>({
     width,
     onError,
-    lineOf: (job) => ({ owner: job.source, kind: kindOf(job) }),
+    lineOf: (job) => ({ owner: sourceOf(job), kind: kindOf(job) }),
     bytesOf: (job) => (job.kind === "file" ? job.candidate.entry.sizeBytes : 0),
     prepare: async (jobs) => {
       // None may use the ledger after the batch has ended, even if another one failed.
@@ -86,7 +64,7 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions) {
       const ready: { readonly job: FileJob; readonly work: Prepared }[] = [];
       for (const [index, job] of jobs.entries()) {
         const work = prepared[index];
-        if (job.kind === "delete") sends.push(sendOf(job, 0, () => job.source.delete(job.deletion)));
+        if (job.kind === "delete") sends.push(sendOf(job, 0, () => job.deletes.send(job.deletion)));
         else if (work === undefined) finish(job);
         else ready.push({ job, work });
       }
@@ -94,7 +72,7 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions) {
       // From here on each intent is on disk before its request can leave.
       await ledger.write(() => {
         for (const { job, work } of ready) {
-          const { run, drop } = job.source.depart(work);
+          const { run, drop } = departJob(job.source, work);
           sends.push(sendOf(job, work.bytes, run, drop));
         }
       });
@@ -112,7 +90,7 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions) {
     /** Ends the job of a file that is prepared and not in flight: something happened to the file. */
     withdraw: (source: number, path: RelativePath): void => {
       const isTheFile = (job: Job): boolean =>
-        job.kind === "file" && job.source.id === source && job.candidate.entry.path === path;
+        job.kind === "file" && sourceOf(job) === source && job.candidate.entry.path === path;
       for (const job of queue.withdraw(isTheFile)) finish(job);
     },
     progress: counts.progress,
@@ -165,6 +143,11 @@ function openCounts() {
   };
 }
 
+/** Returns the number of a job's source in the ledger. */
+function sourceOf(job: Job): number {
+  return job.kind === "file" ? job.source.options.row.id : job.deletes.source;
+}
+
 function kindOf(job: Job): JobKind {
   if (job.kind !== "file") return "delete";
   return kindOfName(basename(job.candidate.entry.path)).kind === "content" ? "text" : "document";
@@ -177,7 +160,7 @@ function isSentAsIs(job: Job): boolean {
 
 function keyOf(job: Job): string {
   return job.kind === "file"
-    ? fileKey(job.source.id, job.candidate.entry.path)
+    ? fileKey(sourceOf(job), job.candidate.entry.path)
     : deleteKey(job.deletion.docId);
 }
 

@@ -52,7 +52,10 @@ function open({ shown, lagMs = 1000, once = false }: World): ReturnType<typeof o
   });
   return openUnanswered({
     context,
-    source: { ...shop.source, checkAgain: (path) => void checks.push(path) },
+    source: {
+      ...shop.source,
+      agenda: { ...shop.source.agenda, checkAgain: (path) => void checks.push(path) },
+    },
     lagMs,
     once,
     signal: context.signal,

@@ -49,7 +49,13 @@ beforeEach(() => {
   const rules = openRules(sourceAt(root));
   rulesKey = rulesKeyOf(rules);
   passes = openPasses({
-    source: { id: source, root, rules, rulesKey: () => rulesKey, checkAgain: (path) => onChanged(path) },
+    source: {
+      id: source,
+      root,
+      rules,
+      rulesKey: () => rulesKey,
+      agenda: { checkAgain: (path) => onChanged(path) },
+    },
     context: {
       ledger,
       timing: TIMING,

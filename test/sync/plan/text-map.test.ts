@@ -24,7 +24,6 @@ it("holds what a Map would hold after the same changes", () => {
         expect([ours.has(each), ours.get(each)]).toEqual([theirs.has(each), theirs.get(each)]);
       }
       expect(new Map(ours.entries())).toEqual(theirs);
-      expect([...ours.values()]).toHaveLength(theirs.size);
     }),
   );
 });
@@ -37,7 +36,7 @@ it.each([
   const map = openTextMap<number>();
   for (let index = 0; index < 10_000; index++) map.set(keyOf(index), index);
   // Neighbours in a piece follow one another in insertion order when iterated. A descent marks a new piece.
-  const order = [...map.values()];
+  const order = [...map.entries()].map(([, value]) => value);
   const pieces = order.filter((value, at) => at > 0 && value < (order[at - 1] ?? 0)).length + 1;
   expect(pieces).toBeGreaterThan(100);
 });

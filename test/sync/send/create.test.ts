@@ -113,7 +113,7 @@ async function create(world: World): Promise<void> {
   const source: ActionSource = {
     ...shop.source,
     isStale: world.isStale ?? (() => false),
-    isOutdated: world.isStale ?? (() => false),
+    agenda: { ...shop.source.agenda, isOutdated: world.isStale ?? (() => false) },
     findCreated: async () => await Promise.resolve(world.settle ?? "absent"),
     compareLater: () => void (comparisons += 1),
     deleteLater: (deletion) => void deletions.push(deletion),

@@ -75,6 +75,7 @@ function deletesOf(
     isAwaited,
     push: (deletions) => pushed.push(...deletions),
     wakeAt: (atMs) => wakes.push(atMs),
+    onEnd: () => undefined,
   });
   const run = async (): Promise<void> => {
     for (const deletion of pushed.splice(0)) {
