@@ -17,7 +17,7 @@ const SYNC: Readonly<Record<string, readonly string[]>> = {
   read: ["plan", "disk", "rules"],
   agenda: ["plan", "rules", "ledger"],
   trash: ["plan", "ledger", "remote"],
-  send: ["plan", "rules", "queue", "ledger", "remote", "read", "trash"],
+  send: ["plan", "rules", "queue", "ledger", "agenda", "remote", "read", "trash"],
   pass: ["plan", "disk", "rules", "ledger", "scan", "read", "agenda", "send"],
   identity: ["plan", "disk", "rules", "ledger", "remote", "scan", "read", "send"],
   source: ["plan", "disk", "rules", "queue", "ledger", "agenda", "send", "pass", "identity"],

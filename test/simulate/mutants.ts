@@ -266,7 +266,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: "busy-unnoticed",
     does: "a file that disappears with its folder while in flight is not checked again",
     patches: [
-      patch("pass/compare.ts", "for (const path of changed) source.checkAgain(path);", "void changed;"),
+      patch(
+        "pass/compare.ts",
+        "for (const path of changed) source.agenda.checkAgain(path);",
+        "void changed;",
+      ),
     ],
   },
   {
@@ -462,8 +466,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "identity/contact.ts",
-        "ledger.intents.creates(source.id).length > 0;\n}",
-        "ledger.intents.creates(source.id).length < 0;\n}",
+        "const hasCreates = intents.creates(source.id).length > 0;",
+        "const hasCreates = intents.creates(source.id).length < 0;",
       ),
     ],
   },

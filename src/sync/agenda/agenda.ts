@@ -53,9 +53,8 @@ export function openAgenda({ settleMs, now, once, withdraw }: AgendaOptions) {
       states.torn(path, now());
       checkAgain(path);
     },
-    /** Has a path read again after its job: at a time of the system's clock, when its times show later writes. */
-    rereadAt: (path: RelativePath, wallMs: number): void => {
-      const atMs = now() + Math.max(0, wallMs - Date.now());
+    /** Has a path read again at a time, after its job. */
+    rereadAt: (path: RelativePath, atMs: number): void => {
       if (isInTime(atMs)) states.rereadAt(path, atMs);
     },
     /** Reports whether something happened at the path since its job was planned. */

@@ -134,7 +134,8 @@ async function readAgain(
     uploadedHash: uploadedHash(candidate.known && context.ledger.files.get(candidate.known.id)),
   });
   const racyMs = racyUntilMs(outcome.kind === "document" ? outcome.document.entry : entry, readAtMs);
-  if (racyMs !== undefined) source.agenda.rereadAt(entry.path, racyMs);
+  if (racyMs !== undefined)
+    source.agenda.rereadAt(entry.path, context.now() + Math.max(0, racyMs - Date.now()));
   const judged = racyMs === undefined ? source : { id: source.id, rulesKey: () => 0 };
   switch (outcome.kind) {
     case "document":

@@ -33,7 +33,7 @@ beforeEach(() => {
       root: folder,
       rules: openRules(sourceAt(folder)),
       rulesKey: () => 1,
-      agenda: { checkAgain: (_path, atMs = 0) => void checks.push(atMs) },
+      agenda: { checkAgain: (_path: string, atMs?: number) => void checks.push(atMs ?? 0) },
     },
     context: { ledger, timing: TIMING, now: () => nowMs, moved: () => undefined, report: () => undefined },
     sync: syncSettings({ settleMs: 100, concurrency: 1 }),
