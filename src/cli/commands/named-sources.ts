@@ -51,8 +51,12 @@ export function nameOtherSources(context: Context, command: string, { sources, s
   const others = ledgerFolders(stateDir).filter((path) => !used.includes(path));
   const [first] = others;
   if (first === undefined) return;
+  const using =
+    used.length === 0
+      ? "the configuration names no folder"
+      : `using ${used.join(", ")} from the configuration`;
   context.stderr.write(
-    `kbsync: using ${used.join(", ")} from the configuration; the state folder was last used with ${others.join(", ")}: ` +
+    `kbsync: ${using}; the state folder was last used with ${others.join(", ")}: ` +
       `\`kbsync ${command} ${shellWord(first)}\` uses that\n`,
   );
 }

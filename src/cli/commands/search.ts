@@ -1,6 +1,6 @@
 import { join, resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { type Config, loadConfig } from "../../config/load.ts";
+import type { Config } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { TOKENIZER } from "../../lib/tokens.ts";
 import type { ResourceLookup } from "../../sync/operator/resource-lookup.ts";
@@ -30,12 +30,11 @@ import {
 } from "../../wire/search.ts";
 import { reachService } from "../compose/reached-service.ts";
 import type { ReachedService } from "../compose/embedded-service.ts";
-import { openSynced, printJson } from "../state/ask.ts";
+import { isRestarting, openOperator, openSynced, type Operator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../terminal/log.ts";
 import {
   type CommonOptions,
-  configRequest,
   expandOption,
   filterOption,
   freshOption,
@@ -96,7 +95,8 @@ async function search(context: Context, query: string, options: SearchOptions): 
       { code: "usage" },
     );
   }
-  const config = loadConfig(configRequest(context, options));
+  const operator = openOperator(context, options);
+  const { config } = operator;
   const state = makeStateFolder(config.stateDir);
   const lookup = openSynced(state.path);
   try {
@@ -109,9 +109,10 @@ async function search(context: Context, query: string, options: SearchOptions): 
         seconds: waitSecondsOf(options),
         signal: context.signal,
       });
-      const answer = await ask(service, config, scope, query, options, context.signal);
-      const { sources = [] } = readStatus(state.path, 0) ?? {};
-      const unsent = sources.reduce((sum, { reading, waiting }) => sum + reading + waiting, 0);
+      const [answer, unsent] = await Promise.all([
+        ask(service, config, scope, query, options, context.signal),
+        options.json === true ? NOTHING_UNSENT : countUnsent(operator),
+      ]);
       await print(context, query, options, answer, lookup, unsent);
       if (late !== undefined) context.stderr.write(`${late}\n`);
     } finally {
@@ -120,6 +121,29 @@ async function search(context: Context, query: string, options: SearchOptions): 
   } finally {
     lookup.close();
   }
+}
+
+/** Files that searches do not find as they are on disk. */
+interface Unsent {
+  readonly reading: number;
+  readonly waiting: number;
+  /** Why these counts may be old. */
+  readonly isOld?: string | undefined;
+}
+
+/** Structured output does not have them. */
+const NOTHING_UNSENT: Unsent = { reading: 0, waiting: 0 };
+
+/** Counts them by the daemon, or by the ledger if none answers: a search needs the service alone. */
+async function countUnsent({ ask: askDaemon, config: { stateDir } }: Operator): Promise<Unsent> {
+  let isOld: string | undefined;
+  const live = await askDaemon("status", {}).catch((error: unknown) => {
+    if (!(error instanceof KbsyncError)) throw error;
+    if (!isRestarting(error)) isOld = error.message;
+  });
+  const { sources = [] } = live ?? readStatus(stateDir, 0) ?? {};
+  const sum = (of: "reading" | "waiting"): number => sources.reduce((total, each) => total + each[of], 0);
+  return { reading: sum("reading"), waiting: sum("waiting"), isOld };
 }
 
 /** The file or folder that the search is limited to; undefined: none. */
@@ -186,7 +210,7 @@ async function print(
   options: SearchOptions,
   answer: Answer,
   lookup: ResourceLookup,
-  unsent: number,
+  unsent: Unsent,
 ): Promise<void> {
   const { results, fallback, pending } = answer;
   const found = results.map((result) => foundAt(result, lookup));
@@ -214,11 +238,14 @@ async function print(
     (options.files === true ? context.stderr : context.stdout).write(`${nothingWords(options, answer)}\n`);
   }
   if (fallback !== undefined) context.stderr.write(`${FALLBACK_TEXT[fallback]}\n`);
+  // Files that the service reads are counted on both sides, those of others by the service alone.
+  const read = Math.max(pending.read, unsent.reading);
+  const waiting = Math.max(0, unsent.reading + unsent.waiting - read);
   // A search by words alone has said already that it found nothing by meaning.
-  const { read } = pending;
-  // The ledger counts a file that is being read as one that waits.
-  const line = pendingText(fallback === "words" ? { read, embed: 0 } : pending, Math.max(0, unsent - read));
+  const line = pendingText(fallback === "words" ? { read, embed: 0 } : { ...pending, read }, waiting);
   if (line !== undefined) context.stderr.write(`${line}\n`);
+  if (unsent.isOld !== undefined)
+    context.stderr.write(`Not everything here may be up to date: ${unsent.isOld}.\n`);
 }
 
 /** Below this a result shares a word that most documents have, or little of its meaning (docs/adr/0009-scores-from-evidence.md). */

@@ -79,6 +79,9 @@ describe("a command on what was synced", () => {
 
   it("names the ledger's folder where the configuration has none", () => {
     writeFileSync(options().config, JSON.stringify({ sources: [] }));
+    const request = { env: {}, cwd: context.cwd, file: options().config, stateDir: world.stateDir };
+    nameOtherSources(context, "sync", loadConfig(request));
+    expect(reported).toContain("kbsync: the configuration names no folder; the state folder was last used");
     expect(() => chosen(undefined)).toThrow(
       expect.objectContaining({ hint: expect.stringContaining(world.root) as string }) as Error,
     );
