@@ -132,8 +132,7 @@ export async function searchPassages(
   const results = [...fitting([...first, ...others], tokensMax)];
   const isCut = first[0]?.text !== best?.text;
   const fallback = joinFallbacks(answers);
-  const unsent = status?.sources.reduce((sum, each) => sum + each.waiting, 0) ?? 0;
-  const waiting = pendingText(joinPending(answers), unsent);
+  const waiting = pendingText(joinPending(answers), status?.sources ?? []);
   const notes = [
     ...(fallback === undefined ? [] : [FALLBACK_TEXT[fallback]]),
     ...(waiting === undefined ? [] : [waiting]),

@@ -26,13 +26,15 @@ export const ListedFile = record({
   /** Empty for a whole source of which nothing is sent. */
   path: z.string(),
   state: z.enum(LISTED_STATES),
-  /** The document of an older version, which is searchable meanwhile. */
+  /** Its document; null: it has none, or only one of which searches find no version. */
   docId: z.string().nullable(),
   code: z.string(),
   /** The reason; for a skipped file the rule. */
   message: z.string(),
   /** Since when it waits; null: unknown, or it does not. */
   sinceMs: z.number().nullable(),
+  /** An older version is searchable meanwhile. */
+  hasOlder: z.boolean(),
 });
 export type ListedFile = z.infer<typeof ListedFile>;
 
@@ -168,6 +170,8 @@ export const Version = record({
   reason: z.string(),
   /** Since when it waits; null: unknown, or it does not. */
   sinceMs: z.number().nullable(),
+  /** An older version is searchable meanwhile. */
+  hasOlder: z.boolean(),
 });
 export type Version = z.infer<typeof Version>;
 

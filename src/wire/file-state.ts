@@ -8,7 +8,7 @@ export type ListedState = (typeof LISTED_STATES)[number];
  * State of a file's newest version. `searchable`: searches find it as it is on disk, by its words at least. `reading`: the
  * service has it and reads it. `waiting`: it is not at the service yet, and waiting helps. `held`: the file is gone, and its
  * delete waits for a person. `failed`: it stays out until it changes or a person acts. `skipped`: a rule leaves it out.
- * Whether an older version is searchable meanwhile is another fact: there is a document of it.
+ * Whether an older version is searchable meanwhile is another fact.
  */
 export type VersionState = ListedState | "searchable";
 
@@ -24,7 +24,7 @@ export const STATE_WORDS: Readonly<Record<VersionState, string>> = {
 
 /** `1 being read, 17 waiting`: counts in words, without those that are 0. `thousands` writes a number. */
 export function countWords(
-  counts: Partial<Readonly<Record<VersionState, number>>>,
+  counts: Partial<Readonly<Record<VersionState, number | undefined>>>,
   thousands: (count: number) => string,
 ): string[] {
   const found: string[] = [];
@@ -37,21 +37,20 @@ export function countWords(
   return found;
 }
 
-/** `1 being read, 17 waiting, 3 not found by meaning yet`: what searches do not find yet, or by words alone. */
+/**
+ * `1 being read, 17 waiting, 3 not found by meaning yet`: what searches do not find yet, or by words alone, by the answer of a
+ * search and by the folders of a daemon. A file that the service reads for a daemon is in both.
+ */
 export function pendingWords(
-  {
-    reading,
-    waiting,
-    embed,
-    more,
-  }: Readonly<Record<"reading" | "waiting" | "embed", number>> & {
-    readonly more?: true | undefined;
-  },
+  { read, embed, more }: Readonly<Record<"read" | "embed", number>> & { readonly more?: true | undefined },
+  folders: readonly Pick<FileCounts, "reading" | "waiting">[],
   thousands: (count: number) => string,
 ): string[] {
+  const sum = (of: "reading" | "waiting"): number => folders.reduce((total, each) => total + each[of], 0);
+  const reading = Math.max(read, sum("reading"));
   const least = more === true ? "at least " : "";
   const found = embed === 0 ? [] : [`${least}${thousands(embed)} not found by meaning yet`];
-  return [...countWords({ reading, waiting }, thousands), ...found];
+  return [...countWords({ reading, waiting: sum("waiting") }, thousands), ...found];
 }
 
 /** Counts of wanted files by the state of their newest version; those of the states add up to `files`. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ContextFields, PassageFields } from "./context.ts";
-import { pendingWords } from "./file-state.ts";
+import { type FileCounts, pendingWords } from "./file-state.ts";
 import { readFilter } from "./filter.ts";
 import { Location } from "./location.ts";
 import { Count, NumberRange, WireInteger } from "./primitives.ts";
@@ -121,12 +121,12 @@ export function joinPending(answers: readonly Pick<SearchAnswer, "pending">[]): 
   return { read: sum("read"), embed: sum("embed"), ...(isMore && { more: true }) };
 }
 
-/**
- * States for a person or a language model which documents wait; undefined: none does. `unsent` counts files that the service
- * has no document of, or an older one.
- */
-export function pendingText({ read, embed, more }: Pending, unsent: number): string | undefined {
-  const parts = pendingWords({ reading: read, waiting: unsent, embed, more }, String);
+/** States for a person or a language model what waits; undefined: nothing does. `folders` are those of a daemon. */
+export function pendingText(
+  pending: Pending,
+  folders: readonly Pick<FileCounts, "reading" | "waiting">[],
+): string | undefined {
+  const parts = pendingWords(pending, folders, String);
   return parts.length === 0 ? undefined : `Not everything is searchable yet: ${parts.join(", ")}.`;
 }
 

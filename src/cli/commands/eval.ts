@@ -83,7 +83,7 @@ async function evaluate(context: Context, file: string, options: EvalOptions): P
         asked.push(await askOne(client, lookup, scope, question, context.signal));
       const outcomes = asked.map(({ outcome }) => outcome);
       print(context, file, options, outcomes);
-      const line = asked.map(({ pending }) => pendingText(pending, 0)).find((each) => each !== undefined);
+      const line = asked.map(({ pending }) => pendingText(pending, [])).find((each) => each !== undefined);
       if (line !== undefined) context.stderr.write(`${line}\n`);
     } finally {
       await client.close();

@@ -40,15 +40,16 @@ export function listedText(
   const stopped = isLive ? "" : `${unknownChangesWords(stateDir)}\n`;
   if (files.length === 0) return `${noneWords(states, isLive)}\n${stopped}`;
   const isAbsolute = new Set(files.map(({ source }) => source)).size > 1;
-  const lines = files.map(({ state, source, path, message, docId, sinceMs }) => {
+  const lines = files.map(({ state, source, path, message, sinceMs, hasOlder }) => {
     const shown = path === "" ? source : isAbsolute ? `${source}/${path}` : path;
     const since = sinceMs === null ? "" : `, since ${localTime(sinceMs).slice(-8)}`;
-    const older =
-      docId === null || state === "held" || state === "skipped" ? "" : "; an older version is searchable";
-    return `${STATE_WORDS[state].padEnd(10)}  ${unbroken(visibleLine(shown))}: ${visibleLine(message)}${since}${older}\n`;
+    return `${STATE_WORDS[state].padEnd(10)}  ${unbroken(visibleLine(shown))}: ${visibleLine(message)}${since}${hasOlder ? OLDER : ""}\n`;
   });
   return `${lines.join("")}${stopped}`;
 }
+
+/** Says that there is an older version. */
+export const OLDER = "; an older version is searchable";
 
 /** The meaning of an empty list. */
 function noneWords(states: readonly ListedState[], isLive: boolean): string {

@@ -14,6 +14,7 @@ import {
   type Expand,
   NEIGHBOURS_MAX,
 } from "../../wire/context.ts";
+import type { SourceStatus } from "../../wire/daemon-status.ts";
 import { Tier } from "../../wire/primitives.ts";
 import {
   type SearchAnswer,
@@ -123,27 +124,24 @@ async function search(context: Context, query: string, options: SearchOptions): 
   }
 }
 
-/** Files that searches do not find as they are on disk. */
+/** The files that searches do not find as they are on disk, by folder. */
 interface Unsent {
-  readonly reading: number;
-  readonly waiting: number;
+  readonly folders: readonly Pick<SourceStatus, "reading" | "waiting">[];
   /** Why these counts may be old. */
   readonly isOld?: string | undefined;
 }
 
 /** Structured output does not have them. */
-const NOTHING_UNSENT: Unsent = { reading: 0, waiting: 0 };
+const NOTHING_UNSENT: Unsent = { folders: [] };
 
 /** Counts them by the daemon, or by the ledger if none answers: a search needs the service alone. */
-async function countUnsent({ ask: askDaemon, config: { stateDir } }: Operator): Promise<Unsent> {
+async function countUnsent(operator: Operator): Promise<Unsent> {
   let isOld: string | undefined;
-  const live = await askDaemon("status", {}).catch((error: unknown) => {
+  const live = await operator.ask("status", {}).catch((error: unknown) => {
     if (!(error instanceof KbsyncError)) throw error;
     if (!isRestarting(error)) isOld = error.message;
   });
-  const { sources = [] } = live ?? readStatus(stateDir, 0) ?? {};
-  const sum = (of: "reading" | "waiting"): number => sources.reduce((total, each) => total + each[of], 0);
-  return { reading: sum("reading"), waiting: sum("waiting"), isOld };
+  return { folders: (live ?? readStatus(operator.config.stateDir, 0))?.sources ?? [], isOld };
 }
 
 /** The file or folder that the search is limited to; undefined: none. */
@@ -238,11 +236,8 @@ async function print(
     (options.files === true ? context.stderr : context.stdout).write(`${nothingWords(options, answer)}\n`);
   }
   if (fallback !== undefined) context.stderr.write(`${FALLBACK_TEXT[fallback]}\n`);
-  // Files that the service reads are counted on both sides, those of others by the service alone.
-  const read = Math.max(pending.read, unsent.reading);
-  const waiting = Math.max(0, unsent.reading + unsent.waiting - read);
   // A search by words alone has said already that it found nothing by meaning.
-  const line = pendingText(fallback === "words" ? { read, embed: 0 } : { ...pending, read }, waiting);
+  const line = pendingText(fallback === "words" ? { ...pending, embed: 0 } : pending, unsent.folders);
   if (line !== undefined) context.stderr.write(`${line}\n`);
   if (unsent.isOld !== undefined)
     context.stderr.write(`Not everything here may be up to date: ${unsent.isOld}.\n`);

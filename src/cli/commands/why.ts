@@ -7,6 +7,7 @@ import { withoutMarker } from "../../wire/marker.ts";
 import { isHashOf } from "../../sync/plan/versions.ts";
 import { explain } from "../../sync/why/explain.ts";
 import { activityLine } from "./activity.ts";
+import { OLDER } from "./listed-files.ts";
 import { counted, localTime, thousands } from "../output/progress.ts";
 import { noDaemonWords } from "../state/no-daemon.ts";
 import { openOperator, printJson } from "../state/ask.ts";
@@ -143,14 +144,11 @@ const INTENT_WORDS: Readonly<Record<OpenIntent["kind"], string>> = {
 };
 
 /** `waiting: it is being sent, since 11:02:33; an older version is searchable`. */
-function stateLines({ version, ledger }: Explanation): [string, string][] {
+function stateLines({ version }: Explanation): [string, string][] {
   if (version === null) return [];
-  const { state, reason, sinceMs } = version;
+  const { state, reason, sinceMs, hasOlder } = version;
   const since = sinceMs === null ? "" : `, since ${localTime(sinceMs)}`;
-  const isOlder = state !== "searchable" && ledger?.docId !== null && ledger?.docId !== undefined;
-  return [
-    ["state", `${STATE_WORDS[state]}: ${reason}${since}${isOlder ? "; an older version is searchable" : ""}`],
-  ];
+  return [["state", `${STATE_WORDS[state]}: ${reason}${since}${hasOlder ? OLDER : ""}`]];
 }
 
 /** The version that the ledger knows. */

@@ -67,6 +67,7 @@ function Explained({ found }: { readonly found: AnswerOf<"why"> }): JSX.Element 
       {version === null ? null : (
         <Fact name="Now">
           <Words of={sentence(`${STATE_WORDS[version.state]}: ${version.reason}`)} />
+          {version.hasOlder ? " An older version is searchable." : ""}
         </Fact>
       )}
       <Fact name="Next">

@@ -1,11 +1,13 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
-import { pendingWords } from "../../wire/file-state.ts";
+import { countWords, pendingWords } from "../../wire/file-state.ts";
+import type { SourceStatus } from "../../wire/daemon-status.ts";
 import type { OwnerEntry } from "../../wire/owners.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import { ROUTES } from "../../wire/routes.ts";
-import type { Pending, SearchAnswer, SearchBody } from "../../wire/search.ts";
+import type { SearchAnswer, SearchBody } from "../../wire/search.ts";
 import { ask } from "../client/api.ts";
+import { askDaemon } from "../client/daemon.ts";
 import { count, counted, duration } from "../view/format.ts";
 import { loadOwners } from "../knowledge/documents.ts";
 import { ownerWords } from "../knowledge/owner-words.ts";
@@ -16,7 +18,7 @@ import { Empty, Notice, Show, State } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
 import { addressOf } from "../view/address.ts";
 import { route, refine } from "../view/router.ts";
-import { may } from "../client/session.ts";
+import { may, me } from "../client/session.ts";
 import { Result } from "./result.tsx";
 
 /** Results of each tier: enough to see what a search of a program, which takes five, just misses. */
@@ -145,6 +147,8 @@ function Search({ owners }: { readonly owners: readonly OwnerEntry[] }): JSX.Ele
 interface Timed {
   readonly answer: SearchAnswer;
   readonly ms: number;
+  /** The folders of the range; undefined: no daemon says. */
+  readonly folders: readonly SourceStatus[] | undefined;
 }
 
 function TierResults({
@@ -157,9 +161,16 @@ function TierResults({
   readonly scoreMin: number;
 }): JSX.Element {
   const found = useLoad(JSON.stringify(request), async (signal): Promise<Timed> => {
+    // A search needs the service alone.
+    const status =
+      me.value?.daemon === true ? askDaemon("status", {}, signal).catch(() => undefined) : undefined;
     const startMs = performance.now();
     const answer = await ask<SearchAnswer>(ROUTES.query, { method: "POST", body: request, signal });
-    return { answer, ms: performance.now() - startMs };
+    const ms = performance.now() - startMs;
+    const folders = (await status)?.sources.filter(
+      (source) => source.tier === tier && source.ownerId === request.owner_id,
+    );
+    return { answer, ms, folders };
   });
   return (
     <section class="stack" aria-label={`Results of ${TIER_WORDS[tier].label}`}>
@@ -170,7 +181,12 @@ function TierResults({
         </p>
       </div>
       <Show loaded={found} lines={6}>
-        {({ answer }) => <Results answer={answer} question={request.query} scoreMin={scoreMin} tier={tier} />}
+        {({ answer, folders }) => (
+          <>
+            <Waiting pending={answer.pending} folders={folders} />
+            <Results answer={answer} question={request.query} scoreMin={scoreMin} tier={tier} />
+          </>
+        )}
       </Show>
     </section>
   );
@@ -202,7 +218,6 @@ function Results({
   const shown = answer.results.filter(({ score }) => score >= scoreMin);
   return (
     <>
-      {answer.pending === undefined ? null : <Waiting pending={answer.pending} />}
       {answer.fallback === undefined ? null : <Notice kind="wait" title={FALLBACK_WORDS[answer.fallback]} />}
       {shown.length > 0 ? null : (
         <Empty title={answer.results.length > 0 ? "All results are below the lowest score" : "Nothing found"}>
@@ -224,9 +239,17 @@ function Results({
   );
 }
 
-/** The documents of the range that are not searchable yet. */
-function Waiting({ pending: { read: reading, ...pending } }: { readonly pending: Pending }): JSX.Element {
-  const words = pendingWords({ reading, waiting: 0, ...pending }, count);
+/** What of the range is not searchable yet. */
+function Waiting({
+  pending,
+  folders,
+}: Pick<SearchAnswer, "pending"> & Pick<Timed, "folders">): JSX.Element | null {
+  if (pending === undefined && folders === undefined) return null;
+  const failed = folders?.reduce((sum, folder) => sum + folder.failed, 0);
+  const words = [
+    ...pendingWords(pending ?? { read: 0, embed: 0 }, folders ?? [], count),
+    ...countWords({ failed }, count),
+  ];
   return (
     <p class="small">
       {words.length === 0 ? (

@@ -205,8 +205,6 @@ function openWork(
     change(path, () => {
       const id = ledger.files.assign(source.id, assignedOf(source, entry, resource, { bytes, file }));
       ledger.files.warn(docId, resource.warning);
-      // If the service does not end its work on it, its file is sent again.
-      if (resource.isUnfinished === true) ledger.files.setState(id, "unsure");
       then?.(id);
     });
   };
@@ -309,7 +307,7 @@ function openWork(
 function assignedOf(
   { rules }: ApplySource,
   entry: ScanEntry,
-  { docId, url, title, label, settings, metadataHash, scope }: FoundResource,
+  { docId, url, title, label, settings, metadataHash, scope, isUnfinished = false }: FoundResource,
   { bytes, file }: { readonly bytes: string; readonly file: string },
 ): AssignedResource {
   const kind: DocumentKind =
@@ -324,6 +322,8 @@ function assignedOf(
     shape: { kind, ...scope, settings: { ...rules.source.settings, ...settings } },
     fileUrl: url,
     metadataHash,
+    // If the service does not end its work on it, its file is sent again.
+    isUnfinished,
   };
 }
 

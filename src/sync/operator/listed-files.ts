@@ -35,10 +35,10 @@ export function listFiles(
     const facts = { blocker, outage: live?.outage };
     const add = (path: string, docId: string | null, own: Pick<VersionFacts, "row" | "trouble">): void => {
       const work = source?.workAt(path) ?? { work: "unknown", sinceMs: undefined };
-      const version = versionOf({ ...facts, ...work, ...own });
+      const version = versionOf({ ...facts, ...work, ...own, isFindable: docId !== null });
       if (version.state === "searchable" || version.state !== (state ?? version.state)) return;
-      const { reason: message, code, sinceMs } = version;
-      found.push({ source: row.path, path, state: version.state, docId, code, message, sinceMs });
+      const { reason: message, ...rest } = version;
+      found.push({ source: row.path, path, docId, ...rest, state: version.state, message });
     };
     if (blocker?.code === "halted" && state === "waiting")
       add("", null, { row: undefined, trouble: undefined });
@@ -46,7 +46,8 @@ export function listFiles(
     if (live === undefined && below === undefined && state === "waiting" && row.backlog > 0) {
       const message = `files not sent yet when the daemon ended: ${row.backlog}`;
       const code = "not_synced";
-      found.push({ source: row.path, path: "", state, docId: null, code, message, sinceMs: null });
+      const none = { docId: null, sinceMs: null, hasOlder: false };
+      found.push({ source: row.path, path: "", state, code, message, ...none });
     }
     const listed = new Set<RelativePath>();
     const states = state === undefined ? undefined : ROW_STATES[state];
@@ -66,8 +67,10 @@ export function listFiles(
     for (const path of source.unsent(below)) {
       if (found.length >= limit) break;
       if (listed.has(path)) continue;
-      const known = ledger.files.living(row.id, path);
-      add(path, known?.docId ?? null, { row: known?.state, trouble: undefined });
+      const known = ledger.files
+        .at(row.id, path)
+        .find((each) => each.state !== "held" && each.state !== "doomed");
+      add(path, known?.isFindable === true ? known.docId : null, { row: known?.state, trouble: undefined });
     }
   }
   return found.toSorted(bySourceAndPath).slice(0, limit);

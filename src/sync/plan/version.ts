@@ -45,6 +45,8 @@ export interface VersionFacts {
   readonly outage?: string | undefined;
   /** Whether a search by meaning finds it; undefined: the service does not say, or nobody asked it. */
   readonly hasMeaning?: boolean | undefined;
+  /** Searches find some version of it. Default: no. */
+  readonly isFindable?: boolean | undefined;
   /** The service keeps the text in a form of its own. Default: no. */
   readonly isOwnForm?: boolean | undefined;
 }
@@ -66,6 +68,7 @@ export function versionOf(facts: VersionFacts): Version {
     code,
     reason,
     sinceMs: state === "waiting" || state === "reading" ? (facts.sinceMs ?? null) : null,
+    hasOlder: facts.isFindable === true && OLDER_STATES.has(state),
   });
   if (row === "held") return version("held", "held", trouble?.message ?? "held before");
   if (row === "doomed") return version("held", "doomed", "to be deleted, as agreed");
@@ -106,6 +109,9 @@ export function versionOf(facts: VersionFacts): Version {
       return version("waiting", "not_synced", "it was never sent");
   }
 }
+
+/** States of a newest version beside which an older one may be searchable. */
+const OLDER_STATES: ReadonlySet<Version["state"]> = new Set(["reading", "waiting", "failed"]);
 
 /** Whether a version has a reason of its own, and does not wait for its turn, the service or its whole source. Pure. */
 export function hasOwnReason({ state, code }: Pick<Version, "state" | "code">): boolean {

@@ -79,6 +79,7 @@ export async function listLeftOut(
       code: "left_out",
       message: reason,
       sinceMs: null,
+      hasOlder: false,
     });
   };
   const walk = openWalk(source, countingRules(rules, add));

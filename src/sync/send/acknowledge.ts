@@ -36,8 +36,7 @@ export function acknowledgeCreate(
     if (row.docId !== null && row.docId !== docId) {
       left = { id: ledger.intents.delete(source, path, row.docId), path, docId: row.docId };
     }
-    ledger.files.agree(row.id, docId, observed, stored);
-    if (!exact) ledger.files.setState(row.id, "unsure");
+    ledger.files.agree(row.id, docId, observed, stored, exact);
   }
   end();
   return left;

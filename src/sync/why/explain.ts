@@ -131,6 +131,7 @@ async function versionAt(
     outage: live?.outage,
     hasMeaning: docId === null ? undefined : await live?.hasMeaning(docId, facts.signal),
     isOwnForm: row && isOwnForm(row),
+    isFindable: row?.isFindable ?? refusal?.code === "delete_refused",
   });
 }
 

@@ -31,6 +31,7 @@ describe("skipped files", () => {
         code: "skipped",
         message: "archive",
         sinceMs: null,
+        hasOlder: false,
       },
     ];
     const text = statusText({
@@ -126,6 +127,7 @@ it("names troubled files under what is the matter with them, each group up to a 
     code: state,
     message,
     sinceMs: null,
+    hasOlder: false,
   });
   const files = [
     file("a", "held", "emptied"),

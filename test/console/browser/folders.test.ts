@@ -91,7 +91,14 @@ describe.skipIf(whyNoBrowser !== "")(`the console of kbsync up${whyNoBrowser}`, 
     );
     const sources = status.sources.map((source) => ({ ...source, reading: 2 }));
     await page.route("**/v1/daemon/status*", (route) => route.fulfill({ json: { ...status, sources } }));
-    const file = { source: folder, state: "reading", docId: null, code: "reading", sinceMs: null };
+    const file = {
+      source: folder,
+      state: "reading",
+      docId: null,
+      code: "reading",
+      sinceMs: null,
+      hasOlder: false,
+    };
     const message = "the service is reading it";
     const files = ["long.pdf", "scan.pdf"].map((path) => Object.assign({}, file, { path, message }));
     await page.route("**/v1/daemon/files?*state=reading*", (route) =>
@@ -109,9 +116,13 @@ describe.skipIf(whyNoBrowser !== "")(`the console of kbsync up${whyNoBrowser}`, 
     await open(folderPage("activity"));
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByText("Paused").waitFor();
+    writeFileSync(join(folder, "seal.md"), "# Seal\n\nGrease the seal.");
+    await page.getByRole("link", { name: "Waiting (1)" }).waitFor({ timeout: 30_000 });
+    await open("/search?q=pump");
+    await page.getByText("Not complete 1 waiting.").waitFor();
+    await open(folderPage("activity"));
     await page.getByRole("button", { name: "Resume" }).click();
     await page.getByText("Searchable", { exact: true }).waitFor();
-    writeFileSync(join(folder, "seal.md"), "# Seal\n\nGrease the seal.");
     const row = page
       .getByRole("list", { name: "Activity" })
       .getByRole("listitem")

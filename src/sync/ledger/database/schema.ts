@@ -288,5 +288,9 @@ export const SCHEMA: Schema = {
   DROP TABLE paused;
   DROP TABLE losses;
   `,
+    `
+  -- Searches find some version of the resource: the service may also be reading it for the first time.
+  ALTER TABLE files ADD COLUMN findable INTEGER NOT NULL DEFAULT 1;
+  `,
   ],
 };

@@ -21,6 +21,8 @@ export interface AssignedResource {
   readonly shape: Shape;
   readonly fileUrl: string | undefined;
   readonly metadataHash: string | undefined;
+  /** The service is reading a version of it, or could not: the row is unsure. */
+  readonly isUnfinished: boolean;
 }
 
 /** Changes rows. */
@@ -96,15 +98,15 @@ function prepareOutcomes(
   { living, latestMs }: Pick<FileRows, "living" | "latestMs">,
 ) {
   const columns =
-    "source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label, extractor_version, shape, file_url, metadata_hash, stored_label, found_digest, stored_ms, acknowledged_ms";
-  const insertSql = `INSERT INTO files (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+    "source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label, extractor_version, shape, file_url, metadata_hash, stored_label, found_digest, stored_ms, acknowledged_ms, findable";
+  const insertSql = `INSERT INTO files (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
   const insert = db.prepare(insertSql);
   const insertFree = db.prepare(`${insertSql} ON CONFLICT DO NOTHING`);
   // The stored form of a text or title remains valid until it changes; the time, until something is sent.
   const agree = db.prepare(
     `UPDATE files SET stored_label = coalesce(?, CASE label WHEN ? THEN stored_label END),
        found_digest = coalesce(?, CASE digest WHEN ? THEN found_digest END),
-       stored_ms = CASE WHEN ? THEN ? ELSE stored_ms END, doc_id = ?, state = 'agreed', size_bytes = ?, mtime_ms = ?, ctime_ms = ?, ino = ?, rules_key = ?,
+       stored_ms = CASE WHEN ? THEN ? ELSE stored_ms END, findable = max(?, findable AND doc_id IS ?), doc_id = ?, state = ?, size_bytes = ?, mtime_ms = ?, ctime_ms = ?, ino = ?, rules_key = ?,
        hash = ?, digest = ?, title = ?, label = ?, extractor_version = ?, shape = ?, file_url = ?, metadata_hash = ?, acknowledged_ms = ?, error_code = NULL,
        error_message = NULL, tries = 0, retry_at_ms = NULL WHERE id = ?`,
   );
@@ -133,19 +135,32 @@ function prepareOutcomes(
       state: FileState,
       observed: Observed,
       stored?: Stored,
-    ): void => void insert.run(source, observed.entry.path, docId, state, ...valuesOf(observed, stored)),
+    ): void =>
+      void insert.run(
+        source,
+        observed.entry.path,
+        docId,
+        state,
+        ...valuesOf(observed, stored),
+        state === "unsure" ? 0 : 1,
+      ),
     /**
      * Inserts an agreed row if its path has no living row and its resource no owner. Reports whether it did. The indexes
      * that the row enters anyway answer both questions.
      */
     insertFree: (source: number, docId: string, observed: Observed, stored?: Stored): boolean =>
-      insertFree.run(source, observed.entry.path, docId, "agreed", ...valuesOf(observed, stored)).changes ===
-      1,
-    /** Records what the service acknowledged. Omit `stored` where nothing was sent. */
-    agree: (id: number, docId: string, observed: Observed, stored?: Stored): void => {
+      insertFree.run(source, observed.entry.path, docId, "agreed", ...valuesOf(observed, stored), 1)
+        .changes === 1,
+    /**
+     * Records what the service acknowledged. Omit `stored` where nothing was sent. `isExact: false`: it may not have read that, so
+     * that the row is unsure.
+     */
+    agree: (id: number, docId: string, observed: Observed, stored?: Stored, isExact = true): void => {
       const [label, digest, atMs] = storedColumns(stored);
       const learned = [label, observed.label, digest, observed.digest, stored === undefined ? 0 : 1, atMs];
-      agree.run(...learned, docId, ...observedColumns(observed, shapes), acknowledgements.next(), id);
+      const state: FileState = isExact ? "agreed" : "unsure";
+      const columnsOf = [...observedColumns(observed, shapes), acknowledgements.next()];
+      agree.run(...learned, isExact ? 1 : 0, docId, docId, state, ...columnsOf, id);
     },
     /**
      * Records the part of a resource's document that the service could not read, in its words; undefined if it read all
@@ -237,11 +252,13 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
        stored_label = CASE label WHEN @label THEN stored_label ELSE @label END WHERE id = @id`,
   );
   const depart = db.prepare("UPDATE files SET state = 'unsure', sent = ? WHERE id = ?");
-  const ownerOf = db.prepare<[string], number>("SELECT id FROM files WHERE doc_id = ?").pluck();
+  const ownerOf = db.prepare<[string], { id: number; findable: number }>(
+    "SELECT id, findable FROM files WHERE doc_id = ?",
+  );
   const assign = db.prepare(
     `INSERT INTO files (source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label,
-       extractor_version, sent, shape, file_url, metadata_hash)
-     VALUES (?, ?, ?, 'agreed', ?, ?, ?, ?, 0, ?, '', ?, ?, 0, ?, ?, ?, ?)`,
+       extractor_version, sent, shape, file_url, metadata_hash, findable)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, '', ?, ?, 0, ?, ?, ?, ?, ?)`,
   );
   const absent = openAbsent(db);
   const countUnread = db
@@ -258,7 +275,7 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
   );
   // Without a shape: no update can give it the right one.
   const lose = db.prepare(
-    "UPDATE files SET state = 'unsure', shape = NULL, hash = '', rules_key = 0 WHERE id = ?",
+    "UPDATE files SET state = 'unsure', shape = NULL, hash = '', rules_key = 0, findable = 0 WHERE id = ?",
   );
   const reread = db.prepare("UPDATE files SET rules_key = 0 WHERE source = ?");
   const repath = db.prepare(
@@ -292,14 +309,19 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
     setState: (id, state) => void setState.run(state, id),
     setStored: (id, { digest, label }) => void setStored.run({ id, digest, label }),
     depart: (id, sent) => void depart.run(sent, id),
-    assign: (source, { entry, docId, hash, title, label, sent, shape, fileUrl, metadataHash }) => {
+    assign: (
+      source,
+      { entry, docId, hash, title, label, sent, shape, fileUrl, metadataHash, isUnfinished },
+    ) => {
       const { path, sizeBytes, mtimeMs, ctimeMs, ino } = entry;
       const before = ownerOf.get(docId);
-      if (before !== undefined) remove.run(before);
+      if (before !== undefined) remove.run(before.id);
       clearPath.run(source, path);
       doomPath.run(source, path);
       const facts = [hash, title, label, sent, shapes.idOf(shape), fileUrl ?? null, metadataHash ?? null];
-      const { lastInsertRowid } = assign.run(source, path, docId, sizeBytes, mtimeMs, ctimeMs, ino, ...facts);
+      const stat = [sizeBytes, mtimeMs, ctimeMs, ino];
+      const [state, findable] = isUnfinished ? ["unsure", before?.findable ?? 0] : ["agreed", 1];
+      const { lastInsertRowid } = assign.run(source, path, docId, state, ...stat, ...facts, findable);
       absent.changed(source);
       return Number(lastInsertRowid);
     },

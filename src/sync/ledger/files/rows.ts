@@ -19,6 +19,8 @@ export interface FileRow extends LedgerFile {
   readonly isLost: boolean;
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly tries: number;
+  /** Searches find some version of the resource. */
+  readonly isFindable: boolean;
   /** When a parked file is tried again. */
   readonly retryAtMs: number | null;
   /** The part of the document that the service could not read; null if it read all of it. */
@@ -28,7 +30,8 @@ export interface FileRow extends LedgerFile {
 /** A row whose resource the service acknowledged. */
 export type AcknowledgedRow = FileRow & { readonly docId: string };
 
-type Columns = Omit<FileRow, "shape" | "error" | "isLost"> & {
+type Columns = Omit<FileRow, "shape" | "error" | "isLost" | "isFindable"> & {
+  readonly findable: number;
   readonly shapeId: number | null;
   readonly code: string | null;
   readonly message: string | null;
@@ -38,7 +41,7 @@ const KNOWN = `id, path, doc_id AS docId, state, size_bytes AS sizeBytes, mtime_
 const WHOLE = `${KNOWN}, source, hash, digest, title, label, extractor_version AS extractorVersion, sent, shape AS shapeId,
   file_url AS fileUrl, metadata_hash AS metadataHash, found_digest AS storedDigest, stored_label AS storedLabel,
   stored_ms AS storedMs, acknowledged_ms AS acknowledgedMs, error_code AS code, error_message AS message, tries,
-  retry_at_ms AS retryAtMs, warning`;
+  retry_at_ms AS retryAtMs, warning, findable`;
 
 /** Rows of a page. The loop waits while they are read, for some milliseconds. */
 const PAGE_ROWS = 1000;
@@ -126,8 +129,9 @@ function prepareWhole(db: Sqlite, shapes: Shapes) {
   const isDeleted = db.prepare<[string], number>("SELECT 1 FROM tombstones WHERE doc_id = ?").pluck();
   const latest = db.prepare<[], number | null>("SELECT max(acknowledged_ms) FROM files").pluck();
 
-  const rowOf = ({ shapeId, code, message, ...row }: Columns): FileRow => ({
+  const rowOf = ({ shapeId, code, message, findable, ...row }: Columns): FileRow => ({
     ...row,
+    isFindable: row.docId !== null && findable === 1,
     shape: shapes.get(shapeId),
     isLost: shapeId === null && row.docId !== null,
     error: code === null ? null : { code, message: message ?? "" },

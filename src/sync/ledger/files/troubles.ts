@@ -14,6 +14,7 @@ export interface TroubledFile extends Trouble {
   readonly source: string;
   readonly path: RelativePath;
   readonly state: FileState;
+  /** The resource, if searches find some version of it. */
   readonly docId: string | null;
 }
 
@@ -46,7 +47,7 @@ export function prepareTroubles(db: Sqlite): FileTroubles {
     [{ limit: number; states: string; source: number | null; below: RelativePath | null }],
     TroubledFile
   >(
-    `SELECT sources.path AS source, files.path AS path, doc_id AS docId, state, coalesce(error_code, state) AS code,
+    `SELECT sources.path AS source, files.path AS path, CASE findable WHEN 1 THEN doc_id END AS docId, state, coalesce(error_code, state) AS code,
        CASE state WHEN 'held' THEN coalesce(hold_reason, 'held before') ELSE coalesce(error_message, '') END AS message
      FROM files JOIN sources ON sources.id = files.source
      WHERE state <> 'agreed' AND state IN (SELECT value FROM json_each(@states))
