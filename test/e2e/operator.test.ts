@@ -4,6 +4,7 @@ import {
   lstatSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   unlinkSync,
@@ -111,6 +112,34 @@ describe("a daemon that runs", () => {
     expect(following.output.stderr).toMatch(
       new RegExp(`^kbsync: the daemon \\(process ${stopped.child.pid}\\) does not answer\n`),
     );
+  });
+
+  it("changes no configuration for a daemon that does not answer", async () => {
+    const config = join(temporary.path, `config-${count}.json`);
+    const other = join(temporary.path, `other-${count}`);
+    mkdirSync(other);
+    const sources = [{ path: docs, collection: "fastest" }];
+    writeFileSync(config, JSON.stringify({ sources, stateDir: state, service: { port: 0 } }));
+    write("a.md", "# A\n");
+    const stopped = (running = await startUp(["up", "--config", config], state));
+    expect(await ask("wait", "--config", config)).toMatchObject({ code: 0 });
+    const before = readFileSync(config, "utf8");
+    await whileStopped(stopped, async () => {
+      for (const args of [
+        ["add", other],
+        ["remove", docs, "--yes"],
+        ["remove", docs, "--keep-documents"],
+      ])
+        expect([args, await ask(...args, "--config", config)]).toEqual([
+          args,
+          { code: 3, stdout: "", stderr: expect.stringContaining("does not answer") as string },
+        ]);
+    });
+    expect(readFileSync(config, "utf8")).toBe(before);
+    expect(await ask("remove", docs, "--yes", "--config", config)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("the daemon deletes 1 document now") as string,
+    });
   });
 
   it("a second service beside a stopped one names that one", async () => {

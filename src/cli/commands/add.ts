@@ -5,7 +5,7 @@ import { shellWord } from "../../lib/shell-word.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import { openOperator, type Operator } from "../state/ask.ts";
 import { addFolders } from "../state/configured-folders.ts";
-import { reloadDaemon } from "../state/reload-daemon.ts";
+import { reloadDaemon, runningDaemon } from "../state/reload-daemon.ts";
 import type { Context } from "../output/context.ts";
 import { tierOption, type CommonOptions } from "../output/options.ts";
 
@@ -35,6 +35,7 @@ async function add(context: Context, dirs: readonly string[], options: AddOption
   for (const folder of folders.filter((each) => known.has(each)))
     context.stdout.write(`${folder} is already in ${file}\n`);
   if (fresh.length === 0) return;
+  await runningDaemon(operator);
   const { tier, owner: ownerId } = options;
   const wish = { ...(tier && { tier }), ...(ownerId && { ownerId }) };
   const added = fresh.map((path) => ({ path, ...wish }));

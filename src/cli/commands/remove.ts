@@ -3,7 +3,7 @@ import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { realPath } from "../../config/folders.ts";
 import type { ResolvedSource } from "../../config/load.ts";
-import { KbsyncError } from "../../lib/failure.ts";
+import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { innermost } from "../../lib/path-below.ts";
 import { countDocuments } from "../../sync/operator/commands.ts";
 import { changeLedger, type OperatorLedger, readLedger } from "../../sync/operator/offline.ts";
@@ -12,7 +12,7 @@ import { shellWord } from "../../lib/shell-word.ts";
 import { unknownSource } from "../../sync/disk/source-path.ts";
 import { type Operator, openOperator } from "../state/ask.ts";
 import { removeFolder } from "../state/configured-folders.ts";
-import { reloadDaemon } from "../state/reload-daemon.ts";
+import { reloadDaemon, runningDaemon } from "../state/reload-daemon.ts";
 import type { Context } from "../output/context.ts";
 import type { CommonOptions } from "../output/options.ts";
 import { counted } from "../output/progress.ts";
@@ -40,7 +40,7 @@ async function remove(context: Context, dir: string, options: RemoveOptions): Pr
   const operator = openOperator(context, options);
   const { file, sources, stateDir } = operator.config;
   const folder = resolve(context.cwd, dir);
-  const status = readStatus(stateDir, 0);
+  const status = (await runningDaemon(operator)) ?? readStatus(stateDir, 0);
   const left = status?.removed.find(({ path }) => path === folder);
   const active = status?.sources.find(({ path }) => path === folder);
   const index = sources.findIndex(({ absolutePath }) => absolutePath === folder);
@@ -57,10 +57,9 @@ async function remove(context: Context, dir: string, options: RemoveOptions): Pr
   if (index >= 0 && file !== undefined && removeFolder(file, folder, context)) {
     context.stdout.write(`removed from ${file}: ${folder}\n`);
   }
-  const isLive = await reloadDaemon(operator, (live) => !live.includes(folder));
-  const outcome = isLive
-    ? await removeLive(operator, folder, deletes)
-    : await removeOffline(operator, folder, deletes);
+  const outcome = await removeFrom(operator, folder, deletes).catch((error: unknown) => {
+    throw codeOf(error) === "control_silent" ? notDone(error, folder) : error;
+  });
   context.stdout.write(around === undefined ? outcome : handedWords(around, documents));
 }
 
@@ -87,6 +86,26 @@ async function agrees(context: Context, folder: string, documents: number): Prom
   } finally {
     terminal.close();
   }
+}
+
+/** Makes the daemon, or the ledger if none runs, forget the folder. Returns what becomes of its documents. */
+async function removeFrom(operator: Operator, folder: string, deletes: boolean): Promise<string> {
+  const isLive = await reloadDaemon(operator, (live) => !live.includes(folder));
+  return isLive ? removeLive(operator, folder, deletes) : removeOffline(operator, folder, deletes);
+}
+
+/** The daemon was stopped after the configuration was changed. */
+function notDone(error: unknown, folder: string): KbsyncError {
+  return new KbsyncError(
+    `${messageOf(error)}: it stops syncing ${folder} once it does, and leaves the documents`,
+    {
+      code: "control_silent",
+      subject: folder,
+      retryable: true,
+      hint: `\`kbsync remove ${shellWord(folder)}\` deletes them then.`,
+      cause: error,
+    },
+  );
 }
 
 /** The daemon no longer syncs the folder: it deletes what a person agreed to. */
