@@ -122,10 +122,12 @@ function prepareOutcomes(
   );
   const tries = db.prepare<[number], number>("SELECT tries FROM files WHERE id = ?").pluck();
   const acknowledgements = openAcknowledgements(latestMs);
-  const valuesOf = (observed: Observed, stored: Stored | undefined): readonly (string | number | null)[] => [
+  const valuesOf = (state: FileState, observed: Observed, stored?: Stored) => [
+    state,
     ...observedColumns(observed, shapes),
     ...storedColumns(stored),
     acknowledgements.next(),
+    state === "unsure" ? 0 : 1,
   ];
 
   return {
@@ -135,26 +137,15 @@ function prepareOutcomes(
       state: FileState,
       observed: Observed,
       stored?: Stored,
-    ): void =>
-      void insert.run(
-        source,
-        observed.entry.path,
-        docId,
-        state,
-        ...valuesOf(observed, stored),
-        state === "unsure" ? 0 : 1,
-      ),
+    ): void => void insert.run(source, observed.entry.path, docId, ...valuesOf(state, observed, stored)),
     /**
      * Inserts an agreed row if its path has no living row and its resource no owner. Reports whether it did. The indexes
      * that the row enters anyway answer both questions.
      */
     insertFree: (source: number, docId: string, observed: Observed, stored?: Stored): boolean =>
-      insertFree.run(source, observed.entry.path, docId, "agreed", ...valuesOf(observed, stored), 1)
-        .changes === 1,
-    /**
-     * Records what the service acknowledged. Omit `stored` where nothing was sent. `isExact: false`: it may not have read that, so
-     * that the row is unsure.
-     */
+      insertFree.run(source, observed.entry.path, docId, ...valuesOf("agreed", observed, stored)).changes ===
+      1,
+    /** Records what the service acknowledged; not `isExact`: and may not have read. Omit `stored` where nothing was sent. */
     agree: (id: number, docId: string, observed: Observed, stored?: Stored, isExact = true): void => {
       const [label, digest, atMs] = storedColumns(stored);
       const learned = [label, observed.label, digest, observed.digest, stored === undefined ? 0 : 1, atMs];
@@ -245,6 +236,18 @@ function openAbsent(db: Sqlite): {
   };
 }
 
+/** Takes a path from the row that has it, for another row of the source. */
+function prepareDisplace(db: Sqlite): (id: number, path: RelativePath) => void {
+  const taken =
+    "source = (SELECT source FROM files WHERE id = ?) AND path = ? AND state NOT IN ('held', 'doomed')";
+  const clear = db.prepare(`DELETE FROM files WHERE ${taken} AND doc_id IS NULL`);
+  const doom = db.prepare(`UPDATE files SET state = 'doomed' WHERE ${taken}`);
+  return (id, path) => {
+    clear.run(id, path);
+    doom.run(id, path);
+  };
+}
+
 function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
   const setState = db.prepare("UPDATE files SET state = ? WHERE id = ?");
   const setStored = db.prepare(
@@ -252,9 +255,8 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
        stored_label = CASE label WHEN @label THEN stored_label ELSE @label END WHERE id = @id`,
   );
   const depart = db.prepare("UPDATE files SET state = 'unsure', sent = ? WHERE id = ?");
-  const ownerOf = db.prepare<[string], { id: number; findable: number }>(
-    "SELECT id, findable FROM files WHERE doc_id = ?",
-  );
+  type Owner = { id: number; findable: number };
+  const ownerOf = db.prepare<[string], Owner>("SELECT id, findable FROM files WHERE doc_id = ?");
   const assign = db.prepare(
     `INSERT INTO files (source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label,
        extractor_version, sent, shape, file_url, metadata_hash, findable)
@@ -291,17 +293,10 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
     if (row !== undefined) setSent.run(sentBefore(row), id);
     repath.run(`\0${id}`, id);
   };
-  const taken =
-    "source = (SELECT source FROM files WHERE id = ?) AND path = ? AND state NOT IN ('held', 'doomed')";
   const livingAt = "source = ? AND path = ? AND state NOT IN ('held', 'doomed')";
   const clearPath = db.prepare(`DELETE FROM files WHERE ${livingAt} AND doc_id IS NULL`);
   const doomPath = db.prepare(`UPDATE files SET state = 'doomed' WHERE ${livingAt}`);
-  const clear = db.prepare(`DELETE FROM files WHERE ${taken} AND doc_id IS NULL`);
-  const doom = db.prepare(`UPDATE files SET state = 'doomed' WHERE ${taken}`);
-  const displace = (id: number, path: RelativePath): void => {
-    clear.run(id, path);
-    doom.run(id, path);
-  };
+  const displace = prepareDisplace(db);
   const remove = db.prepare("DELETE FROM files WHERE id = ?");
   const forget = db.prepare("DELETE FROM files WHERE id = ? AND doc_id IS NULL");
 
@@ -318,10 +313,10 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
       if (before !== undefined) remove.run(before.id);
       clearPath.run(source, path);
       doomPath.run(source, path);
-      const facts = [hash, title, label, sent, shapes.idOf(shape), fileUrl ?? null, metadataHash ?? null];
-      const stat = [sizeBytes, mtimeMs, ctimeMs, ino];
       const [state, findable] = isUnfinished ? ["unsure", before?.findable ?? 0] : ["agreed", 1];
-      const { lastInsertRowid } = assign.run(source, path, docId, state, ...stat, ...facts, findable);
+      const stat = [state, sizeBytes, mtimeMs, ctimeMs, ino];
+      const facts = [hash, title, label, sent, shapes.idOf(shape), fileUrl ?? null, metadataHash ?? null];
+      const { lastInsertRowid } = assign.run(source, path, docId, ...stat, ...facts, findable);
       absent.changed(source);
       return Number(lastInsertRowid);
     },
