@@ -79,12 +79,13 @@ export async function applyComparison(
   const settledMs = options.lagMs === 0 ? Infinity : Date.now() - options.lagMs;
   const unlisted = verdicts.filter((each) => each.kind === "ask");
   // A list may be older than what was just sent: it may lack that, or show the version before.
-  const missing = unlisted.filter(
-    ({ docId }) => (gathered.rows.get(docId)?.acknowledgedMs ?? 0) <= settledMs,
-  );
+  const absent = unlisted.filter(({ docId }) => (gathered.rows.get(docId)?.acknowledgedMs ?? 0) <= settledMs);
   const altered = gathered.altered.filter(({ row }) => row.acknowledgedMs <= settledMs);
-  const there = await findThere(context, gathered, missing, options.signal);
-  if (there !== undefined) return { kind: "incomplete", path: there, missing: missing.length };
+  const there = await findThere(context, gathered, absent, options.signal);
+  if (there !== undefined && !options.isApproved)
+    return { kind: "incomplete", path: there, missing: absent.length };
+  // A person who agreed to send by such a list has not agreed to more.
+  const missing = there === undefined ? absent : [];
 
   // What was found gone before is being created again. Such a row may have lost its version already.
   const isExpected = ({ hash, docId }: { readonly hash: string; readonly docId: string }): boolean =>
@@ -110,7 +111,9 @@ export async function applyComparison(
   const surplus = verdicts.filter((each) => each.kind === "surplus");
   const unjudged = unlisted.length - settled.size + gathered.altered.length - altered.length;
   // A person who approved knows of what a lagging list may not show, too.
-  const gone = new Set((options.isApproved ? unlisted : missing).map(({ docId }) => docId));
+  const gone = new Set(
+    (options.isApproved && there === undefined ? unlisted : missing).map(({ docId }) => docId),
+  );
   if (!options.repair) {
     const doubles = surplus.map((each) => foundTwice(gathered, each));
     return { kind: "applied", findings: [...work.findings, ...doubles], unjudged, gone };

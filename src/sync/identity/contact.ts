@@ -52,7 +52,12 @@ export interface Contact {
 export type Compared =
   | { readonly kind: "unlisted" }
   | { readonly kind: "unclear" }
-  | { readonly kind: "held"; readonly reason: string; readonly gathered: Gathered }
+  | {
+      readonly kind: "held";
+      readonly hold: Exclude<HoldKind, "lost">;
+      readonly reason: string;
+      readonly gathered: Gathered;
+    }
   | (Applied & { readonly gathered: Gathered });
 
 export interface ContactOptions {
@@ -186,7 +191,7 @@ export function openContact(options: ContactOptions): Contact {
     ({ memory } = comparison);
     noteHidden(comparison, gathered);
     if (comparison.holds.length > 0)
-      return { kind: "held", reason: holdWords(gathered, comparison.holds), gathered };
+      return { kind: "held", hold: "identity", reason: holdWords(gathered, comparison.holds), gathered };
     await noteMarkers(context, gathered);
     const applied = await applyComparison(context, source, gathered, comparison, {
       repair,
@@ -198,7 +203,8 @@ export function openContact(options: ContactOptions): Contact {
     });
     if (applied.kind !== "applied" || !isUnknownNow || isApproved) return { ...applied, gathered };
     const omission = await findOmission(context, source, omissionOptions(gathered, comparison, stop));
-    return omission === undefined ? { ...applied, gathered } : { kind: "held", reason: omission, gathered };
+    if (omission === undefined) return { ...applied, gathered };
+    return { kind: "held", hold: "unclear", reason: omission, gathered };
   };
   const inTurn = <T>(run: () => Promise<T>): Promise<T> => {
     const result = turn.then(run, run);
@@ -218,7 +224,7 @@ export function openContact(options: ContactOptions): Contact {
       case "unclear":
         return await holdLong(UNCLEAR_LISTS, "unclear");
       case "held":
-        return await holdLong(compared.reason, "identity");
+        return await holdLong(compared.reason, compared.hold);
       case "lost":
         return await holdLong(compared.reason, "lost");
       case "incomplete":
@@ -328,12 +334,12 @@ export function openContact(options: ContactOptions): Contact {
     compare: async ({ repair, signal: stop }) => {
       const round = again?.round;
       const compared = await inTurn(() => compareOnce({ repair, signal: stop }, false));
-      if (repair && compared.kind === "held") await holdLong(compared.reason, "identity");
+      if (repair && compared.kind === "held") await holdLong(compared.reason, compared.hold);
       if (repair && compared.kind === "lost") await holdLong(compared.reason, "lost");
-      if (repair && compared.kind === "applied") {
-        noteGone(compared.gone);
-        if (round !== undefined) compareLater(round + 1);
-      }
+      if (repair && compared.kind === "applied") noteGone(compared.gone);
+      // A list that decides nothing counts too, except as the last one: it may stay incomplete for good.
+      const lastRound = compared.kind === "applied" ? AGAIN_LAGS.length : AGAIN_LAGS.length - 1;
+      if (repair && round !== undefined) compareLater(Math.min(round + 1, lastRound));
       return compared;
     },
     againMs: () => again?.atMs,

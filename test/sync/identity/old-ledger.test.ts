@@ -98,6 +98,19 @@ describe("a ledger that was restored from a backup", () => {
     expect(PATHS.map((path) => textsOf(path).length)).toEqual(PATHS.map(() => 1));
     expect(textsOf("4.txt")).toEqual(["another text"]);
   });
+
+  it("sends while the list lacks documents once a person approved that", async () => {
+    await work();
+    restore();
+    listed = (all) => all.slice(0, 5);
+    world.write("4.txt", "another text");
+    world.write("7.txt", "another text");
+    const service = promptService(world);
+    await world.sync({ service });
+    await world.offline.approve();
+    expect(await holdOfPass(world, { service })).toBeNull();
+    expect(["4.txt", "7.txt"].map((path) => textsOf(path))).toEqual([["another text"], ["another text"]]);
+  });
 });
 
 describe("a service that was restored from a backup", () => {
