@@ -36,6 +36,12 @@ export async function sendDelete(
   const candidate = { entry: { path, sizeBytes: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 }, known: undefined };
   // After a restart the row shows it.
   const isSpare = (): boolean => intent.isSpare ?? ledger.files.living(source.id, path) !== undefined;
+  // Some services answer a create with the document of the same title, also if the file of that is gone.
+  const isTaken = (): boolean => {
+    // An answer that gives a second document to its file may not be committed yet.
+    if (isSpare()) ledger.flush();
+    return ledger.files.byDoc(docId) !== undefined;
+  };
   const failed = (outcome: "refused" | "parked", message: string): "refused" => {
     ledger.note(() => ledger.intents.refuse(id, message));
     reportAction(context, source, candidate, "delete", startedMs, docId, outcome, message);
@@ -50,12 +56,10 @@ export async function sendDelete(
   type Decided = Exclude<Reply<unknown>, { kind: "later" }> | { kind: "taken" | "left" } | Contradiction;
   type Contradiction = { kind: "contradiction"; reason: string };
   const end = await untilDecided<Decided>(context, async () => {
-    // An answer that gives it to another file may not be committed yet. What a deleted file had is given to none.
-    if (isSpare()) ledger.flush();
-    if (ledger.files.byDoc(docId) !== undefined) return { kind: "taken" };
+    if (isTaken()) return { kind: "taken" };
     // The intent stays in the ledger. The check at the resume sends it.
     if (source.isPaused?.() === true || isBack()) return { kind: "left" };
-    const answer = await remote.delete(docId, signal, () => !isBack());
+    const answer = await remote.delete(docId, signal, () => !isTaken() && !isBack());
     if (answer.kind !== "gone") return answer;
     goneAnswers += 1;
     const word = await judgeGone(context, docId, goneAnswers);
