@@ -4,6 +4,7 @@ import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import type { HoldKind } from "../../src/sync/ledger/sources/rows.ts";
 import { MUTANTS, type Mutant } from "./mutants.ts";
 import { worldsNamed } from "./worlds.ts";
 import type { Order, Report } from "./worker.ts";
@@ -107,13 +108,19 @@ function historiesAt(path: string): string[] {
   return readdirSync(path).map((name) => join(path, name));
 }
 
-/** Runs seeds in several processes. Returns how many ran and how many failed. */
-async function runSeeds(from: number, count: number): Promise<{ done: number; failed: number }> {
+/** Runs seeds in several processes. Returns how many ran and how many failed, and how often a source was held. */
+async function runSeeds(
+  from: number,
+  count: number,
+): Promise<{ done: number; failed: number; held: Record<HoldKind, number> }> {
   const workers = Math.max(1, Math.min(Number(values.workers), count));
   let done = 0;
   let failed = 0;
+  const held = { lost: 0, unclear: 0, identity: 0 };
   const onReport = (report: Report): boolean => {
     if (report.kind === "line") say(report.text);
+    if (report.kind === "passed")
+      for (const kind of ["lost", "unclear", "identity"] as const) held[kind] += report.held[kind];
     if (report.kind === "failed") {
       failed += 1;
       showProgress("");
@@ -140,7 +147,7 @@ async function runSeeds(from: number, count: number): Promise<{ done: number; fa
   };
   await Promise.all(Array.from({ length: workers }, runBlocks));
   showProgress("");
-  return { done, failed };
+  return { done, failed, held };
 }
 
 /** Histories that once found a bug, by name. */
@@ -246,7 +253,8 @@ if (values.mutants || values.mutant !== undefined) {
   if (!verbose) say(`${count} histories, ${failed} failed`);
   process.exitCode = failed === 0 ? 0 : 1;
 } else {
-  const { done, failed } = await runSeeds(Number(values.from), Number(values.seeds));
+  const { done, failed, held } = await runSeeds(Number(values.from), Number(values.seeds));
+  say(`holds: ${held.lost} of losses, ${held.unclear} of unclear lists, ${held.identity} of whose documents`);
   say(`${done} seeds, ${failed} failed`);
   process.exitCode = failed === 0 ? 0 : 1;
 }

@@ -1,3 +1,5 @@
+import type { Finding } from "../../src/wire/daemon-audit.ts";
+import type { HoldKind } from "../../src/sync/ledger/sources/rows.ts";
 import { SECOND, type Happening, type History } from "./history.ts";
 import { PAGE_RESOURCES } from "./tuning.ts";
 import { realTurn } from "./virtual/globals.ts";
@@ -6,8 +8,8 @@ import type { Failure } from "./world/judge.ts";
 import type { Expected } from "./world/expected.ts";
 import { askForStatus } from "./world/honesty.ts";
 import { askToWait } from "./world/waits.ts";
-import { wordsOf } from "./world/runner.ts";
-import { approve, happen, openWorld, type World } from "./world/world.ts";
+import { holdsOf, wordsOf } from "./world/runner.ts";
+import { approve, happen, isForPerson, openWorld, type World } from "./world/world.ts";
 
 /** What a simulation came to. */
 export interface Outcome {
@@ -15,6 +17,8 @@ export interface Outcome {
   /** Stands for everything that happened, in its order. */
   readonly trace: string;
   readonly requests: number;
+  /** How often a source was held before its list was compared with it, by the reason. */
+  readonly held: Readonly<Record<HoldKind, number>>;
 }
 
 const MINUTE_MS = 60_000;
@@ -29,6 +33,8 @@ const STAY_MS = 65 * MINUTE_MS;
 /** Requests of one audit, beside the further pages of a list. */
 const RESTING_REQUESTS_MAX = 12;
 const SOURCES_MAX = 2;
+/** More files than a person's list shows are in no history. */
+const FILES_MAX = 1000;
 
 /** PDFs and links that may be there at once: the service works on each after its answer, and concurrency counts them. */
 const ADDRESSED_FILES = 15;
@@ -63,6 +69,7 @@ export async function simulate(
     failure: judge.failure(),
     trace: (hash >>> 0).toString(16).padStart(8, "0"),
     requests: judge.requests(),
+    held: judge.heldCounts(),
   };
 }
 
@@ -148,8 +155,8 @@ async function agree(world: World, history: History): Promise<void> {
     await pass(world, overMs + checkMs + slowMs);
     const status = runner.running()?.status();
     // What a person has not agreed to yet would be held again after a restart.
-    const isHeld = status?.sources.some(({ holdReason }) => holdReason !== null) === true;
-    const awaitsPerson = history.conditions.hostility !== undefined && isHeld;
+    const awaitsPerson =
+      history.conditions.hostility !== undefined && status?.sources.some(isForPerson) === true;
     const isQuiet = network.isQuiet() && status?.idle === true && !awaitsPerson;
     agreed = judge.differences().length === 0 && isQuiet;
     if (agreed || judge.failure() !== undefined) break;
@@ -169,8 +176,11 @@ async function agree(world: World, history: History): Promise<void> {
 }
 
 /** A person has what failed tried again, ends pauses, agrees to what is held, and compares where the service itself lost something. */
-async function help(world: World, { happenings }: History): Promise<void> {
+async function help(world: World, { conditions, happenings }: History): Promise<void> {
   const { runner, judge, note } = world;
+  const noteFinding = ({ source, path, docId, repaired }: Finding): void => {
+    if (!repaired) judge.reported(source, path, docId);
+  };
   judge.changed();
   const daemon = runner.running();
   const troubles = (error: unknown): void => note(() => `a person sees: ${String(error)}`);
@@ -178,7 +188,10 @@ async function help(world: World, { happenings }: History): Promise<void> {
   daemon?.retry().catch(troubles);
   // An old ledger says that the daemon is paused, of a time when it was.
   if (daemon?.status().sources.some(({ paused }) => paused) === true) daemon.resume().catch(troubles);
-  if (happenings.some(isBehindTheBack)) daemon?.audit({ repair: true }).catch(troubles);
+  if (conditions.hostility?.puts === "ignored" || happenings.some(isBehindTheBack))
+    daemon?.audit({ repair: true }).then((report) => report.findings.forEach(noteFinding), troubles);
+  for (const { source, path, docId, state, code } of daemon?.files({ limit: FILES_MAX }) ?? [])
+    if (state === "failed" || code === "earlier_text") judge.reported(source, path, docId);
   approve(world);
   await Promise.resolve();
 }
@@ -217,6 +230,7 @@ async function pass({ clock, stage, runner, judge }: World, untilMs: number): Pr
   while (judge.failure() === undefined && clock.nowMs() < untilMs) {
     const stepMs = Math.min(untilMs, clock.nowMs() + MINUTE_MS);
     await clock.run(stepMs, (owner) => owner !== stage.process || runner.survives());
+    judge.holds(holdsOf(stage.process));
   }
 }
 

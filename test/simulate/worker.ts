@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { HoldKind } from "../../src/sync/ledger/sources/rows.ts";
 import type { History } from "./history.ts";
 import { installHooks } from "./hooks.ts";
 import { MUTANTS } from "./mutants.ts";
@@ -29,7 +30,12 @@ export type Report =
   | { readonly kind: "line"; readonly text: string }
   /** It still searches the smallest history of a failed seed. */
   | { readonly kind: "shrinking" }
-  | { readonly kind: "passed"; readonly seed: number; readonly requests: number }
+  | {
+      readonly kind: "passed";
+      readonly seed: number;
+      readonly requests: number;
+      readonly held: Readonly<Record<HoldKind, number>>;
+    }
   | { readonly kind: "failed"; readonly seed: number; readonly words: readonly string[] };
 
 const order = JSON.parse(process.argv[2] ?? "") as Order;
@@ -49,7 +55,7 @@ for (let seed = order.from; seed < order.from + order.count; seed += 1) {
   const history =
     replay === undefined ? drawIn(seed, order.worlds) : (JSON.parse(readFileSync(replay, "utf8")) as History);
   const notify = order.verbose === true ? (text: string) => report({ kind: "line", text }) : undefined;
-  const { failure, trace, requests } = await simulate(history, notify).catch((error: unknown) => {
+  const { failure, trace, requests, held } = await simulate(history, notify).catch((error: unknown) => {
     // A daemon that never rests has failed. No other history can run in this process.
     report({ kind: "failed", seed, words: [String(error)] });
     process.exit();
@@ -62,7 +68,7 @@ for (let seed = order.from; seed < order.from + order.count; seed += 1) {
     }
   }
   if (failure === undefined) {
-    report({ kind: "passed", seed, requests });
+    report({ kind: "passed", seed, requests, held });
     continue;
   }
   const words = [`${failure.kind} ${failure.words}`, ...(replay === undefined ? [] : [replay])];

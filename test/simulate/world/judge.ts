@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import type { HoldKind } from "../../../src/sync/ledger/sources/rows.ts";
 import type { Clock } from "../virtual/clock.ts";
 import { GROWING, SECRET } from "../worlds/folder.ts";
 import { SOURCE_ROOT } from "./disk.ts";
@@ -56,6 +57,10 @@ export interface Judge {
   resumes(): void;
   /** The daemon says that a file of a source has a resource. */
   acknowledged(source: string, path: string): void;
+  /** The daemon reports a file of a source, and the resource that it has. */
+  reported(source: string, path: string, docId: string | null): void;
+  /** Sources are held for these reasons now, before a comparison with the list. */
+  holds(kinds: readonly HoldKind[]): void;
   /** A process that is a single pass starts. It cannot ask a minute later whether a 404 was true. */
   startsPass(process: number): void;
   /** What differs between folder and service; empty when they agree. Default: metadata as well. */
@@ -76,6 +81,8 @@ export interface Judge {
   requests(): number;
   /** Requests that change something. */
   changes(): number;
+  /** How often a source began to be held, by the reason. */
+  heldCounts(): Readonly<Record<HoldKind, number>>;
 }
 
 export interface JudgeOptions {
@@ -102,6 +109,10 @@ export interface JudgeOptions {
   readonly keepsRenamed: boolean;
   /** Whether the service deletes what it is asked to. */
   readonly deletes: boolean;
+  /** The service loses what it acknowledges. Then a file may differ that the daemon reports. */
+  readonly losesWrites: boolean;
+  /** Whether a person may be asked whose the resources are. */
+  readonly mayAskWhose: boolean;
   /** Whether the service lists the ids of its collections, and does not only show them in answers to creates. */
   readonly reportsCollections: boolean;
   /** Whether the daemon's ledger has the id of a collection, without which there is no list. */
@@ -233,6 +244,10 @@ export function openJudge(options: JudgeOptions): Judge {
   const making = new Set<string>();
   /** When the daemon last said that a file has a resource. */
   const acknowledged = new Map<string, number>();
+  /** Places and resources that the daemon reported. */
+  const reported = new Set<string>();
+  let holdsNow: readonly HoldKind[] = [];
+  const heldCounts = { lost: 0, unclear: 0, identity: 0 };
 
   const fail = (kind: string, words: string): void => {
     failure ??= { kind, words: `at ${(clock.nowMs() / 1000).toFixed(3)} s: ${words}` };
@@ -404,7 +419,10 @@ export function openJudge(options: JudgeOptions): Judge {
       each.title === file.title && bodyOf(each, service) === file.body;
     const taken = new Map(
       expectations.all().map((file) => {
-        const here = left.get(file.place) ?? [];
+        // One that is reported is another file's, if any is.
+        const here = (left.get(file.place) ?? []).toSorted(
+          (a, b) => Number(reported.has(a.id)) - Number(reported.has(b.id)),
+        );
         const only =
           here.find((each) => fits(file, each) && hasMetadata(file, each)) ??
           here.find((each) => fits(file, each)) ??
@@ -419,7 +437,8 @@ export function openJudge(options: JudgeOptions): Judge {
     return { taken, extra: [...left.values()].flat() };
   };
   /** Whether files and resources fit is asked each second, and seldom has anything changed since. */
-  const version = (): string => `${service.version()} ${expectations.version()} ${options.chunkSize()}`;
+  const version = (): string =>
+    `${service.version()} ${expectations.version()} ${options.chunkSize()} ${reported.size}`;
   const paired = recalled(version, pair);
   const wordsOf = ({ path, ownerId, title, body }: Expected, only: Resource | undefined): string[] => {
     if (body === undefined) return [];
@@ -666,22 +685,34 @@ export function openJudge(options: JudgeOptions): Judge {
       /** Files that keep whatever resource they had, under whatever name, and show none of their own name. */
       let keepers = 0;
       for (const [file, only] of taken) {
+        if (options.losesWrites && reported.has(file.place)) continue;
         if (file.body === undefined && only === undefined) keepers += 1;
         words.push(...wordsOf(file, only));
         if (but !== "metadata") words.push(...metadataWordsOf(file, only));
       }
       // Without the collection's id there is no list that shows them.
       const isListed = options.showsMarkers && (options.knowsCollection() || options.reportsCollections);
-      const strays = isListed ? extra.filter(({ id }) => !denied.has(id)) : [];
+      const isExcused = (id: string): boolean => denied.has(id) || (options.losesWrites && reported.has(id));
+      const strays = isListed ? extra.filter(({ id }) => !isExcused(id)) : [];
       if (strays.length > keepers)
         words.push(...strays.map((stray) => `${stray.id} of ${placeOf(stray)} is too many`));
       return words;
     },
     acknowledged: (source, path) => {
-      acknowledged.set(source === SOURCE_ROOT ? path : SECOND_PLACE + path, clock.nowMs());
+      acknowledged.set(placeIn(source, path), clock.nowMs());
+    },
+    reported: (source, path, docId) => {
+      reported.add(placeIn(source, path));
+      if (docId !== null) reported.add(docId);
+    },
+    holds: (kinds) => {
+      for (const kind of kinds) if (!holdsNow.includes(kind)) heldCounts[kind] += 1;
+      holdsNow = kinds;
+      if (kinds.includes("identity") && !options.mayAskWhose)
+        fail("asked", "a person is asked whose the resources are, and nobody else ever wrote to them");
     },
     exchanged: () => {
-      if (forgotten === undefined || !options.isListTrue) return [];
+      if (forgotten === undefined || !options.isListTrue || options.losesWrites) return [];
       const { atMs, had } = forgotten;
       // Where each update makes another resource, a file's resource is known by the one that it began as.
       const isSame = (a: Resource, b: Resource): boolean => service.originOf(a.id) === service.originOf(b.id);
@@ -713,6 +744,7 @@ export function openJudge(options: JudgeOptions): Judge {
     behind: () =>
       differing()
         .filter(({ only }) => options.showsWork || only === undefined || only.queued.length === 0)
+        .filter(() => !options.losesWrites)
         .map(({ file, only, words }) => ({
           file,
           words: words.join(", "),
@@ -720,7 +752,13 @@ export function openJudge(options: JudgeOptions): Judge {
         })),
     requests: () => requests,
     changes: () => changes,
+    heldCounts: () => heldCounts,
   };
+}
+
+/** The place of a file by its source's folder and its path in it. */
+function placeIn(source: string, path: string): string {
+  return source === SOURCE_ROOT ? path : SECOND_PLACE + path;
 }
 
 function openMinute(sinceMs: number, first: boolean): Minute {

@@ -2,6 +2,7 @@ import Database from "better-sqlite3";
 import { ConfigFile } from "../../../src/config/schema.ts";
 import { KbsyncError } from "../../../src/lib/failure.ts";
 import { openDaemon, type Daemon, type DaemonOptions } from "../../../src/sync/daemon.ts";
+import type { HoldKind } from "../../../src/sync/ledger/sources/rows.ts";
 import { openLocalReader } from "../../../src/sync/read/reader.ts";
 import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
 import { type Conditions, type Kept, type Mode } from "../history.ts";
@@ -309,6 +310,12 @@ export function ownedBy(process: SimulatedProcess, place: string): readonly stri
 /** Whether the daemon can ask for the list: the ledger of a process has the collection's id. */
 export function knowsCollection(process: SimulatedProcess): boolean {
   return queryOf<[], number>(process, "SELECT 1 FROM collections")?.get() !== undefined;
+}
+
+/** Why sources of a process are held until their list is compared again, or a person agrees. */
+export function holdsOf(process: SimulatedProcess): readonly HoldKind[] {
+  const query = "SELECT DISTINCT loss_kind FROM sources WHERE loss IS NOT NULL AND loss_agreed = 0";
+  return queryOf<[], HoldKind>(process, query)?.all() ?? [];
 }
 
 /** Whether the ledger of a process can be asked. */

@@ -254,14 +254,8 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     const ownerId = typeof owner === "string" ? owner : "account";
     const upserted =
       hostility.upserts === true ? titled(normalise.title(title), collectionId, ownerId) : undefined;
-    if (upserted !== undefined) {
-      const { id, createdMs } = upserted;
-      put({ ...upserted, ...fieldsOf(fields), updatedMs: Math.max(atMs, createdMs + 1) });
-      const after = newest(id) ?? upserted;
-      return service.answer(200, { success: true, message: "created", data: record(after, false) });
-    }
     const resource: Resource = {
-      id: newId(),
+      id: upserted?.id ?? newId(),
       foreign: false,
       title: normalise.title(title),
       description: normalise.description(description),
@@ -273,7 +267,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       tier,
       collectionId,
       ownerId,
-      createdMs: atMs,
+      createdMs: upserted?.createdMs ?? atMs,
       updatedMs: atMs,
       deleted: false,
       process: request.process,

@@ -1,3 +1,4 @@
+import type { SourceStatus } from "../../../src/wire/daemon-status.ts";
 import type { Happening, History } from "../history.ts";
 import { openClock, type Clock } from "../virtual/clock.ts";
 import { realTurn } from "../virtual/globals.ts";
@@ -62,7 +63,15 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     isMounted: conditions.mounted === true,
     hasInner: () => runner.hasInner(),
   });
-  const { untitled, odd, descriptions = "as-sent", deletes, ...hostility } = conditions.hostility ?? {};
+  const {
+    untitled,
+    odd,
+    descriptions = "as-sent",
+    deletes,
+    puts,
+    upserts,
+    ...hostility
+  } = conditions.hostility ?? {};
   const normaliser = normaliserOf(conditions.normalisation);
   const stored = untitled === true ? { ...normaliser, title: () => "Untitled" } : normaliser;
   const expectations = openExpectations(clock, disk, owners, stored, {
@@ -114,6 +123,8 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     showsMarkers,
     showsWork: odd !== "numbers",
     deletes: deletes === undefined,
+    losesWrites: puts === "ignored" || upserts === true,
+    mayAskWhose: conditions.hostility !== undefined,
     keepsRenamed: conditions.isLostAtRest === true,
     reportsCollections: conditions.collections,
     knowsCollection: () => knowsCollection(stage.process),
@@ -346,11 +357,16 @@ function remove(
   }
 }
 
+/** Whether a source waits for a person: not where the daemon says that it asks the service again. */
+export function isForPerson({ held, holdReason }: SourceStatus): boolean {
+  return held > 0 || (holdReason !== null && !holdReason.endsWith("asks again by itself"));
+}
+
 /** A person who reads the status and agrees to what is held, but not while the folder is not in its place. */
 export function approve({ runner, disk, judge, note }: World): void {
   const daemon = runner.running();
   if (daemon === undefined || disk.root() !== "here") return;
-  const waiting = daemon.status().sources.filter((each) => each.held > 0 || each.holdReason !== null);
+  const waiting = daemon.status().sources.filter(isForPerson);
   if (waiting.length === 0) return;
   const held = waiting.reduce((sum, each) => sum + each.held, 0);
   note(

@@ -1,22 +1,23 @@
-import { drawText } from "../draw.ts";
 import type { Happening, Hostility } from "../history.ts";
 import type { Random } from "../virtual/random.ts";
-import { MINUTE_MS, withConditions, withHappenings, type UnkindWorld } from "./unkind-world.ts";
+import { MINUTE_MS, without, withConditions, withHappenings, type UnkindWorld } from "./unkind-world.ts";
 
-/** The longest lists of a service that says nothing of the rest. */
-const CAPPED_AT = 100;
+/** The longest lists of services that say nothing of the rest. */
+const CAPS = [5, 20, 20, 100];
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /** Worlds of one hostile service each. */
 export const HOSTILE_WORLDS: readonly UnkindWorld[] = [
   {
-    ...hostile("list-capped", `a list shows ${CAPPED_AT} resources, of more`, () => ({ listMax: CAPPED_AT })),
+    ...hostile("list-capped", "a list shows the oldest resources, of more", () => ({})),
+    passes: false,
     change: (random, history) => {
-      const files = Array.from({ length: CAPPED_AT + random.below(50) }, (_, index): Happening => {
-        const path = `many/${index}.txt`;
-        return { atMs: 0, kind: "write", path, text: drawText(random, path) };
+      const listMax = random.pick(CAPS);
+      // A search finds what the list omits by its own words.
+      const files = Array.from({ length: listMax + random.below(listMax) }, (_, index): Happening => {
+        return { atMs: 0, kind: "write", path: `many/${index}.txt`, text: `words${index} of this file` };
       });
-      return withHappenings(withConditions(history, { hostility: { listMax: CAPPED_AT } }), files);
+      return withHappenings(withConditions(history, { hostility: { listMax } }), files);
     },
   },
   hostile("list-minutes-old", "a list shows what was minutes ago", (random) => ({
@@ -46,7 +47,15 @@ export const HOSTILE_WORLDS: readonly UnkindWorld[] = [
   hostile("put-one-id", "every update is answered with the same _id", () => ({ puts: "one-id" })),
   hostile("delete-forbidden", "deletes are answered 403", () => ({ deletes: "forbidden" })),
   hostile("delete-ignored", "a delete is answered 200 and deletes nothing", () => ({ deletes: "ignored" })),
-  hostile("upsert-by-title", "a create changes the resource of that title", () => ({ upserts: true })),
+  {
+    ...hostile("upsert-by-title", "a create changes the resource of that title", () => ({})),
+    // Nothing that a client sends keeps such a service from changing what others have there.
+    change: (_, history) =>
+      without(
+        withConditions(history, { hostility: { upserts: true }, strangers: false, workMs: 0 }),
+        ({ kind }) => kind === "foreign",
+      ),
+  },
   {
     name: "restored-service",
     does: "the service becomes what it was some time ago",
@@ -72,8 +81,7 @@ function hostile(name: string, does: string, hostility: (random: Random) => Host
     name,
     does,
     share: 0.02,
-    // What such a service does not do is reported, and cannot come to agree.
-    passes: !["put-ignored", "upsert-by-title", "list-capped"].includes(name),
+    passes: true,
     change: (random, history) => withConditions(history, { hostility: hostility(random) }),
   };
 }
