@@ -59,7 +59,6 @@ export async function openKnowledgeBase(
     mails: openMailReader(),
     turns: openTurns(),
     jobWaits: openWaits(),
-    pagesRead: new Map(),
     notices: store.notices,
     collections: cacheCollections(records),
     explain: (error) => explain(error, log),

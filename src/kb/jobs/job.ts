@@ -43,9 +43,7 @@ export async function runLeased(
     await attempt(slot === undefined ? leased : withUncountedWaits(leased, job, slot.whileWaiting), job);
   else await handBack(kb, job);
   kb.leases.drop(job.number);
-  const key = jobKey({ accountId: job.accountId, id: job.name });
-  kb.pagesRead.delete(key);
-  kb.notices?.announce("ended", key);
+  kb.notices?.announce("ended", jobKey({ accountId: job.accountId, id: job.name }));
 }
 
 /** Puts a job back that has done nothing. */

@@ -37,6 +37,11 @@ export interface Queue {
   keepPages(lease: Lease, pages: string): Promise<boolean>;
   /** Returns them. Undefined: there are none, or the lease was lost. */
   pagesOf(lease: Lease): Promise<string | undefined>;
+  /**
+   * Notes in the warning of a leased job's document which of its pages are being read, unless its text has a warning. False: the
+   * lease was lost, or it has one.
+   */
+  noteReading(lease: Lease, warning: string): Promise<boolean>;
   /** Removes a finished job. False: the lease was lost. */
   complete(lease: Lease): Promise<boolean>;
   /** Ends a lease and makes the job wait. False: the lease was lost. */

@@ -55,8 +55,6 @@ export interface KnowledgeBase {
   readonly leases: Leases;
   /** Requests that wait for the end of a job of a resource (`jobKey`), or for it to be postponed. */
   readonly jobWaits: Waits;
-  /** The pages without a text layer that this process is reading for queued documents, in words, by `jobKey`. */
-  readonly pagesRead: Map<string, string>;
   /** Requests that wait for changes of an account, by its id. */
   readonly changeWaits: Waits;
   /** Announces to the other processes on the store; undefined: there are none. */

@@ -1,4 +1,3 @@
-import { jobKey } from "../queue/waits.ts";
 import type { ChunksAnswer } from "../../wire/answers.ts";
 import type { OwnerEntry, OwnersQuery } from "../../wire/owners.ts";
 import type { Tier } from "../../wire/primitives.ts";
@@ -16,13 +15,12 @@ export async function readResource(kb: KnowledgeBase, accountId: string, id: str
   return resource;
 }
 
-/** Reads a resource, live or deleted. The warning of a queued one names the pages that this process is reading. */
+/** Reads a resource, live or deleted. */
 export async function readAnyResource(kb: KnowledgeBase, accountId: string, id: string): Promise<Resource> {
   const at = { accountId, id };
   const resource = (await kb.records.resource(at)) ?? (await kb.records.deletedResource(at));
   if (resource === undefined) throw noResource(id);
-  const warning = resource.status === "queued" ? kb.pagesRead.get(jobKey(at)) : undefined;
-  return warning === undefined ? resource : { ...resource, warning };
+  return resource;
 }
 
 /** Throws `version_gone` if a resource has another version than a reader wants: only the current text is stored. */

@@ -1,4 +1,3 @@
-import { jobKey } from "../queue/waits.ts";
 import { readingWords } from "../ingest/extract/unread-words.ts";
 import { codeOf } from "../../lib/failure.ts";
 import type { Settings } from "../../wire/primitives.ts";
@@ -97,9 +96,13 @@ async function tryUpdate(
     base = after;
     return after;
   };
+  const { job } = sameTransaction;
   const onPart = async (read: PartlyRead): Promise<void> => {
-    kb.pagesRead.set(jobKey({ accountId, id }), readingWords(read.reading, false));
-    if (read.texts.every((text) => text === "")) return;
+    if (read.texts.every((text) => text === "")) {
+      const words = readingWords(read.reading, before.version > 0);
+      if (job !== undefined) await kb.queue.noteReading(job, words);
+      return;
+    }
     const part = await partText(kb, before, read, context.completesCreate === true);
     if (part === undefined) return;
     // An earlier attempt wrote it. Since a newer change the document is `queued`.
@@ -108,7 +111,7 @@ async function tryUpdate(
     const { text: content, ...about } = part;
     await write({ origin: before.origin, url: body.url ?? null, content, ...about }, true);
   };
-  const source = await newSource(sameTransaction.job === undefined ? kb : { ...kb, onPart }, before, body);
+  const source = await newSource(job === undefined ? kb : { ...kb, onPart }, before, body);
   // A part that was written is replaced in any case.
   return write(base === before && isUnchangedLink(before, source) ? undefined : source, false);
 }

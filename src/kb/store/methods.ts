@@ -85,6 +85,7 @@ export const METHODS = {
     lease: write,
     renew: write,
     keepPages: write,
+    noteReading: write,
     pagesOf: read,
     complete: write,
     postpone: write,

@@ -463,7 +463,6 @@ export function clientOf(store: Store, clock: { readonly aheadMs: number }): Kno
     queue: store.queue,
     turns: openTurns(),
     jobWaits: openWaits(),
-    pagesRead: new Map(),
     limits: { contentBytes: 1000, uploadBytes: 1000 },
     addresses: {
       classify: ({ href }) => ({ kind: "token", token: href.slice(FILES_URL.length).replace("/a.pdf", "") }),

@@ -226,6 +226,30 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(await store.queue.pagesOf(await lease(store, id))).toBeUndefined();
       }));
 
+    it("says of a queued document which pages are being read, to every process, until it fails or changes", () =>
+      alone(async (store) => {
+        const reading = "Pages 1–2 are still being read.";
+        const warningOf = async (id: string) => (await store.records.resource(at(id)))?.warning;
+        const update = { url: "http://127.0.0.1/a.pdf" };
+        const fresh = await store.records.enqueueCreate(resource(""), job({ update }));
+        const first = await lease(store, fresh.id);
+        expect(await store.queue.noteReading(first, reading)).toBe(true);
+        expect(await warningOf(fresh.id)).toBe(reading);
+        await store.records.enqueueUpdate({ ...at(fresh.id), nowIso: LATER }, job({ update }));
+        expect(await store.queue.noteReading(first, reading)).toBe(false);
+        expect(await warningOf(fresh.id)).toBeNull();
+        const second = await lease(store, fresh.id);
+        await store.queue.noteReading(second, reading);
+        await store.records.failJob(second, { code: "internal", message: "no text" }, LATER);
+        expect(await warningOf(fresh.id)).toBeNull();
+        const { id } = await create("old words");
+        await store.records.enqueueUpdate({ ...at(id), nowIso: LATER }, job({ update }));
+        const third = await lease(store, id);
+        expect(await store.queue.noteReading(third, reading)).toBe(true);
+        await store.records.failJob(third, { code: "internal", message: "no text" }, LATER);
+        expect(await warningOf(id)).toBe("Pages 1–2 are not read.");
+      }));
+
     it("a part of a text is a version that leaves its job, unless that was overtaken", () =>
       alone(async (store) => {
         const { id } = await create("old words");

@@ -115,8 +115,11 @@ function locationsColumn(text: string, locations: LocatedText["locations"]): str
   return locations === undefined ? null : JSON.stringify(withLines({ text, locations }));
 }
 
-/** SQL expression over a resource for its warning after a failure: what was still being read never is. */
-export const WARNING_AFTER_FAILURE = `replace(warning, '${STILL_READ}', 'not read.')`;
+/** SQL expression over a resource for its warning when a change of it is queued: without a text, it was about that reading. */
+export const WARNING_OF_TEXT = "CASE WHEN version > 0 THEN warning END";
+
+/** The same after a failure: what was still being read never is. */
+export const WARNING_AFTER_FAILURE = `replace(${WARNING_OF_TEXT}, '${STILL_READ}', 'not read.')`;
 
 /** Most words of a label: every chunk of the resource is found by all of them, so many would drown its own words. */
 const LABEL_WORDS_MAX = 64;

@@ -1,5 +1,6 @@
 import { KbsyncError } from "../../../lib/failure.ts";
 import { fitsShare } from "../../../lib/shares.ts";
+import { STILL_READ } from "../../../wire/constants.ts";
 import type { Settings } from "../../../wire/primitives.ts";
 import { CRASHES_MAX } from "../../queue/admission.ts";
 import {
@@ -279,6 +280,13 @@ const ENDS = {
         + octet_length(CAST(@pages AS text)) <= ${PAGES_BYTES_MAX} THEN @pages ELSE pages END
       WHERE ${OF_LEASE}`,
       { number, token, pages },
+    ),
+  noteReading: ({ number, token }, warning) =>
+    changed(
+      `UPDATE resource SET warning = @warning
+        WHERE status = 'queued' AND (version = 0 OR warning IS NULL OR warning LIKE '%${STILL_READ}')
+        AND (account_id, id) = (SELECT account_id, name FROM job WHERE ${OF_LEASE})`,
+      { number, token, warning },
     ),
   complete: ({ number, token }) => changed(`DELETE FROM job WHERE ${OF_LEASE}`, { number, token }),
   postpone: ({ number, token }, { dueMs, nowMs, counts, line = null }) =>

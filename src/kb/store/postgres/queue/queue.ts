@@ -23,6 +23,7 @@ export function queueOn(tx: Transaction): Queue {
     lease: (request) => runSteps(tx, QUEUE.lease(request)),
     renew: (renewal) => runSteps(tx, QUEUE.renew(renewal)),
     keepPages: (lease, pages) => runSteps(tx, QUEUE.keepPages(lease, pages)),
+    noteReading: (lease, warning) => runSteps(tx, QUEUE.noteReading(lease, warning)),
     pagesOf: (lease) => runSteps(tx, QUEUE.pagesOf(lease)),
     complete: (lease) => runSteps(tx, QUEUE.complete(lease)),
     postpone: (lease, wait) => runSteps(tx, QUEUE.postpone(lease, wait)),

@@ -1,7 +1,12 @@
 import type { Failure } from "../../request-note.ts";
 import type { Expected, ResourceKey } from "../../resources.ts";
 import { SELECT_RESOURCE, type ResourceRow } from "../../rows/records.ts";
-import { refuseUnexpected, WARNING_AFTER_FAILURE, type ChangedColumns } from "../../rows/resource-columns.ts";
+import {
+  refuseUnexpected,
+  WARNING_AFTER_FAILURE,
+  WARNING_OF_TEXT,
+  type ChangedColumns,
+} from "../../rows/resource-columns.ts";
 import type { Transaction } from "../database/connections.ts";
 import { lockScopes } from "../scopes/scopes.ts";
 
@@ -100,7 +105,7 @@ export async function markStatus(
 ): Promise<void> {
   const status =
     failure === undefined
-      ? "status = 'queued'"
+      ? `status = 'queued', warning = ${WARNING_OF_TEXT}`
       : `status = 'error', status_message = @message, status_error = @code, warning = ${WARNING_AFTER_FAILURE}`;
   await tx.run(
     `UPDATE resource SET ${status}, updated_at = @nowIso, revision = revision + 1

@@ -88,6 +88,7 @@ export function prepareQueueWrites(db: Connection): QueueWrites {
     lease: (request) => run(STEPS.lease(request)),
     renew: (renewal) => run(STEPS.renew(renewal)),
     keepPages: (lease, pages) => run(STEPS.keepPages(lease, pages)),
+    noteReading: (lease, warning) => run(STEPS.noteReading(lease, warning)),
     complete: (lease) => run(STEPS.complete(lease)),
     postpone: (lease, wait) => run(STEPS.postpone(lease, wait)),
     fail: (lease) => run(STEPS.fail(lease)),

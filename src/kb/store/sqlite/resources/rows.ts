@@ -4,6 +4,7 @@ import { SELECT_RESOURCE, type ResourceRow } from "../../rows/records.ts";
 import {
   refuseUnexpected,
   WARNING_AFTER_FAILURE,
+  WARNING_OF_TEXT,
   type ChangedColumns,
   type NewColumns,
 } from "../../rows/resource-columns.ts";
@@ -33,7 +34,7 @@ export function prepareResourceRows(db: Connection) {
       revision = revision + 1
     WHERE number = @number`);
   const setQueued = db.prepare(
-    "UPDATE resource SET status = 'queued', updated_at = ?, revision = revision + 1 WHERE number = ?",
+    `UPDATE resource SET status = 'queued', warning = ${WARNING_OF_TEXT}, updated_at = ?, revision = revision + 1 WHERE number = ?`,
   );
   const setFailed = db.prepare(`
     UPDATE resource SET status = 'error', status_message = ?, status_error = ?, warning = ${WARNING_AFTER_FAILURE}, updated_at = ?,
