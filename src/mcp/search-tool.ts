@@ -2,6 +2,7 @@ import { z } from "zod";
 import { byRank } from "../lib/by-rank.ts";
 import { KbsyncError } from "../lib/failure.ts";
 import { NEIGHBOURS_MAX } from "../wire/context.ts";
+import type { SourceStatus } from "../wire/daemon-status.ts";
 import {
   FALLBACK_TEXT,
   joinFallbacks,
@@ -123,8 +124,7 @@ export async function searchPassages(
     const found = await findSources(reached, files, source, signal);
     return Promise.all(found.map(({ collection_id, owner_id }) => ask({ collection_id, owner_id })));
   };
-  // Without a daemon, or for a key that may not see it, only what waits at the service is known.
-  const [answers, status] = await Promise.all([askAll(), reached.daemon?.status(signal)]);
+  const [answers, { folders, problem }] = await Promise.all([askAll(), foldersOf(reached, signal)]);
   const found = answers.flatMap(({ results }) => results).toSorted(byRank);
   const passages = found.slice(0, top_k).map((hit) => passageOf(hit, files));
   const [best, ...others] = passages;
@@ -132,10 +132,11 @@ export async function searchPassages(
   const results = [...fitting([...first, ...others], tokensMax)];
   const isCut = first[0]?.text !== best?.text;
   const fallback = joinFallbacks(answers);
-  const waiting = pendingText(joinPending(answers), status?.sources ?? []);
+  const waiting = pendingText(joinPending(answers), folders);
   const notes = [
     ...(fallback === undefined ? [] : [FALLBACK_TEXT[fallback]]),
     ...(waiting === undefined ? [] : [waiting]),
+    ...(problem === undefined ? [] : [problem]),
   ];
   const data = {
     results,
@@ -143,6 +144,22 @@ export async function searchPassages(
     ...(notes.length > 0 && { note: notes.join(" ") }),
   };
   return { data, text: JSON.stringify(data) };
+}
+
+/**
+ * Returns the folders of the daemon, or why it does not say: a search needs the service alone. Without a daemon, or for a key that
+ * may not see it, only what waits at the service is known.
+ */
+async function foldersOf(
+  { daemon }: Reached,
+  signal: AbortSignal,
+): Promise<{ readonly folders: readonly SourceStatus[]; readonly problem?: string }> {
+  try {
+    return { folders: (await daemon?.status(signal))?.sources ?? [] };
+  } catch (error) {
+    if (!(error instanceof KbsyncError)) throw error;
+    return { folders: [], problem: `Not everything here may be up to date: ${error.message}.` };
+  }
 }
 
 /** The range of one search. */

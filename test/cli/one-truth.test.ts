@@ -12,6 +12,7 @@ import type { KnowledgeService } from "../../src/mcp/service.ts";
 import { measureDaemon } from "../../src/metrics/daemon.ts";
 import { operationsOf } from "../../src/sync/control/operations.ts";
 import { type Control, openControl } from "../../src/sync/control/server.ts";
+import { askDaemon } from "../../src/sync/control/client.ts";
 import type { Daemon, DaemonOptions } from "../../src/sync/daemon.ts";
 import { codeOf, messageOf } from "../../src/lib/failure.ts";
 import { lockFolder } from "../../src/lib/folder-lock.ts";
@@ -151,7 +152,8 @@ function live(): LiveStatus {
 /** What the tool `status` answers. */
 async function described(): ReturnType<typeof describeStatus> {
   const service = { owners: async () => undefined } as unknown as KnowledgeService;
-  const reached = { service, ownsLedger: true, daemon: { status: async () => live() } };
+  const status = (signal: AbortSignal) => askDaemon(world.stateDir, "status", {}, { signal });
+  const reached = { service, ownsLedger: true, daemon: { status } };
   return describeStatus(reached, NO_FILES, {}, AbortSignal.timeout(10_000));
 }
 
@@ -160,7 +162,20 @@ const READY = { state: "ready", message: "works" };
 /** What the overview of the console shows. */
 function viewed(): Whole {
   const health = { status: "ready", embedder: READY, reranker: READY, languageModel: READY } as never;
-  return { documents: 1, health, queues: undefined, daemon: live() };
+  return { documents: 1, health, queues: undefined, daemon: daemon && live() };
+}
+
+/** What those surfaces say that need a daemon, once there is none. */
+async function sayNoDaemon(): Promise<void> {
+  expect(await described()).toEqual({
+    data: { daemon: "stopped", folders: [] },
+    text: "The service answers. No daemon runs here: newer changes of files are not searchable.",
+  });
+  const view = viewed();
+  expect(sentenceOf(view, needsOf(view))).toBe("Your document is searchable");
+  const registry = new Registry();
+  measureDaemon(registry);
+  expect(await registry.metrics()).not.toMatch(/^kbsync_sync_files\{/m);
 }
 
 /** What every surface says of a situation. */
@@ -569,7 +584,9 @@ it("says of a stopped daemon that newer changes are unknown, and finds them wher
     1,
     expect.stringContaining("0 of 1 file searchable, 1 waiting") as string,
   ]);
+  expect((await json<Proof>("verify", "--report")).sources[0]?.sums).toMatchObject({ files: 1, waiting: 1 });
   expect((await kbsync("search", "zebra", "--fresh")).text).toContain("no daemon runs");
+  await sayNoDaemon();
 });
 
 it("lists files that a daemon left unsent as it counts them", async () => {
@@ -620,6 +637,8 @@ it.runIf(canMount())(
       for (const args of [["status"], ...LISTS, ["why", at("a.md")], ["wait"], ["wait", "--embedded"]])
         expect([args, (await kbsync(...args)).text]).toEqual([args, expect.stringMatching(full)]);
       expect((await kbsync("search", "zebra", "--fresh")).text).toMatch(full);
+      expect(await kbsync("search", "zebra", "--files")).toEqual({ code: 0, text: `${at("a.md")}\n` });
+      await sayNoDaemon();
       const verify = await kbsync("verify");
       expect([verify.code, verify.text]).toEqual([
         1,
@@ -659,6 +678,12 @@ it("says of a damaged ledger, wherever it is read, that it cannot be used", asyn
       args,
       { code: -1, text: expect.stringMatching(/ledger .*(damaged|not a database|cannot be)/) as string },
     ]);
+  for (const args of [["wait"], ["wait", "--embedded"]])
+    expect([args, (await kbsync(...args)).text]).toEqual([
+      args,
+      expect.stringContaining("no daemon runs") as string,
+    ]);
+  await sayNoDaemon();
 });
 
 it("says of a folder that left the configuration that its documents stay, and of its files nothing", async () => {
@@ -679,12 +704,18 @@ it("says of a folder that left the configuration that its documents stay, and of
     expect([args, (await kbsync(...args)).code]).toEqual([args, -1]);
   for (const list of LISTS)
     expect([list, (await kbsync(...list)).text.includes("a.md")]).toEqual([list, false]);
-  expect(await kbsync("wait")).toEqual({ code: 0, text: "" });
-  expect((await kbsync("search", "zebra", "--fresh", "--files")).text).toContain("a.md");
+  for (const args of [["wait"], ["wait", "--embedded"]])
+    expect([args, await kbsync(...args)]).toEqual([args, { code: 0, text: "" }]);
+  for (const args of [["--fresh"], []])
+    expect([args, await kbsync("search", "zebra", "--files", ...args)]).toEqual([
+      args,
+      { code: 0, text: `${at("a.md")}\n` },
+    ]);
   expect((await measured()).match(/kbsync_sync_files\{.*\} [1-9]/g)).toBeNull();
   expect(await measured()).toContain('kbsync_sync_sources{condition="removed"} 1');
   expect((await described()).data).toEqual({ daemon: "running", folders: [] });
   expect(needsOf(viewed()).map(({ key }) => key)).toContain(`removed ${world.root}`);
   // Nothing is left to compare.
   expect((await kbsync("verify")).text).toContain("nothing was compared yet");
+  expect(await json("verify", "--report")).toMatchObject({ sources: [], verdict: "agrees" });
 });

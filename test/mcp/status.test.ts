@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { NO_FILES } from "../../src/mcp/known-files.ts";
 import type { LiveStatus, SourceStatus } from "../../src/wire/daemon-status.ts";
-import { openRunning, type Running } from "../kb/service/running.ts";
+import { silentProcess } from "../../src/sync/control/client.ts";
+import { createBody, openRunning, type Running } from "../kb/service/running.ts";
 import { openMcpGround, type McpGround } from "./fixture.ts";
 
 const SEA: Partial<SourceStatus> = {
@@ -29,7 +30,11 @@ const QUIET: Partial<SourceStatus> = {
 
 let service: Running;
 let mcp: McpGround;
-let runs = true;
+const RUNS = { sources: [SEA, QUIET] } as unknown as LiveStatus;
+let status: () => LiveStatus | undefined;
+beforeEach(() => {
+  status = () => RUNS;
+});
 beforeAll(async () => {
   service = await openRunning();
   mcp = await openMcpGround({
@@ -37,7 +42,7 @@ beforeAll(async () => {
     ownKey: service.key,
     files: NO_FILES,
     // The tool reads nothing else of it.
-    daemon: { status: async () => (runs ? ({ sources: [SEA, QUIET] } as unknown as LiveStatus) : undefined) },
+    daemon: { status: async () => status() },
   });
 }, 60_000);
 afterAll(async () => {
@@ -61,11 +66,25 @@ it("status returns how far each folder is synced, and what needs a person", asyn
 });
 
 it("status says if no daemon runs", async () => {
-  runs = false;
+  status = () => undefined;
   const { data, text } = await (await mcp.connect(service.key)).call("status");
-  runs = true;
   expect(data).toEqual({ daemon: "stopped", folders: [] });
   expect(text).toContain("No daemon runs here");
+});
+
+it("search says which files are not searchable yet, and of a daemon that does not answer that it does not", async () => {
+  await service.send("POST", "/api/rag/resource", { body: createBody({ content: "heron" }) });
+  const client = await mcp.connect(service.key);
+  const found = async (): Promise<unknown> => (await client.call("search", { query: "heron" })).data;
+  expect(await found()).toMatchObject({
+    results: [{}],
+    note: "Not everything is searchable yet: 3 waiting.",
+  });
+  status = () => {
+    throw silentProcess("daemon", 7);
+  };
+  const note = "Not everything here may be up to date: the daemon (process 7) does not answer.";
+  expect(await found()).toMatchObject({ results: [{}], note });
 });
 
 it("status shows no folders to another key", async () => {
