@@ -1,5 +1,6 @@
+import { z } from "zod";
 import { ROUTES } from "../../wire/routes.ts";
-import type { Later, RawAnswer } from "./answer.ts";
+import { readAnswer, type Later, type RawAnswer } from "./answer.ts";
 
 /** Decides what a 403 is about: the key, or one kind of request that the key may not send. */
 export interface ForbiddenCheck {
@@ -19,33 +20,44 @@ const FORBIDDEN_ANSWERS = 2;
  * is a monotonic clock.
  */
 export function openForbiddenCheck(
-  ask: (path: string, signal: AbortSignal) => Promise<Pick<RawAnswer, "status">>,
+  ask: (path: string, signal: AbortSignal) => Promise<RawAnswer>,
   onForbidden: (reason: string) => void = () => undefined,
   elapsed: () => number = () => performance.now(),
 ): ForbiddenCheck {
   const inARow = new Map<string, number>();
   const reported = new Set<string>();
   let validMs = -Infinity;
-  let asking: Promise<boolean> | undefined;
+  let asking: Promise<"valid" | "unknown" | Later> | undefined;
 
-  /** Sends a request of another kind. It names no collection, so it needs no knowledge and reads nothing. */
-  const isValid = async (name: string, signal: AbortSignal): Promise<boolean> => {
-    if (elapsed() - validMs < VALID_MS) return true;
+  /**
+   * Sends a request of another kind. It names no collection, so it needs no knowledge and reads nothing. Returns what the
+   * service says where it answers nobody now.
+   */
+  const askValid = async (name: string, signal: AbortSignal): Promise<"valid" | "unknown" | Later> => {
+    if (elapsed() - validMs < VALID_MS) return "valid";
     try {
-      const { status } = await ask(name === "list" ? ROUTES.collections : ROUTES.byCollection, signal);
-      if (status < 200 || status >= 500 || [401, 403, 408, 429].includes(status)) return false;
+      const answer = await ask(name === "list" ? ROUTES.collections : ROUTES.byCollection, signal);
+      const { status } = answer;
+      if (status === 429 || status === 503) {
+        const reply = readAnswer(answer, z.unknown(), "address", Date.now());
+        return reply.kind === "later" ? reply : "unknown";
+      }
+      if (status < 200 || status >= 500 || [401, 403, 408].includes(status)) return "unknown";
     } catch {
-      return false; // No answer: as little is known as before.
+      return "unknown"; // No answer: as little is known as before.
     }
     validMs = elapsed();
-    return true;
+    return "valid";
   };
   return {
     judge: async (name, later, signal) => {
       const answers = (inARow.get(name) ?? 0) + 1;
       inARow.set(name, answers);
-      asking ??= isValid(name, signal).finally(() => (asking = undefined));
-      if (!(await asking)) return later;
+      asking ??= askValid(name, signal).finally(() => (asking = undefined));
+      const asked = await asking;
+      if (asked === "unknown") return later;
+      // The delay that it asks for counts for all requests.
+      if (asked !== "valid") return { ...asked, acted: later.acted };
       const isForbidden = answers >= FORBIDDEN_ANSWERS;
       const reason = `the service forbids ${name} requests (403): ${later.reason}`;
       if (isForbidden && !reported.has(name)) onForbidden(reason);

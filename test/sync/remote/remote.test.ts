@@ -163,6 +163,21 @@ describe("what an answer to a create means", () => {
     expect(await remote.create(text, "key", signal)).toMatchObject(expected as object);
   });
 
+  it.each([429, 503])(
+    "waits as the service asks where it is asked whether it accepts the key: %i",
+    async (status) => {
+      service.fault = ({ operation }) =>
+        operation === "list" ? answer(status, words, { "retry-after": "60" }) : answer(403, words);
+      expect(await remote.create(text, "key", signal)).toMatchObject({
+        kind: "later",
+        acted: "no",
+        blame: "service",
+        retryAfterMs: 60_000,
+      });
+      expect(pacer.state()).toMatchObject({ kind: "waiting", reason: "its words" });
+    },
+  );
+
   it("proves with a refused connection that nothing was done", async () => {
     await service.close();
     expect(await remote.create(text, "key", signal)).toMatchObject({
