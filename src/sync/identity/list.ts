@@ -27,13 +27,21 @@ export async function readList(
     isUnlimited = false,
   }: { readonly signal?: AbortSignal; readonly isUnlimited?: boolean } = {},
 ): Promise<{ readonly isPaged: boolean } | undefined> {
-  const { collections, remote } = context;
+  const { collections, remote, timing } = context;
   const missing = openMissingCheck(context, tier, signal);
+  let unclear = 0;
   for (let failures = 1; ; failures += 1) {
     signal.throwIfAborted();
     const asked = await collections.ask(tier, signal);
     // The gate waits before the next request.
     if (asked.id === undefined && asked.why === "unanswered") continue;
+    // A proxy may have answered while its service was away. One that always does stands before a service that names no ids.
+    const againMs = timing.goneAgainMs[unclear];
+    if (asked.id === undefined && asked.why === "unclear" && againMs !== undefined) {
+      unclear += 1;
+      await sleep(againMs, undefined, { signal });
+      continue;
+    }
     const { id: collectionId } = asked;
     if (collectionId === undefined) return undefined;
     const visit = begin();

@@ -20,12 +20,14 @@ export type AskedId =
   | { readonly id: string }
   | {
       readonly id: undefined;
-      /**
-       * `unsupported`: the service does not supply it. `unclear`: what answered may not be the service. `unanswered`:
-       * nothing answered.
-       */
-      readonly why: "unsupported" | "unclear" | "unanswered";
+      readonly why: NoIds;
     };
+
+/**
+ * Why no id is supplied. `unsupported`: the service supplies none. `refused`: it, or a gateway, refuses the address or the key.
+ * `unclear`: what answered may not be the service. `unanswered`: nothing answered.
+ */
+type NoIds = "unsupported" | "refused" | "unclear" | "unanswered";
 
 /** The result of requesting an id again. */
 export interface RenewedId {
@@ -37,8 +39,6 @@ export interface RenewedId {
 
 /** A service that does not supply the ids may be replaced by one that does. */
 const UNSUPPORTED_AGAIN_MS = 600_000;
-/** Something that answers in the service's place may be gone soon. */
-const UNCLEAR_AGAIN_MS = 100;
 
 /** Opens the ids of the collections. */
 export function openCollections(
@@ -51,8 +51,8 @@ export function openCollections(
   /** The collections that this process has written to the ledger: each create reports its collection again. */
   const written = new Map<Tier, string>();
   const listeners: ((tier: Tier) => void)[] = [];
-  /** An answer without ids, and until when it is valid, by a monotonic clock. */
-  let without: { readonly why: "unsupported" | "unclear"; readonly untilMs: number } | undefined;
+  /** Until when the service is not asked again, by a monotonic clock. */
+  let unsupportedUntilMs = -Infinity;
 
   const id = (tier: Tier): string | undefined => {
     const found = known.get(tier) ?? ledger.sources.collectionId(tier);
@@ -72,27 +72,21 @@ export function openCollections(
     if (before !== undefined && before !== collectionId) for (const listener of listeners) listener(tier);
   };
   /** Returns the tiers that the service names, or why it names none. */
-  const fetch = async (
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<Tier, string> | "unsupported" | "unclear" | "unanswered"> => {
+  const fetch = async (signal: AbortSignal): Promise<ReadonlyMap<Tier, string> | NoIds> => {
     const reply = await remote.collections(signal);
     // A gateway may refuse an unknown address in the same way as a key.
     if (reply.kind === "later" && reply.blame !== "key" && reply.isForbidden === undefined)
       return "unanswered";
-    const found = reply.kind === "done" ? reply.value : "unclear";
-    if (typeof found === "string") {
-      const againMs = found === "unsupported" ? UNSUPPORTED_AGAIN_MS : UNCLEAR_AGAIN_MS;
-      without = { why: found, untilMs: performance.now() + againMs };
-      return found;
-    }
+    const found = reply.kind === "done" ? reply.value : "refused";
+    if (found === "unsupported") unsupportedUntilMs = performance.now() + UNSUPPORTED_AGAIN_MS;
+    if (typeof found === "string") return found;
     for (const [each, collectionId] of found) learn(each, collectionId);
     return found;
   };
   const ask = async (tier: Tier, signal: AbortSignal): Promise<AskedId> => {
     const before = id(tier);
     if (before !== undefined) return { id: before };
-    if (without !== undefined && performance.now() < without.untilMs)
-      return { id: undefined, why: without.why };
+    if (performance.now() < unsupportedUntilMs) return { id: undefined, why: "unsupported" };
     const came = await fetch(signal);
     const asked = id(tier);
     if (asked !== undefined) return { id: asked };

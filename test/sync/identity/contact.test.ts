@@ -106,6 +106,17 @@ describe("a new ledger", () => {
     expect([world.service.count("create"), world.service.live().length]).toEqual([3, 3]);
   });
 
+  it("sends nothing where a proxy answered in the place of a service that names the collection", async () => {
+    writeAll(3);
+    await world.sync();
+    loseLedger(world);
+    let pages = 2;
+    world.service.fault = ({ operation }) =>
+      operation === "collections" && (pages -= 1) >= 0 ? { kind: "html" } : undefined;
+    expect(await writesOfPass(world)).toEqual({});
+    expect(pages).toBeLessThan(0);
+  });
+
   it("sends its only file again to such a service after a restart", async () => {
     await world.end();
     await open({});

@@ -48,7 +48,7 @@ function open({ shown, lagMs = 1000, once = false }: World): ReturnType<typeof o
     remote: { list },
     collections: { ask: async () => await Promise.resolve({ id: "c1" }) },
     random: () => 0,
-    timing: { gatherMs: 1, listAgainMs: 1, retryMs: 1, missingAgainMs: [1] },
+    timing: { goneAgainMs: [], gatherMs: 1, listAgainMs: 1, retryMs: 1, missingAgainMs: [1] },
   });
   return openUnanswered({
     context,

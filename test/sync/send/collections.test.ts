@@ -124,12 +124,12 @@ describe("collection ids", () => {
       1,
     ],
     [
-      "an id that something else may have answered for is requested again after a moment",
+      "an id that something else may have answered for is requested each time",
       { kind: "done", value: "unclear" },
       "unclear",
-      1,
+      2,
     ],
-    ["an id whose request is refused is unclear", later("key"), "unclear", 1],
+    ["an id whose request is refused is requested each time", later("key"), "refused", 2],
     ["an id that nothing answers for is requested each time", later("service"), "unanswered", 2],
   ])("%s", async (_what, answer, why, expected) => {
     reply = answer;
