@@ -635,7 +635,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a file that was renamed while no ledger knew it gets another document",
     worlds: ["lost-after-work"],
     patches: [
-      patch("identity/compare.ts", "? free.get(bytes)?.shift()", "? free.get(`no ${bytes}`)?.shift()"),
+      patch("identity/compare.ts", "takeBefore(free.get(bytes) ?? [], probe)", "takeBefore([], probe)"),
     ],
   },
   {

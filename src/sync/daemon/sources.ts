@@ -140,6 +140,8 @@ function openRows({
     for (const each of findHandOvers(known, rows)) {
       ledger.sources.handOver(each);
       for (const scope of ledger.contacts.scopes(each.from)) ledger.contacts.addScope(each.source, scope);
+      // Only those rows of a new source are files that it sent itself.
+      if (ledger.contacts.isNew(each.source)) ledger.contacts.distrust(each.source);
       handRulesOver(ledger, each);
       // What is left of it are open requests, whose files are another source's: nobody need agree to the end of their resources.
       if (each.below === "") ledger.sources.approve(each.from);

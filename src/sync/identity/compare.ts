@@ -82,9 +82,14 @@ export interface Situation {
   readonly isPartial: boolean;
   /**
    * The ledger may be older than the service, or new: markers decide, and no row says which of several resources of a file
-   * stays. A new ledger has rows of files that were sent to learn the collection's id.
+   * stays.
    */
   readonly isDistrusted: boolean;
+  /**
+   * The ledger was never compared: its rows are of files that were sent to learn the collection's id. Their resources give way to
+   * those of before.
+   */
+  readonly isNew: boolean;
   /** Resources that this ledger deleted. */
   readonly tombstones: ReadonlySet<string>;
   readonly memory: ListMemory;
@@ -176,27 +181,30 @@ export function compare(situation: Situation): Comparison {
   const listed = new Set(situation.items.map(({ docId }) => docId));
   const stale = new Map<string, Stale>();
   const resent = new Set<string>();
-  const missing: DiskFile[] = [];
+  const missing: { readonly file: DiskFile; readonly probe: OwnItem | undefined }[] = [];
   const surplus: { readonly item: OwnItem; readonly ofDocId: string }[] = [];
+  const giveOwn = (file: DiskFile, item: OwnItem, row: LedgerRow | undefined): void => {
+    const now = staleIn(situation, item, visible > (row?.acknowledgedMs ?? visible) ? list : undefined);
+    const verdict = judge(situation, file, item, row, isCurrent(situation, now, list));
+    verdicts.push(verdict);
+    if (verdict.kind === "wait") stale.set(item.docId, now);
+    if (verdict.kind === "wait" && situation.memory.resent.has(item.docId)) resent.add(item.docId);
+    if (verdict.kind === "send-again" || verdict.kind === "lost") resent.add(item.docId);
+  };
   for (const file of situation.files.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
     const row = rowOfFile.get(file.file);
     const items = byFile.get(file.file) ?? [];
     byFile.delete(file.file);
     const known = situation.isDistrusted ? undefined : row?.docId;
-    const [item, ...rest] = items.toSorted((a, b) => compareClaims(a, b, file, known));
-    if (item === undefined) missing.push(file);
-    else if (row !== undefined && row.docId !== item.docId && !listed.has(row.docId)) {
-      verdicts.push({ kind: "ask", path: file.path, docId: row.docId, instead: item.docId });
-      for (const each of rest) surplus.push({ item: each, ofDocId: item.docId });
-    } else {
-      const now = staleIn(situation, item, visible > (row?.acknowledgedMs ?? visible) ? list : undefined);
-      const verdict = judge(situation, file, item, row, isCurrent(situation, now, list));
-      verdicts.push(verdict);
-      if (verdict.kind === "wait") stale.set(item.docId, now);
-      if (verdict.kind === "wait" && situation.memory.resent.has(item.docId)) resent.add(item.docId);
-      if (verdict.kind === "send-again" || verdict.kind === "lost") resent.add(item.docId);
-      for (const each of rest) surplus.push({ item: each, ofDocId: item.docId });
-    }
+    const probe = situation.isNew ? items.find(({ docId }) => docId === row?.docId) : undefined;
+    const claims = items.toSorted((a, b) => compareClaims(a, b, file, known));
+    const first = claims.find((item) => item !== probe && isBefore(item, probe));
+    const kept = first ?? probe;
+    for (const item of claims) if (item !== kept) surplus.push({ item, ofDocId: kept?.docId ?? "" });
+    if (first === undefined) missing.push({ file, probe });
+    else if (row !== undefined && row.docId !== first.docId && !listed.has(row.docId))
+      verdicts.push({ kind: "ask", path: file.path, docId: row.docId, instead: first.docId });
+    else giveOwn(file, first, row);
   }
 
   // Surplus resources go first to files that have none: no file has lost them.
@@ -206,15 +214,19 @@ export function compare(situation: Situation): Comparison {
     ({ bytes }) => bytes,
   );
   const moved = new Set<string>();
-  for (const { path, file, bytes } of missing) {
-    const row = unlistedRow(rowOfFile.get(file), listed);
-    const item = row === undefined && bytes !== undefined ? free.get(bytes)?.shift() : undefined;
-    if (row !== undefined) verdicts.push({ kind: "ask", path, docId: row.docId });
-    else if (item === undefined) verdicts.push({ kind: "create", path });
-    else {
+  for (const { file, probe } of missing) {
+    const { path, bytes } = file;
+    const row = rowOfFile.get(file.file);
+    const unlisted = unlistedRow(row, listed);
+    const item =
+      unlisted === undefined && bytes !== undefined ? takeBefore(free.get(bytes) ?? [], probe) : undefined;
+    if (unlisted !== undefined) verdicts.push({ kind: "ask", path, docId: unlisted.docId });
+    else if (item !== undefined) {
       moved.add(item.docId);
       verdicts.push({ kind: "move", path, docId: item.docId });
-    }
+      if (probe !== undefined) surplus.push({ item: probe, ofDocId: item.docId });
+    } else if (probe !== undefined) giveOwn(file, probe, row);
+    else verdicts.push({ kind: "create", path });
   }
   for (const { item, ofDocId } of surplus) {
     if (moved.has(item.docId)) continue;
@@ -300,6 +312,17 @@ function hasSent({ sent }: LedgerRow, { file, bytes }: Version): boolean {
 function compareClaims(a: OwnItem, b: OwnItem, file: DiskFile, known: string | undefined): number {
   const rank = (item: OwnItem): number => (item.docId === known ? 0 : item.bytes === file.bytes ? 1 : 2);
   return rank(a) - rank(b) || byAge(a, b);
+}
+
+/** Reports whether a resource was made before one that was sent to learn the collection's id, which then gives way to it. */
+function isBefore({ createdMs }: OwnItem, probe: OwnItem | undefined): boolean {
+  return probe === undefined || createdMs <= probe.createdMs;
+}
+
+/** Takes the first resource out of a list; beside one that was sent to learn the collection's id, the first of before. */
+function takeBefore(items: OwnItem[], probe: OwnItem | undefined): OwnItem | undefined {
+  const at = items.findIndex((item) => isBefore(item, probe));
+  return at === -1 ? undefined : items.splice(at, 1)[0];
 }
 
 /** Returns how long a resource counts as stale if this list shows it so. `provenIn`: this list, if it shows a later change. */

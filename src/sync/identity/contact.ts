@@ -149,7 +149,8 @@ export function openContact(options: ContactOptions): Contact {
     checks = 0;
     await ledger.write(() => {
       ledger.contacts.setLoss(source.id, undefined);
-      ledger.contacts.setAdopted(source.id, hidden.files.size === 0);
+      if (hidden.files.size === 0) ledger.contacts.setAdopted(source.id);
+      else ledger.contacts.distrust(source.id);
       ledger.contacts.sign(source.id, source.markerId, source.signature.writer);
       if (isTakenOver) ledger.files.reread(source.id);
       for (const { id, path } of ledger.intents.creates(source.id)) {

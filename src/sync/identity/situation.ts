@@ -113,6 +113,7 @@ export async function gather(
       // Where another folder is in the source's place, the rows of what it lacks halt the source.
       isPartial: scan.root === undefined || scan.unreadable.length > 0,
       isDistrusted: !ledger.contacts.isAdopted(source.id),
+      isNew: ledger.contacts.isNew(source.id),
       tombstones: new Set(
         listed.items.flatMap(({ docId }) => (ledger.intents.isDeleted(docId) ? [docId] : [])),
       ),

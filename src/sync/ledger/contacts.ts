@@ -22,9 +22,9 @@ const Ids = z.array(z.string());
 /** Prepares the statements. */
 export function openContacts(db: Sqlite) {
   const meta = openMeta(db);
-  const isAdopted = db.prepare<[number], number>("SELECT adopted FROM sources WHERE id = ?").pluck();
-  const setAdopted = db.prepare("UPDATE sources SET adopted = ? WHERE id = ?");
-  const distrust = db.prepare("UPDATE sources SET adopted = 0 WHERE coalesce(id = ?, true)");
+  const adopted = db.prepare<[number], number>("SELECT adopted FROM sources WHERE id = ?").pluck();
+  const setAdopted = db.prepare("UPDATE sources SET adopted = 1 WHERE id = ?");
+  const distrust = db.prepare("UPDATE sources SET adopted = 2 WHERE coalesce(id = ?, true)");
   const loss = db.prepare<[number], { reason: string | null; agreed: number }>(
     "SELECT loss AS reason, loss_agreed AS agreed FROM sources WHERE id = ?",
   );
@@ -51,8 +51,10 @@ export function openContacts(db: Sqlite) {
       else setLoss.run(reason, kind, source);
     },
     /** Reports whether a source was compared since its ledger is new, or turned out to be old. */
-    isAdopted: (source: number): boolean => isAdopted.get(source) === 1,
-    setAdopted: (source: number, adopted: boolean): void => void setAdopted.run(Number(adopted), source),
+    isAdopted: (source: number): boolean => adopted.get(source) === 1,
+    /** Reports whether it never was, and its rows are of files that were sent before. */
+    isNew: (source: number): boolean => adopted.get(source) === 0,
+    setAdopted: (source: number): void => void setAdopted.run(source),
     /** Records that the rows of a source, or of all (null), may be those of an old ledger. */
     distrust: (source: number | null): void => void distrust.run(source),
     /** The id in the markers of a source, and the installation that last wrote them. */

@@ -265,6 +265,8 @@ export function openJudge(options: JudgeOptions): Judge {
     () => service.version(),
     (): readonly Resource[] => service.resources().filter(({ foreign, deleted }) => !foreign && !deleted),
   );
+  /** Without the collection's id there is no list. */
+  const hasList = (): boolean => options.knowsCollection() || options.reportsCollections;
   const isSameSort = (a: Resource, b: Resource): boolean =>
     (a.url === undefined) === (b.url === undefined) && chunkSizeOf(a) === chunkSizeOf(b);
 
@@ -335,8 +337,7 @@ export function openJudge(options: JudgeOptions): Judge {
       if (2 * loss.missed <= loss.before) lost = new Map();
     }
     if (resource.late || !options.isListTrue) return;
-    // Without the collection's id there is no list.
-    if (!options.knowsCollection() && !options.reportsCollections) return;
+    if (!hasList()) return;
     // It takes the place of one that the ledger has.
     if (options.ownedBy(place).length > 0) return;
     // The extra one goes.
@@ -419,9 +420,10 @@ export function openJudge(options: JudgeOptions): Judge {
       each.title === file.title && bodyOf(each, service) === file.body;
     const taken = new Map(
       expectations.all().map((file) => {
-        // One that is reported is another file's, if any is.
+        // One that is reported, or that the daemon asked to delete, is another file's, if any is.
+        const isOthers = ({ id }: Resource): boolean => reported.has(id) || denied.has(id);
         const here = (left.get(file.place) ?? []).toSorted(
-          (a, b) => Number(reported.has(a.id)) - Number(reported.has(b.id)),
+          (a, b) => Number(isOthers(a)) - Number(isOthers(b)),
         );
         const only =
           here.find((each) => fits(file, each) && hasMetadata(file, each)) ??
@@ -438,7 +440,7 @@ export function openJudge(options: JudgeOptions): Judge {
   };
   /** Whether files and resources fit is asked each second, and seldom has anything changed since. */
   const version = (): string =>
-    `${service.version()} ${expectations.version()} ${options.chunkSize()} ${reported.size}`;
+    `${service.version()} ${expectations.version()} ${options.chunkSize()} ${reported.size} ${denied.size}`;
   const paired = recalled(version, pair);
   const wordsOf = ({ path, ownerId, title, body }: Expected, only: Resource | undefined): string[] => {
     if (body === undefined) return [];
@@ -690,10 +692,8 @@ export function openJudge(options: JudgeOptions): Judge {
         words.push(...wordsOf(file, only));
         if (but !== "metadata") words.push(...metadataWordsOf(file, only));
       }
-      // Without the collection's id there is no list that shows them.
-      const isListed = options.showsMarkers && (options.knowsCollection() || options.reportsCollections);
       const isExcused = (id: string): boolean => denied.has(id) || (options.losesWrites && reported.has(id));
-      const strays = isListed ? extra.filter(({ id }) => !isExcused(id)) : [];
+      const strays = options.showsMarkers && hasList() ? extra.filter(({ id }) => !isExcused(id)) : [];
       if (strays.length > keepers)
         words.push(...strays.map((stray) => `${stray.id} of ${placeOf(stray)} is too many`));
       return words;
@@ -712,7 +712,7 @@ export function openJudge(options: JudgeOptions): Judge {
         fail("asked", "a person is asked whose the resources are, and nobody else ever wrote to them");
     },
     exchanged: () => {
-      if (forgotten === undefined || !options.isListTrue || options.losesWrites) return [];
+      if (forgotten === undefined || !options.isListTrue || options.losesWrites || !hasList()) return [];
       const { atMs, had } = forgotten;
       // Where each update makes another resource, a file's resource is known by the one that it began as.
       const isSame = (a: Resource, b: Resource): boolean => service.originOf(a.id) === service.originOf(b.id);

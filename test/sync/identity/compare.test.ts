@@ -60,6 +60,7 @@ function situation(facts: Partial<Situation>): Situation {
     rows: [],
     isPartial: false,
     isDistrusted: false,
+    isNew: false,
     tombstones: new Set(),
     memory: NO_MEMORY,
     nowMs: 0,
@@ -82,6 +83,7 @@ function compareLists(facts: Partial<Situation>, lists: number): Comparison {
 const cut = (description: string | undefined, chars: number): string => (description ?? "").slice(0, chars);
 
 describe("each row of the table", () => {
+  const NEW = { isDistrusted: true, isNew: true };
   const damaged = { ...item("d1", "a.md", "A"), description: cut(item("d1", "a.md", "A").description, 20) };
   const cases: readonly (readonly [string, Partial<Situation>, Partial<Comparison>])[] = [
     // The item names another owner or collection, or has no marker, and its id is not in the ledger.
@@ -384,6 +386,67 @@ describe("each row of the table", () => {
       "a resource without a file stays while a part of the folder cannot be read",
       { items: [item("d1", "a.md", "A")], isPartial: true },
       { verdicts: [{ kind: "hidden", docId: "d1", file: fileTag("a.md") }] },
+    ],
+    // A new ledger sent a file to learn the collection's id.
+    [
+      "a resource that was made to learn the collection's id is its file's",
+      {
+        ...NEW,
+        items: [item("d2", "a.md", "A")],
+        files: [file("a.md", "A")],
+        rows: [row("d2", "a.md", "A")],
+      },
+      { verdicts: [{ kind: "same", path: "a.md", docId: "d2" }] },
+    ],
+    [
+      "a resource that was made to learn the collection's id gives way to that of an older version",
+      {
+        ...NEW,
+        items: [item("d1", "a.md", "A"), item("d2", "a.md", "A2", { createdMs: 2 })],
+        files: [file("a.md", "A2")],
+        rows: [row("d2", "a.md", "A2")],
+      },
+      {
+        verdicts: [
+          { kind: "update", path: "a.md", docId: "d1" },
+          { kind: "surplus", docId: "d2", ofDocId: "d1", isOurs: true },
+        ],
+      },
+    ],
+    [
+      "a resource that was made to learn the collection's id gives way to that of a former name",
+      {
+        ...NEW,
+        items: [item("d1", "old.md", "A"), item("d2", "new.md", "A", { createdMs: 2 })],
+        files: [file("new.md", "A")],
+        rows: [row("d2", "new.md", "A")],
+      },
+      {
+        verdicts: [
+          { kind: "move", path: "new.md", docId: "d1" },
+          { kind: "surplus", docId: "d2", ofDocId: "d1", isOurs: true },
+        ],
+      },
+    ],
+    [
+      "a resource that was adopted before the collection's id was known gives way to none that was made since",
+      {
+        ...NEW,
+        items: [item("d1", "a.md", "A"), item("d2", "a.md", "A", { createdMs: 2 })],
+        files: [file("a.md", "A")],
+        rows: [row("d1", "a.md", "A")],
+      },
+      {
+        verdicts: [
+          { kind: "same", path: "a.md", docId: "d1" },
+          { kind: "surplus", docId: "d2", ofDocId: "d1", isOurs: true },
+        ],
+      },
+    ],
+    [
+      "a resource whose file is gone since it was made to learn the collection's id goes",
+      { ...NEW, items: [item("d2", "a.md", "A")], rows: [row("d2", "a.md", "A")] },
+      { verdicts: [{ kind: "delete", docId: "d2" }] },
     ],
     // A file, and no item.
     [

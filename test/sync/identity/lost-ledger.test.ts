@@ -101,6 +101,25 @@ describe.each<FakeOptions>([{ collections: true }, { collections: true, paged: t
   },
 );
 
+describe("a lost ledger at a service that must first name the collection", () => {
+  it.each<[string, () => void, string]>([
+    ["renamed", () => rename("a.txt", "b.txt"), "of a"],
+    ["edited", () => world.write("b.txt", "of a, edited"), "of a, edited"],
+  ])("keeps the id of a file that was %s, and is sent to learn that", async (how, change, text) => {
+    const path = how === "renamed" ? "a.txt" : "b.txt";
+    world.write(path, "of a");
+    await world.sync();
+    const before = idOf(path);
+    loseLedger(world);
+    change();
+    await world.sync();
+    await world.sync();
+    expect(documentsOf(world, "b.txt")).toMatchObject([{ _id: before, content: text }]);
+    expect(world.service.live()).toHaveLength(1);
+    expect(await writesOfPass(world)).toEqual({});
+  });
+});
+
 describe("a lost ledger", () => {
   it.each<[string, (text: string) => string]>([
     ["lower-cases", (text) => text.toLowerCase()],

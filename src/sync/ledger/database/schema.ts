@@ -272,8 +272,8 @@ export const SCHEMA: Schema = {
   DELETE FROM meta WHERE name GLOB 'unsearched *' OR name GLOB 'recheck *' OR name GLOB 'distrusted *' OR name GLOB 'gone *'
     OR name IN ('born_ms', 'born_offset_ms', 'forgotten_ms', 'forgotten_offset_ms', 'clock_offset_ms');
   ALTER TABLE intents DROP COLUMN clock_offset_ms;
-  -- Whether a source was compared with the service's list since the ledger is new or turned out to be old; whether nothing is
-  -- sent for it until a person resumes it.
+  -- Whether a source was compared with the service's list: 0: never; 1: since the ledger is new or turned out to be old; 2: not
+  -- since it turned out to be old. Whether nothing is sent for it until a person resumes it.
   ALTER TABLE sources ADD COLUMN adopted INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE sources ADD COLUMN paused INTEGER NOT NULL DEFAULT 0;
   -- Why a source waits for the service, and which kind of hold that is: \`lost\` (the service lost most documents), \`unclear\`
