@@ -94,11 +94,20 @@ export async function gather(
   const startedMs = ledger.files.latestMs();
   const listed = await readScopes(context, source, options);
   if (listed === undefined) return undefined;
-  const rows = await rowsOf(context, source, listed, startedMs, options.signal);
+  const { rows, recent } = await rowsOf(context, source, listed, startedMs, options.signal);
   const { collection, ownerId } = source.rules.source;
   const scan = await scanSource(source.root, source.rules, { signal: options.signal });
-  const files = await filesOf(context, source, scan, listed, rows, options.signal);
-  const items = [...listed.items, ...shownItems(source, rows, listed.seen)];
+  const found = await filesOf(context, source, scan, listed, rows, options.signal);
+  const files = found.filter(({ file }) => !recent.files.has(file));
+  const items = [...listed.items, ...shownItems(source, rows, listed.seen)].filter(
+    ({ docId, description }) => {
+      const reading = readMarker(description);
+      return (
+        !recent.docIds.has(docId) && !(reading.kind === "whole" && recent.files.has(reading.marker.file))
+      );
+    },
+  );
+  const altered = listed.altered.filter(({ row }) => row.acknowledgedMs <= startedMs);
   return {
     ...listed,
     situation: {
@@ -119,7 +128,7 @@ export async function gather(
       ),
     },
     descriptions: new Map(items.map(({ docId, description }) => [docId, description])),
-    altered: keepsMarkers(context, listed) ? listed.altered : listed.altered.flatMap(withoutNames),
+    altered: keepsMarkers(context, listed) ? altered : altered.flatMap(withoutNames),
     rows,
     entries: new Map(scan.entries.map((entry) => [entry.path, entry])),
     isRootless: scan.root === undefined,
@@ -238,7 +247,7 @@ function openCollector(
         shown += 1;
         unmarked += Number(isUnmarked);
         const resource = resourceOf(record);
-        const alterations = alterationsOf(row, resource);
+        const alterations = alterationsOf(row, resource, isAsSaid);
         if (alterations.length > 0)
           altered.push({ row, alterations, resource, isAsStored: isAsStored(row.storedMs, resource) });
         return;
@@ -269,15 +278,23 @@ function openCollector(
   };
 }
 
-/** Returns the rows that need a decision, by resource. Those acknowledged since the list began are left out. */
+/** What was acknowledged since a list began: it decides nothing about these. */
+interface Recent {
+  readonly docIds: ReadonlySet<string>;
+  /** Tags of their files. */
+  readonly files: ReadonlySet<string>;
+}
+
+/** Returns the rows that need a decision, by resource. */
 async function rowsOf(
   { ledger }: GatherContext,
   source: IdentitySource,
   { seen, named }: Listed,
   startedMs: number,
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, AcknowledgedRow>> {
+): Promise<{ readonly rows: ReadonlyMap<string, AcknowledgedRow>; readonly recent: Recent }> {
   const rows = new Map<string, AcknowledgedRow>();
+  const recent = { docIds: new Set<string>(), files: new Set<string>() };
   const isNamed = namedBy(named);
   let afterId = 0;
   for (;;) {
@@ -285,11 +302,14 @@ async function rowsOf(
     ledger.flush();
     const page = ledger.files.page(source.id, afterId, PAGE_ROWS);
     for (const row of page) {
-      if (row.state === "held" || row.state === "doomed" || row.acknowledgedMs > startedMs) continue;
-      if (!seen.has(row.id) || isNamed(row.path)) rows.set(row.docId, row);
+      if (row.state === "held" || row.state === "doomed") continue;
+      if (row.acknowledgedMs > startedMs) {
+        recent.docIds.add(row.docId);
+        recent.files.add(fileTag(row.path));
+      } else if (!seen.has(row.id) || isNamed(row.path)) rows.set(row.docId, row);
     }
     const last = page.at(-1);
-    if (last === undefined || page.length < PAGE_ROWS) return rows;
+    if (last === undefined || page.length < PAGE_ROWS) return { rows, recent };
     afterId = last.id;
     await nextTurn();
   }

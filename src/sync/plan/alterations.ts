@@ -1,4 +1,3 @@
-import { isLoopback } from "../../lib/loopback.ts";
 import type { DocumentKind, FileState, ListedResource } from "./model.ts";
 
 /** The ledger's facts about a file's resource. */
@@ -21,14 +20,21 @@ export interface Acknowledged {
 
 export type Alteration = "text" | "title or description" | "address" | "metadata";
 
-/** Returns what differs between a row and its resource. A row that is not in agreement does not say what to expect. */
-export function alterationsOf(row: Acknowledged, listed: ListedResource): readonly Alteration[] {
+/**
+ * Returns what differs between a row and its resource. A row that is not in agreement does not say what to expect. `isMarked`:
+ * the resource's marker names the row's file and version.
+ */
+export function alterationsOf(
+  row: Acknowledged,
+  listed: ListedResource,
+  isMarked: boolean,
+): readonly Alteration[] {
   if (row.state !== "agreed") return [];
   const found: Alteration[] = [];
   if (row.shape.kind === "content") {
     // A text that the service stores in its own form was not altered by anybody.
     if (listed.digest !== row.digest && listed.digest !== row.storedDigest) found.push("text");
-  } else if (normalizedAddress(row.fileUrl) !== normalizedAddress(listed.url)) found.push("address");
+  } else if (isOtherAddress(row, listed, isMarked)) found.push("address");
   else if (listed.isUnfinished === true) found.push("text");
   // No title that was sent is empty: the list does not show it.
   const isNamed = listed.title !== "";
@@ -58,21 +64,23 @@ export function isAsStored(
   return storedMs !== null && storedMs === updatedMs;
 }
 
-/** The end of an upload's address at a service of this program: 256 random bits and the file's name. */
-const UPLOAD = /\/files\/[A-Za-z0-9_-]{43}\/[^/]+$/;
-
 /**
- * Normalises an address. A service may write an address as its library does, and it gives the addresses of its files
- * under the host and port it is reached by now. The random bits alone identify an upload.
+ * A service may give an upload another address with each list, and its marker shows which version it is. It may write the address
+ * of a link in a form of its own.
  */
-function normalizedAddress(url: string | null | undefined): string | undefined {
-  if (url === null || url === undefined) return undefined;
-  const parsed = URL.parse(url);
-  if (parsed === null) return url;
-  const upload = UPLOAD.exec(`${parsed.pathname}${parsed.search}${parsed.hash}`)?.[0];
-  if (upload !== undefined) return `upload${upload}`;
-  if (!isLoopback(parsed.hostname)) return parsed.href;
-  return `loopback${parsed.pathname}${parsed.search}${parsed.hash}`;
+function isOtherAddress(
+  { shape, fileUrl, storedMs = null }: Acknowledged,
+  listed: ListedResource,
+  isMarked: boolean,
+): boolean {
+  if (listed.url === undefined || fileUrl === null || isAsStored(storedMs, listed)) return false;
+  if (shape.kind === "file" && isMarked) return false;
+  return hrefOf(fileUrl) !== hrefOf(listed.url);
+}
+
+/** Returns an address as an HTTP library writes it. */
+function hrefOf(url: string): string {
+  return URL.parse(url)?.href ?? url;
 }
 
 /** How the resources of one source compare. */

@@ -94,7 +94,7 @@ export async function awaitChangeInWork(
     return { kind: "ended" };
   }
   if (end.kind !== "done") return undefined;
-  finishChange(context, outgoing, row, docId, { ...end.value, fileUrl: row.fileUrl ?? undefined });
+  finishChange(context, outgoing, row, docId, { ...end.value, fileUrl: end.value.record.url ?? undefined });
   reportAction(context, source, candidate, action, startedMs, docId);
   return { kind: "done" };
 }

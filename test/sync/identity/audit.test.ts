@@ -46,6 +46,43 @@ it("finds nothing where all agree, and sends nothing", async () => {
   expect(world.service.requests.slice(before).filter(({ method }) => method !== "GET")).toEqual([]);
 });
 
+describe("a list that shows a document as it was before its last change", () => {
+  it("changes nothing where that came while the list was read", async () => {
+    const daemon = world.daemon();
+    const stop = new AbortController();
+    const ended = daemon.run({ signal: stop.signal });
+    await until(() => daemon.status().idle);
+    const answered = Promise.withResolvers<void>();
+    world.service.fault = ({ operation }) =>
+      operation === "list" ? { kind: "answer-late", until: answered.promise } : undefined;
+    const lists = world.service.count("list");
+    const report = daemon.audit({ repair: true });
+    await until(() => world.service.count("list") > lists);
+    world.write("3.txt", "text 3, edited");
+    await until(() => daemon.status().idle && document("3.txt").content === "text 3, edited");
+    answered.resolve();
+    expect((await report).findings).toEqual([]);
+    await until(() => daemon.status().idle);
+    stop.abort();
+    await ended;
+    await world.sync();
+    expect(world.service.count("update")).toBe(1);
+  });
+
+  it("changes nothing where the list may lag", async () => {
+    edit("3.txt", { title: "a former title" });
+    const [found] = (await audit(true, false)).sources;
+    expect([found?.altered, found?.unjudged, world.service.count("update")]).toEqual([0, 1, 0]);
+  });
+});
+
+it("sends no file again whose address the service shows in another form", async () => {
+  world.write("report.pdf", "%PDF-1.4 pages 1");
+  await world.sync();
+  edit("report.pdf", { url: "https://files.example/report.pdf?signature=1" });
+  expect(await audit()).toMatchObject({ findings: [], agrees: true });
+});
+
 describe("what a person did at the service", () => {
   it.each<[string, Partial<FakeResource>]>([
     ["text", { content: "edited" }],

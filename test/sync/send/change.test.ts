@@ -333,6 +333,16 @@ describe("changes of an uploaded file", () => {
     expect(new Set(uploadKeys).size).toBe(2);
   });
 
+  it("a changed upload that the service works on since an earlier process has the address that it shows", async () => {
+    const shown = (status: string): Reply<object> => ({
+      kind: "done",
+      value: { title: "a.md", description: "d", url: "new", metadata: { status } },
+    });
+    const read = [shown("queued"), shown("chunked")];
+    await change({ upload: at("newer"), read }, { state: "unsure" });
+    expect([uploads, sent, shop.get(row)?.fileUrl]).toEqual([0, [], "new"]);
+  });
+
   it("a file that changes while it is uploaded is checked again", async () => {
     await change({ upload: [{ kind: "torn" }] });
     expect([sent, shop.state("a.md"), shop.checks]).toEqual([[], "unsure", ["a.md torn"]]);
