@@ -222,17 +222,21 @@ async function runTask<Job>(queue: Queue<Job>, task: Task<Job>): Promise<void> {
   const { onError, elapsedMs = () => performance.now() } = queue.options;
   const { line, send } = task;
   const leftMs = elapsedMs();
-  // The service accepted it and processes it in its own time, so its duration says nothing about a request.
-  let hasYielded = false;
+  // Once the service has accepted it and processes it in its own time, its duration says nothing about a request.
+  let isMeasured = false;
+  const measure = (): void => {
+    if (!isMeasured) line.window = windowAfter(line.window, leftMs, elapsedMs(), queue.width);
+    isMeasured = true;
+  };
   try {
     await send.run(async (wait) => {
-      hasYielded = true;
+      measure();
       return waitWithoutSlot(queue, line, wait);
     }, line.rank === RECENT);
   } catch (error) {
     onError(error);
   }
-  if (!hasYielded) line.window = windowAfter(line.window, leftMs, elapsedMs(), queue.width);
+  measure();
   endTask(queue, task);
 }
 

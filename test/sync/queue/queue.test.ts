@@ -425,15 +425,23 @@ it("runs deletes before other owners' files have ended", async () => {
 it.each([
   {
     name: "a queue does not send fewer jobs because the service processes them for long after accepting them",
-    yieldsSlot: true,
-    most: 8,
+    yields: "at once",
+    first: 200,
+    most: 200,
   },
   {
     name: "a queue sends fewer jobs at once, down to one, if requests take long",
-    yieldsSlot: false,
+    yields: "never",
+    first: 8,
     most: 1,
   },
-])("$name", async ({ yieldsSlot, most }) => {
+  {
+    name: "a queue sends fewer jobs at once, down to one, if the service takes long until it accepts them",
+    yields: "at the end",
+    first: 8,
+    most: 1,
+  },
+])("$name", async ({ yields, first, most }) => {
   let clockMs = 0;
   const underWay = new Set<() => void>();
   const queue = openQueue<number>({
@@ -446,9 +454,9 @@ it.each([
       const run: Send<number>["run"] = async (yieldSlot) => {
         const { promise, resolve } = Promise.withResolvers<void>();
         underWay.add(resolve);
-        await promise;
+        await (yields === "at once" ? yieldSlot(() => promise) : promise);
         underWay.delete(resolve);
-        if (yieldsSlot) await yieldSlot(() => Promise.resolve());
+        if (yields === "at the end") await yieldSlot(() => Promise.resolve());
       };
       return jobs.map((job) => ({ job, bytes: 1, run, drop: () => undefined }));
     },
@@ -456,8 +464,8 @@ it.each([
       throw error;
     },
   });
-  queue.push(range(1000));
-  await until(() => underWay.size === 8);
+  queue.push(range(10_000));
+  await until(() => underWay.size === first);
   for (let round = 0; round < 20; round += 1) {
     clockMs += 20_000;
     const before = [...underWay];
