@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import type { Hold } from "../ledger/sources/sources.ts";
 import { type BrakeFacts, isSameRoot, LATELY_MS, mayHold } from "../plan/brakes.ts";
-import type { Difference, KnownFile, Scan } from "../plan/model.ts";
+import type { Difference, KnownFile, RelativePath, Scan } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import type { PassContext } from "./context.ts";
 
@@ -58,13 +58,26 @@ export async function brakeFacts(
 ): Promise<BrakeFacts> {
   const { gone } = difference;
   const { rules } = pass.source;
+  const isSame = isSameRoot(row.root, scan.root);
+  const made = isSame ? [] : madeNow(pass);
+  const there = new Set(made.length === 0 ? [] : scan.entries.map(({ path }) => path));
   const others = new Set(gone.filter(({ path }) => rules.isInner(path)).map(({ id }) => id));
+  const limits = limitFacts(pass, row, difference);
   const facts = {
-    ...limitFacts(pass, row, difference),
-    unread: isSameRoot(row.root, scan.root) ? 0 : pass.context.ledger.files.countUnread(pass.source.id),
+    ...limits,
+    filesBefore: limits.filesBefore + made.length,
+    missingBusy: limits.missingBusy + made.filter((path) => !there.has(path)).length,
+    unread: isSame ? 0 : pass.context.ledger.files.countUnread(pass.source.id),
     others,
   };
   return mayHold(gone, facts) ? { ...facts, leftOut: await leftOutOf(rules, gone) } : facts;
+}
+
+/** Returns files whose first resource is being made: another folder in the place of theirs has none of them either. */
+function madeNow({ source: { id }, context: { ledger } }: PassContext): readonly RelativePath[] {
+  ledger.flush();
+  const paths = ledger.intents.creates(id).map(({ path }) => path);
+  return paths.filter((path) => (ledger.files.living(id, path)?.docId ?? null) === null);
 }
 
 /** Reports whether a person's approval covers the folder as it was scanned. */

@@ -404,9 +404,8 @@ describe("a daemon that watches", () => {
   });
 });
 
-it("another folder in the place of a watched one is not accepted by a check of one new file", async () => {
-  fill(8);
-  await sync();
+/** Watches nothing; returns the function that reports a path as changed. */
+const watchByHand = async () => {
   let hint: (path: string | undefined) => void = () => undefined;
   const deaf: DaemonOptions["world"] = {
     ...REAL_WORLD,
@@ -420,7 +419,13 @@ it("another folder in the place of a watched one is not accepted by a check of o
       });
     },
   };
-  const { daemon, end } = await watch({ world: deaf });
+  return { ...(await watch({ world: deaf })), hint: (path: string) => hint(path) };
+};
+
+it("another folder in the place of a watched one is not accepted by a check of one new file", async () => {
+  fill(8);
+  await sync();
+  const { daemon, end, hint } = await watchByHand();
   try {
     renameSync(world.root, `${world.root}-before`);
     mkdirSync(world.root);
@@ -430,6 +435,33 @@ it("another folder in the place of a watched one is not accepted by a check of o
     expect(state(daemon)?.holdReason).toContain("was replaced");
     expect([live(), deletes()]).toEqual([8, 0]);
   } finally {
+    await end();
+  }
+});
+
+it("another folder in the place of one whose only file is being created is not accepted", async () => {
+  await world.end();
+  world = await openWorld({ collections: true });
+  await sync();
+  const { daemon, end, hint } = await watchByHand();
+  const answered = Promise.withResolvers<void>();
+  try {
+    world.service.fault = ({ operation }) =>
+      operation === "create" ? { kind: "answer-late", until: answered.promise } : undefined;
+    world.write("a.txt", "of a");
+    hint("a.txt");
+    await until(() => live() === 1);
+    renameSync(world.root, `${world.root}-before`);
+    mkdirSync(world.root);
+    writeFileSync(join(world.root, "new.txt"), "new");
+    hint("new.txt");
+    await until(() => state(daemon)?.halted === true || world.service.count("create") === 2);
+    answered.resolve();
+    await until(() => daemon.status().idle);
+    expect(state(daemon)?.holdReason).toContain("was replaced");
+    expect([live(), deletes()]).toEqual([1, 0]);
+  } finally {
+    answered.resolve();
     await end();
   }
 });
