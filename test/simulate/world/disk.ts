@@ -21,6 +21,9 @@ const MOUNT_TABLE = "/proc/self/mountinfo";
 /** memfs counts its descriptors down from 2^31. */
 export const VIRTUAL_FD_MIN = 2 ** 30;
 
+/** The only file of another folder in the place of the source's. */
+export const OTHER_FILE = "stranger.txt";
+
 /** Where the source's folder is. */
 export type RootState = "here" | "missing" | "emptied" | "other";
 
@@ -144,7 +147,7 @@ export function openDisk(
     volume.renameSync(SOURCE_ROOT, AWAY_ROOT);
     root = next;
     if (next !== "missing") volume.mkdirSync(SOURCE_ROOT);
-    if (next === "other") volume.writeFileSync(`${SOURCE_ROOT}/stranger.txt`, "of another folder");
+    if (next === "other") volume.writeFileSync(`${SOURCE_ROOT}/${OTHER_FILE}`, "of another folder");
   };
   const exchangeFolder = (folder: string, next: MountState): void => {
     const path = `${SOURCE_ROOT}/${folder}`;

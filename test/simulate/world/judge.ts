@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import type { HoldKind } from "../../../src/sync/ledger/sources/rows.ts";
 import type { Clock } from "../virtual/clock.ts";
 import { GROWING, SECRET } from "../worlds/folder.ts";
-import { SOURCE_ROOT } from "./disk.ts";
+import { OTHER_FILE, SOURCE_ROOT } from "./disk.ts";
 import { bodyOf, placeOf, SECOND_PLACE, type Expectations, type Expected, type Owners } from "./expected.ts";
 import type { Answer, Resource, SentRequest, Service } from "./service.ts";
 
@@ -119,6 +119,10 @@ export interface JudgeOptions {
   readonly knowsCollection: () => boolean;
   /** The resources that the daemon's ledger has for the file at a place. */
   readonly ownedBy: (place: string) => readonly string[];
+  /** Whether the second source is configured. */
+  readonly hasInner: () => boolean;
+  /** Whether another folder is in the place of the source's. */
+  readonly hasOtherRoot: () => boolean;
   /** Whether the daemon's ledger can be asked what it has. */
   readonly isLedgerOpen: () => boolean;
   /** Whether the daemon's ledger has something to do with a resource; yes, while it cannot be asked. */
@@ -230,7 +234,12 @@ export function openJudge(options: JudgeOptions): Judge {
   let agreedMs = -Infinity;
   /** When a ledger was last lost or replaced by an old one, and the resources that its files had. */
   let forgotten:
-    | { readonly atMs: number; readonly had: ReadonlyMap<string, readonly Resource[]> }
+    | {
+        readonly atMs: number;
+        readonly had: ReadonlyMap<string, readonly Resource[]>;
+        /** Another folder was in the place of the source's, and had documents: nothing shows that it is another one. */
+        readonly isAstray: boolean;
+      }
     | undefined;
   /** The ledger is lost, or its end, and the next process has not started. */
   let isBlank = false;
@@ -290,7 +299,7 @@ export function openJudge(options: JudgeOptions): Judge {
     const owned = isKnown ? options.ownedBy(place).filter((each) => each !== id) : [];
     // A second one is deleted for the sake of one that the service lost meanwhile; the next audit makes it again.
     // Without markers nothing corrects an old ledger.
-    const isMisled = forgotten !== undefined && !options.showsMarkers;
+    const isMisled = forgotten !== undefined && (forgotten.isAstray || !options.showsMarkers);
     if (
       isKnown &&
       !isMisled &&
@@ -418,17 +427,16 @@ export function openJudge(options: JudgeOptions): Judge {
     const left = Map.groupBy(ours(), placeOf);
     const fits = (file: Expected, each: Resource): boolean =>
       each.title === file.title && bodyOf(each, service) === file.body;
+    // There may be several. What is reported, or what the daemon asked to delete, is another file's, if any is.
+    const oddness = (file: Expected, each: Resource): number =>
+      (fits(file, each) ? 0 : 8) +
+      (denied.has(each.id) || reported.has(each.id) ? 4 : 0) +
+      (chunkSizeOf(each) === options.chunkSize() ? 0 : 2) +
+      (hasMetadata(file, each) ? 0 : 1);
     const taken = new Map(
       expectations.all().map((file) => {
-        // One that is reported, or that the daemon asked to delete, is another file's, if any is.
-        const isOthers = ({ id }: Resource): boolean => reported.has(id) || denied.has(id);
-        const here = (left.get(file.place) ?? []).toSorted(
-          (a, b) => Number(isOthers(a)) - Number(isOthers(b)),
-        );
-        const only =
-          here.find((each) => fits(file, each) && hasMetadata(file, each)) ??
-          here.find((each) => fits(file, each)) ??
-          here[0];
+        const here = left.get(file.place) ?? [];
+        const [only] = here.toSorted((a, b) => oddness(file, a) - oddness(file, b));
         left.set(
           file.place,
           here.filter((each) => each !== only),
@@ -657,7 +665,8 @@ export function openJudge(options: JudgeOptions): Judge {
       remade = 0;
     },
     ledgerLost: () => {
-      forgotten = { atMs: clock.nowMs(), had: Map.groupBy(ours(), placeOf) };
+      const had = Map.groupBy(ours(), placeOf);
+      forgotten = { atMs: clock.nowMs(), had, isAstray: options.hasOtherRoot() && had.has(OTHER_FILE) };
       isBlank = true;
       // Nobody remembers what was held.
       held = new Set();
@@ -692,8 +701,15 @@ export function openJudge(options: JudgeOptions): Judge {
         words.push(...wordsOf(file, only));
         if (but !== "metadata") words.push(...metadataWordsOf(file, only));
       }
-      const isExcused = (id: string): boolean => denied.has(id) || (options.losesWrites && reported.has(id));
-      const strays = options.showsMarkers && hasList() ? extra.filter(({ id }) => !isExcused(id)) : [];
+      // What a source left that is no longer configured, only a ledger knows.
+      const isUnknown = (each: Resource): boolean =>
+        forgotten !== undefined &&
+        service.madeMs(each.id) < forgotten.atMs &&
+        placeOf(each).startsWith(SECOND_PLACE) &&
+        !options.hasInner();
+      const isExcused = (each: Resource): boolean =>
+        denied.has(each.id) || (options.losesWrites && reported.has(each.id)) || isUnknown(each);
+      const strays = options.showsMarkers && hasList() ? extra.filter((each) => !isExcused(each)) : [];
       if (strays.length > keepers)
         words.push(...strays.map((stray) => `${stray.id} of ${placeOf(stray)} is too many`));
       return words;

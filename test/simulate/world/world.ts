@@ -129,6 +129,8 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     reportsCollections: conditions.collections,
     knowsCollection: () => knowsCollection(stage.process),
     ownedBy: (place) => ownedBy(stage.process, place),
+    hasInner: () => runner.hasInner(),
+    hasOtherRoot: () => disk.root() === "other",
     isLedgerOpen: () => isLedgerOpen(stage.process),
     isOwned: (docId) => isOwned(stage.process, docId),
     metadataOf: (path) => metadataAt(disk, path, runner.team(), runner.hasInner()),
