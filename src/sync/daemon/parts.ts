@@ -272,7 +272,7 @@ function openService(
     hasIds: () => watched.some(({ collection }) => collections.id(collection) !== undefined),
     now,
     nowMs: () => Date.now(),
-    metadataAgainMs: timing.metadataAgainMs,
+    againMs: timing.metadataAgainMs,
     onWarning: options.onWarning ?? (() => undefined),
   });
   const collections = openCollections(ledger, remote);

@@ -135,7 +135,7 @@ async function planFile(
   const { path } = entry;
   const file = known === undefined ? undefined : ledger.files.get(known.id);
   const read = await readDocument(join(root, path), entry, rules, {
-    uploadsMails: ledger.sources.readsMails(),
+    uploadsMails: ledger.sources.declared().readsMails,
     uploadedHash: uploadedHash(file),
   });
   if (read.kind === "skipped") {
@@ -150,7 +150,7 @@ async function planFile(
     add("skip", path, { reason: EMPTY_FILE });
     return;
   }
-  const sent = ledger.sources.takesMetadata() ? metadataOf(document, rules) : undefined;
+  const sent = ledger.sources.declared().takesMetadata ? metadataOf(document, rules) : undefined;
   const observed = observe(withMarker(document, signature), 0, 0, sent);
   const action = decide(observed, file, from !== undefined);
   if (action === "touch") return;

@@ -117,7 +117,7 @@ export async function proveAgreement(
           rules: openRules(source),
           signature: sentSignature(ledger.contacts.signature(id)),
           lagMs: service.listLagMs ?? LIST_LAG_MS,
-          uploadsMails: ledger.sources.readsMails(),
+          uploadsMails: ledger.sources.declared().readsMails,
           why: async (path) => {
             const at = join(source.absolutePath, path);
             return (await options.askWhy(at)) ?? (await explain(ledger, watched, at, signal));

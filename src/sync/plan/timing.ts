@@ -32,7 +32,7 @@ export interface Timing {
   readonly missingAgainMs: readonly number[];
   /** A service may still be processing a request that got no answer. The list is fetched this long after it. */
   readonly gatherMs: number;
-  /** A service begins to take metadata with another version, so it is asked this often. */
+  /** A service begins to take metadata, or to read mails, with another version, so it is asked this often. */
   readonly metadataAgainMs: number;
 }
 

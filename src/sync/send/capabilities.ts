@@ -5,49 +5,18 @@ import type { DeclaredCapabilities } from "../remote/collection-requests.ts";
 import type { Remote } from "../remote/remote.ts";
 
 /**
- * Abilities of the service beyond the specification. It declares it where it names the collections. The ledger stores the last
- * answer about mails and metadata, which holds while the service is unreachable.
+ * Abilities of the service beyond the specification. It declares them where it names the collections. The ledger stores the
+ * last answer about mails and metadata, which holds while the service is unreachable.
  */
-export interface Capabilities {
-  /** Reports whether the service reads the PDFs and images of an uploaded mail. */
-  readsMails(): boolean;
-  takesMetadata(): boolean;
-  /** Reports whether it takes the locations of a text, as declared to this process. */
-  takesLocations(): boolean;
-  /** Asks before a mail is read, if the last answer is old. The service may leave the question open; then nothing changes. */
-  checkMails(signal: AbortSignal): Promise<void>;
-  /** Asks before a text with locations leaves, if this process has no answer yet. Returns why none came. */
-  checkLocations(signal: AbortSignal): Promise<Later | undefined>;
-  /**
-   * Asks again, if the last answer is old and another one would change what was sent. Asks nothing for metadata while the ids of
-   * the collections are unknown: they come with the answer.
-   */
-  askAgain(signal: AbortSignal): Promise<void>;
-  /** Records what the service declares; undefined: it names no collections. */
-  learn(declared: DeclaredCapabilities | undefined): void;
-  /** The listener is notified when the service begins to read mails or to take metadata: files must be checked again. */
-  onBegin(listener: () => void): void;
-  /** Reports that the service refused metadata that it offers to take, once per process. */
-  metadataRefused(path: string, message: string): void;
-}
+export type Capabilities = ReturnType<typeof openCapabilities>;
 
-/** A service seldom starts or stops reading mails: only with another version. */
-const MAILS_AGAIN_MS = 3_600_000;
 /** An answer that did not come is asked for again this soon. */
 const RETRY_MS = 600_000;
 
-/** The form that the ledger stores. */
-type CapabilityLedger = Pick<Ledger, "note" | "write"> & {
-  readonly sources: Pick<
-    Ledger["sources"],
-    | "readsMails"
-    | "setReadsMails"
-    | "takesMetadata"
-    | "setTakesMetadata"
-    | "metadataAskedMs"
-    | "setMetadataAskedMs"
-  >;
-  readonly files: Pick<Ledger["files"], "hasTextMails" | "rereadTextMails">;
+/** The part of the ledger that stores the last answer. */
+type CapabilityLedger = Pick<Ledger, "write"> & {
+  readonly sources: Pick<Ledger["sources"], "declared" | "setDeclared">;
+  readonly files: Pick<Ledger["files"], "rereadTextMails">;
 };
 
 export interface CapabilityOptions {
@@ -57,23 +26,21 @@ export interface CapabilityOptions {
   readonly now: () => number;
   /** The time of day. */
   readonly nowMs: () => number;
-  /** Time after which an answer about metadata is old; Infinity: it is not asked for. */
-  readonly metadataAgainMs: number;
+  /** Time after which an answer is old; Infinity: none is asked for. */
+  readonly againMs: number;
   readonly onWarning: (error: Error) => void;
 }
 
-/** Opens it with what the ledger says. */
+/** Opens them with what the ledger says. */
 export function openCapabilities(
   ledger: CapabilityLedger,
   remote: Pick<Remote, "collections">,
-  { hasIds, now, nowMs, metadataAgainMs, onWarning }: CapabilityOptions,
-): Capabilities {
+  { hasIds, now, nowMs, againMs, onWarning }: CapabilityOptions,
+) {
   const listeners: (() => void)[] = [];
-  let mails = ledger.sources.readsMails();
-  let metadata = ledger.sources.takesMetadata();
-  let locations: boolean | undefined;
-  let metadataAskedMs = ledger.sources.metadataAskedMs();
-  let answeredMs = -Infinity;
+  let { readsMails, takesMetadata, atMs } = ledger.sources.declared();
+  /** As declared to this process; undefined: not yet. */
+  let takesLocations: boolean | undefined;
   let triedMs = -Infinity;
   let asking: Promise<Reply<unknown>> | undefined;
   let noted = Promise.resolve();
@@ -86,17 +53,14 @@ export function openCapabilities(
     await noted;
     return reply;
   };
-  const isOldForMails = (): boolean => now() - answeredMs >= MAILS_AGAIN_MS;
-  const isOldForMetadata = (): boolean => {
-    if (metadataAgainMs === Infinity || !hasIds()) return false;
-    const ageMs = nowMs() - (metadataAskedMs ?? -Infinity);
+  const isOld = (): boolean => {
+    const ageMs = nowMs() - (atMs ?? -Infinity);
     // A time in the future dates from before the clock was set back.
-    return ageMs < 0 || ageMs >= metadataAgainMs;
+    return ageMs < 0 || ageMs >= againMs;
   };
   const note = async (begins: { readonly mails: boolean; readonly metadata: boolean }): Promise<void> => {
     await ledger.write(() => {
-      ledger.sources.setReadsMails(mails);
-      ledger.sources.setTakesMetadata(metadata);
+      ledger.sources.setDeclared({ readsMails, takesMetadata, atMs });
       // Uploaded mails stay uploaded when it ends: what the service read of them remains.
       if (begins.mails) ledger.files.rereadTextMails();
     });
@@ -104,48 +68,51 @@ export function openCapabilities(
   };
 
   return {
-    readsMails: () => mails,
-    takesMetadata: () => metadata,
-    takesLocations: () => locations === true,
-    checkMails: async (signal) => {
-      if (isOldForMails()) await ask(signal);
-    },
-    checkLocations: async (signal) => {
-      if (locations !== undefined) return undefined;
+    /** Reports whether the service reads the PDFs and images of an uploaded mail. */
+    readsMails: (): boolean => readsMails,
+    takesMetadata: (): boolean => takesMetadata,
+    /** Reports whether it takes the locations of a text, as declared to this process. */
+    takesLocations: (): boolean => takesLocations === true,
+    /**
+     * Asks before a mail is read or a text with locations leaves, if this process has no answer yet. Returns why none came.
+     * Nothing has left yet.
+     */
+    check: async (signal: AbortSignal): Promise<Later | undefined> => {
+      if (takesLocations !== undefined) return undefined;
       const reply = await ask(signal);
-      // The text has not left yet.
       return reply.kind === "later" ? { ...reply, acted: "no" } : undefined;
     },
-    askAgain: async (signal) => {
-      if (now() - triedMs < Math.min(metadataAgainMs, RETRY_MS)) return;
-      const hasUnreadMails = !mails && isOldForMails() && ledger.files.hasTextMails();
-      if (hasUnreadMails || isOldForMetadata()) await ask(signal);
+    /**
+     * Asks again, if the last answer is old. Asks nothing while the ids of the collections are unknown: they come with the
+     * answer.
+     */
+    askAgain: async (signal: AbortSignal): Promise<void> => {
+      if (againMs === Infinity || !hasIds() || !isOld()) return;
+      if (now() - triedMs >= Math.min(againMs, RETRY_MS)) await ask(signal);
     },
-    learn: (declared) => {
-      answeredMs = now();
-      if (metadataAgainMs !== Infinity) {
-        const atMs = nowMs();
-        metadataAskedMs = atMs;
-        ledger.note(() => ledger.sources.setMetadataAskedMs(atMs));
-      }
-      const before = { mails, metadata };
-      mails = declared?.readsMails ?? false;
-      locations = declared?.takesLocations ?? false;
+    /** Records what the service declares; undefined: it names no collections. */
+    learn: (declared: DeclaredCapabilities | undefined): void => {
+      const before = { readsMails, takesMetadata };
+      atMs = nowMs();
+      readsMails = declared?.readsMails ?? false;
+      takesLocations = declared?.takesLocations ?? false;
       // A program that answers in the service's place for a moment names no collections either.
-      metadata = declared?.takesMetadata ?? metadata;
-      if (mails === before.mails && metadata === before.metadata) return;
-      noted = note({ mails: mails && !before.mails, metadata: metadata && !before.metadata });
+      takesMetadata = declared?.takesMetadata ?? takesMetadata;
+      noted = note({
+        mails: readsMails && !before.readsMails,
+        metadata: takesMetadata && !before.takesMetadata,
+      });
       // A failed write ends the daemon by itself.
       noted.catch(() => undefined);
     },
-    onBegin: (listener) => {
-      listeners.push(listener);
-    },
+    /** The listener is notified when the service begins to read mails or to take metadata: files must be checked again. */
+    onBegin: (listener: () => void): void => void listeners.push(listener),
+    /** Reports that the service refused metadata that it offers to take, once per process. */
     metadataRefused: warnOnce(onWarning),
   };
 }
 
-function warnOnce(onWarning: CapabilityOptions["onWarning"]): Capabilities["metadataRefused"] {
+function warnOnce(onWarning: CapabilityOptions["onWarning"]): (path: string, message: string) => void {
   let isWarned = false;
   return (path, message) => {
     if (isWarned) return;

@@ -127,7 +127,7 @@ async function readAgain(
 ): Promise<{ document: SourceDocument } | undefined> {
   const { entry } = candidate;
   const { signal, capabilities } = context;
-  if (isMail(kindOfName(entry.path))) await capabilities.checkMails(signal);
+  if (isMail(kindOfName(entry.path))) await capabilities.check(signal);
   const outcome = await context.reader.read(join(source.root, entry.path), entry, source.rules, {
     signal,
     uploadsMails: capabilities.readsMails(),

@@ -54,7 +54,7 @@ export async function prepareBody(
   if (document.kind === "link") return { kind: "done", value: document.url };
   const { capabilities, ledger, signal } = context;
   if (document.kind === "content") {
-    const later = document.locations === undefined ? undefined : await capabilities.checkLocations(signal);
+    const later = document.locations === undefined ? undefined : await capabilities.check(signal);
     return later ?? { kind: "done", value: "" };
   }
   if (sending.fileUrl !== undefined) return { kind: "done", value: sending.fileUrl };

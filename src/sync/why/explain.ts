@@ -64,12 +64,11 @@ async function explainIn(
       ? rules.entersFolder(path)
       : rules.wants(path);
   const known = ledger && knownOf(ledger, source, path);
-  const takesMetadata = ledger?.sources.takesMetadata() === true;
+  const { takesMetadata = false, readsMails: uploadsMails = false } = ledger?.sources.declared() ?? {};
   const rulesKey = rulesKeysOf(rules, () => takesMetadata);
   const facts = { rules, rulesKey, path, signal, files: ledger?.files, row: known?.row };
   const isFile = !isFolder && !isWhole && disk.misnamed === undefined;
   const { difference, entry } = isFile ? await differenceAt(facts) : NOTHING;
-  const uploadsMails = ledger?.sources.readsMails() === true;
   const options = { signal, uploadsMails, uploadedHash: uploadedHash(known?.living) };
   const read = difference && (await readAt(facts, difference, entry, options));
   const document = read?.kind === "document" ? read.document : undefined;

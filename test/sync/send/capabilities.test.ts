@@ -4,8 +4,7 @@ import type { Later } from "../../../src/sync/remote/answer.ts";
 import type { DeclaredCapabilities } from "../../../src/sync/remote/collection-requests.ts";
 import type { Remote } from "../../../src/sync/remote/remote.ts";
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
+const DAY_MS = 24 * 3_600_000;
 const RETRY_MS = 600_000;
 const signal = new AbortController().signal;
 
@@ -14,7 +13,6 @@ interface Conditions {
   readonly readsMails?: boolean;
   readonly takesMetadata?: boolean;
   readonly askedMs?: number;
-  readonly hasTextMails?: boolean;
   readonly hasIds?: boolean;
   readonly metadataAgainMs?: number;
   /** What the service declares; undefined: it names no collections. */
@@ -26,12 +24,7 @@ interface Conditions {
 
 /** The ledger's record, and a service that declares what it offers. */
 function open(conditions: Conditions = {}) {
-  const {
-    hasTextMails = false,
-    hasIds = true,
-    metadataAgainMs = DAY_MS,
-    answers = Promise.resolve(),
-  } = conditions;
+  const { hasIds = true, metadataAgainMs = DAY_MS, answers = Promise.resolve() } = conditions;
   const ledger = {
     readsMails: conditions.readsMails ?? false,
     takesMetadata: conditions.takesMetadata ?? false,
@@ -50,27 +43,26 @@ function open(conditions: Conditions = {}) {
   };
   const capabilities = openCapabilities(
     {
-      note: (change: () => void) => change(),
       write: async (change: () => void) => {
         await Promise.resolve();
         change();
       },
       sources: {
-        readsMails: () => ledger.readsMails,
-        setReadsMails: (reads: boolean) => void (ledger.readsMails = reads),
-        takesMetadata: () => ledger.takesMetadata,
-        setTakesMetadata: (takes: boolean) => void (ledger.takesMetadata = takes),
-        metadataAskedMs: () => ledger.askedMs,
-        setMetadataAskedMs: (atMs: number) => void (ledger.askedMs = atMs),
+        declared: () => ({
+          readsMails: ledger.readsMails,
+          takesMetadata: ledger.takesMetadata,
+          atMs: ledger.askedMs,
+        }),
+        setDeclared: ({ atMs, ...declared }) => Object.assign(ledger, { ...declared, askedMs: atMs }),
       },
-      files: { hasTextMails: () => hasTextMails, rereadTextMails: () => void (ledger.rereads += 1) },
+      files: { rereadTextMails: () => void (ledger.rereads += 1) },
     },
     { collections },
     {
       hasIds: () => hasIds,
       now: () => world.nowMs,
       nowMs: () => world.nowMs,
-      metadataAgainMs,
+      againMs: metadataAgainMs,
       onWarning: (error) => world.warnings.push(error),
     },
   );
@@ -88,22 +80,19 @@ it("relies on the ledger until the service is asked", () => {
 describe("reading mails", () => {
   const declares = { readsMails: true };
 
-  it("asks once an hour whether the service reads mails, and has mails that were sent as text read again when it begins", async () => {
+  it("has mails that were sent as text read again when the service begins to read mails", async () => {
     const { capabilities, ledger, world } = open({ declares });
-    await capabilities.checkMails(signal);
+    await capabilities.check(signal);
     expect(capabilities.readsMails()).toBe(true);
     expect({ ...ledger, ...world }).toMatchObject({ readsMails: true, rereads: 1, begun: 1 });
-    world.nowMs += HOUR_MS - 1;
-    await capabilities.checkMails(signal);
-    expect(world.asked).toBe(1);
-    world.nowMs += 1;
-    await capabilities.checkMails(signal);
+    world.nowMs += DAY_MS;
+    await capabilities.askAgain(signal);
     expect({ ...ledger, ...world }).toMatchObject({ asked: 2, rereads: 1, begun: 1 });
   });
 
   it("asks once for all simultaneous callers whether the service reads mails", async () => {
     const { capabilities, ledger, world } = open({ declares });
-    await Promise.all([1, 2, 3].map(() => capabilities.checkMails(signal)));
+    await Promise.all([1, 2, 3].map(() => capabilities.check(signal)));
     expect([world.asked, ledger.rereads]).toEqual([1, 1]);
   });
 
@@ -111,21 +100,11 @@ describe("reading mails", () => {
     "records that the service no longer reads mails, and has none read again: %j",
     async (declared) => {
       const { capabilities, ledger, world } = open({ readsMails: true, declares: declared });
-      await capabilities.checkMails(signal);
+      await capabilities.check(signal);
       expect(capabilities.readsMails()).toBe(false);
       expect({ ...ledger, ...world }).toMatchObject({ readsMails: false, rereads: 0, begun: 0 });
     },
   );
-
-  it.each<[what: string, conditions: Conditions, asked: number]>([
-    ["reads none, and some were sent as text", { hasTextMails: true }, 1],
-    ["reads none, and none were sent as text", {}, 0],
-    ["reads them", { readsMails: true, hasTextMails: true }, 0],
-  ])("asks a service again that %s: %j, %i times", async (_what, conditions, asked) => {
-    const { capabilities, world } = open({ ...conditions, metadataAgainMs: Infinity });
-    await capabilities.askAgain(signal);
-    expect(world.asked).toBe(asked);
-  });
 });
 
 describe("taking metadata", () => {
@@ -213,16 +192,16 @@ describe("taking locations", () => {
     [undefined, false],
   ])("asks once per process whether the service takes locations: %j", async (declares, taken) => {
     const { capabilities, world } = open({ declares });
-    expect(await capabilities.checkLocations(signal)).toBeUndefined();
-    await capabilities.checkLocations(signal);
+    expect(await capabilities.check(signal)).toBeUndefined();
+    await capabilities.check(signal);
     expect([capabilities.takesLocations(), world.asked]).toEqual([taken, 1]);
   });
 
   it("returns why the service does not say whether it takes locations, and asks again", async () => {
     const later: Later = { kind: "later", acted: "maybe", blame: "request", reason: "busy" };
     const { capabilities, world } = open({ later });
-    expect(await capabilities.checkLocations(signal)).toEqual({ ...later, acted: "no" });
-    await capabilities.checkLocations(signal);
+    expect(await capabilities.check(signal)).toEqual({ ...later, acted: "no" });
+    await capabilities.check(signal);
     expect(world.asked).toBe(2);
   });
 });

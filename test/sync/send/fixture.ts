@@ -76,7 +76,7 @@ export function openWorkshop(): Workshop {
         capabilities: {
           readsMails: () => false,
           takesMetadata: () => false,
-          checkMails: async () => await Promise.resolve(),
+          check: async () => await Promise.resolve(),
         },
         // A wait ends at once.
         yieldSlot: async (wait: (waitsPerSlot: () => number) => Promise<unknown>) =>

@@ -61,9 +61,7 @@ interface FileChanges {
   lose(id: number): void;
   /** Has all files of a source read again, whatever their times. */
   reread(source: number): void;
-  /** Reports whether some mail was sent as text. */
-  hasTextMails(): boolean;
-  /** Has those mails read again, whatever their times. */
+  /** Has mails that were sent as text read again, whatever their times. */
   rereadTextMails(): void;
   /** Restores a held row whose file is unchanged. A row that took its path meanwhile is displaced as by `repath`. */
   restore(id: number, path: RelativePath): void;
@@ -202,19 +200,6 @@ function openAcknowledgements(latestMs: FileRows["latestMs"]): { next(): number 
   };
 }
 
-function prepareMails(db: Sqlite): Pick<FileChanges, "hasTextMails" | "rereadTextMails"> {
-  // The index contains only mails.
-  const textMails = `lower(substr(path, -4)) = '.eml' AND state = 'agreed' AND shape IN (SELECT id FROM shapes WHERE kind = 'content')`;
-  const hasTextMails = db
-    .prepare<[], number>(`SELECT EXISTS (SELECT 1 FROM files WHERE ${textMails})`)
-    .pluck();
-  const rereadTextMails = db.prepare(`UPDATE files SET rules_key = 0 WHERE ${textMails}`);
-  return {
-    hasTextMails: () => hasTextMails.get() === 1,
-    rereadTextMails: () => void rereadTextMails.run(),
-  };
-}
-
 /** Rows of resources whose files a comparison did not find, by the tags of these files. A query for them reads all rows. */
 function openAbsent(db: Sqlite): {
   readonly of: FileChanges["absent"];
@@ -279,6 +264,11 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
   const lose = db.prepare(
     "UPDATE files SET state = 'unsure', shape = NULL, hash = '', rules_key = 0, findable = 0 WHERE id = ?",
   );
+  // The index contains only mails.
+  const rereadTextMails = db.prepare(
+    `UPDATE files SET rules_key = 0 WHERE lower(substr(path, -4)) = '.eml' AND state = 'agreed'
+       AND shape IN (SELECT id FROM shapes WHERE kind = 'content')`,
+  );
   const reread = db.prepare("UPDATE files SET rules_key = 0 WHERE source = ?");
   const repath = db.prepare(
     "UPDATE files SET path = ?, rules_key = 0, state = CASE WHEN state = 'held' THEN 'agreed' ELSE state END WHERE id = ?",
@@ -326,7 +316,7 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
     distrust: (id) => void distrust.run(id),
     lose: (id) => void lose.run(id),
     reread: (source) => void reread.run(source),
-    ...prepareMails(db),
+    rereadTextMails: () => void rereadTextMails.run(),
     restore: (id, path) => {
       displace(id, path);
       setState.run("agreed", id);

@@ -18,6 +18,15 @@ export interface Hold {
   readonly files?: number;
 }
 
+/** What the service declared of its abilities. */
+export interface Declared {
+  /** It reads the PDFs and images of uploaded mails. */
+  readonly readsMails: boolean;
+  readonly takesMetadata: boolean;
+  /** When; undefined: never to this ledger. */
+  readonly atMs: number | undefined;
+}
+
 /** Prepares the statements over sources. */
 export function openSources(db: Sqlite) {
   return { ...prepareRows(db), ...prepareStates(db), ...prepareDeletes(db), ...prepareFacts(db) };
@@ -66,14 +75,16 @@ function prepareFacts(db: Sqlite) {
   return {
     collectionId: (tier: Tier): string | undefined => collection.get(tier),
     setCollectionId: (tier: Tier, id: string): void => void setCollection.run(tier, id),
-    /** Whether the service last reported that it reads the PDFs and images of uploaded mails. */
-    readsMails: (): boolean => meta.get("reads_mails") === "1",
-    setReadsMails: (reads: boolean): void => meta.set("reads_mails", reads ? "1" : "0"),
-    /** Whether the service last reported that it takes metadata. */
-    takesMetadata: (): boolean => meta.get("takes_metadata") === "1",
-    setTakesMetadata: (takes: boolean): void => meta.set("takes_metadata", takes ? "1" : "0"),
-    /** When it last reported that or the contrary; undefined: never to this ledger. */
-    metadataAskedMs: (): number | undefined => meta.number("metadata_asked_ms"),
-    setMetadataAskedMs: (atMs: number): void => meta.set("metadata_asked_ms", String(atMs)),
+    /** What the service last declared. */
+    declared: (): Declared => ({
+      readsMails: meta.get("reads_mails") === "1",
+      takesMetadata: meta.get("takes_metadata") === "1",
+      atMs: meta.number("metadata_asked_ms"),
+    }),
+    setDeclared: ({ readsMails, takesMetadata, atMs }: Declared): void => {
+      meta.set("reads_mails", readsMails ? "1" : "0");
+      meta.set("takes_metadata", takesMetadata ? "1" : "0");
+      if (atMs !== undefined) meta.set("metadata_asked_ms", String(atMs));
+    },
   };
 }
