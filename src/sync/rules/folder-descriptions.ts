@@ -1,8 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { codeOf } from "../../lib/failure.ts";
-import { CEILING_MS } from "../plan/timing.ts";
 import type { FolderPath } from "../plan/model.ts";
-import type { IgnoreRest } from "./ignore-settling.ts";
+import { type IgnoreRest, openIgnoreSettling } from "./ignore-settling.ts";
 
 /** Name of the file that describes its folder to people and programs that search in it. */
 export const DESCRIPTION_FILE = ".kbsync.md";
@@ -20,50 +19,28 @@ export interface DescriptionSettling {
   readonly now: () => number;
 }
 
-interface Changing {
-  readonly text: string | undefined;
-  readonly sinceMs: number;
-  readonly firstMs: number;
-}
-
 /**
  * Opens the descriptions below `root`. Reads nothing yet. A changed file comes into force once it has settled; until then the
  * former version applies. A file that is met for the first time applies as it is: half a description costs one more update and
  * discloses nothing.
  */
-export function openFolderDescriptions(root: string, settling?: DescriptionSettling) {
+export function openFolderDescriptions(root: string, when?: DescriptionSettling) {
   const inForce = new Map<FolderPath, string | undefined>();
-  const changing = new Map<FolderPath, Changing>();
+  const settling =
+    when &&
+    openIgnoreSettling({ ...when, looserRulesMs: when.settleMs, inForce: new Map<FolderPath, string>() });
   let known = new Map<FolderPath, string | undefined>();
-  let rest: IgnoreRest | undefined;
 
   const ownOf = (folder: FolderPath): string | undefined => {
     const found = readIn(`${root}/${folder === "" ? "" : `${folder}/`}${DESCRIPTION_FILE}`);
     if (found === "unreadable") return inForce.get(folder);
     const { text } = found;
-    const isNew = !inForce.has(folder) || settling === undefined;
-    if (!isNew && inForce.get(folder) !== text && !hasSettled(folder, text, settling))
-      return inForce.get(folder);
-    changing.delete(folder);
+    const isChanged = inForce.has(folder) && inForce.get(folder) !== text;
+    const version = { hash: text ?? "", patterns: [], stamp: "", isFresh: false };
+    if (isChanged && settling?.counts(folder, version) === false) return inForce.get(folder);
+    settling?.forget(folder);
     inForce.set(folder, text);
     return text;
-  };
-  const hasSettled = (
-    folder: FolderPath,
-    text: string | undefined,
-    { settleMs, now }: DescriptionSettling,
-  ): boolean => {
-    const nowMs = now();
-    const before = changing.get(folder);
-    const sinceMs = before !== undefined && before.text === text ? before.sinceMs : nowMs;
-    if (nowMs - sinceMs >= settleMs) return true;
-    const firstMs = before?.firstMs ?? nowMs;
-    changing.set(folder, { text, sinceMs, firstMs });
-    rest = {
-      atMs: Math.min(rest?.atMs ?? Infinity, sinceMs + settleMs),
-      isOverdue: (rest?.isOverdue ?? true) && nowMs - firstMs >= CEILING_MS,
-    };
-    return false;
   };
   const lookUp = (folder: FolderPath): string | undefined => {
     if (known.has(folder)) return known.get(folder);
@@ -82,11 +59,7 @@ export function openFolderDescriptions(root: string, settling?: DescriptionSettl
       known = new Map();
     },
     /** The time at which the changed files that were met since the last call will have settled; undefined: there are none. */
-    takeRest: (): IgnoreRest | undefined => {
-      const taken = rest;
-      rest = undefined;
-      return taken;
-    },
+    takeRest: (): IgnoreRest | undefined => settling?.takeRest(),
   };
 }
 
