@@ -38,10 +38,6 @@ export function changesOf(blockers: readonly Blocker[], reported: Reported): Blo
 export function startNotices(parts: Parts, sources: DaemonSources) {
   const { ledger, warn, inform, lifecycle } = parts;
   const reported = new Map<number, Reported>();
-  /** Blockers in the ledger at the start, of sources without a pass since: the folder may have returned. */
-  const left = new Map(
-    sources.all().map(({ id }) => [id, blockersOf(ledger.sources.get(id)).map(keyOf)] as const),
-  );
   let timer: NodeJS.Timeout | undefined;
   let sinceMs = 0;
 
@@ -51,11 +47,10 @@ export function startNotices(parts: Parts, sources: DaemonSources) {
     for (const source of sources.all()) {
       const row = parts.read(() => ledger.sources.get(source.id), undefined);
       if (row === undefined) return;
-      if (source.isIdle()) left.delete(source.id);
-      const old = left.get(source.id) ?? [];
+      // What is in the ledger before the first pass is of an earlier process: the folder may have returned.
+      if (!source.isPlanned()) continue;
       const before = reported.get(source.id) ?? new Map<Blocker["kind"], string>();
-      const blockers = blockersOf(row).filter((each) => !old.includes(keyOf(each)));
-      const changes = changesOf(blockers, before);
+      const changes = changesOf(blockersOf(row), before);
       reported.set(source.id, changes.reported);
       for (const kind of changes.ended) inform(`${row.path}: ${ENDED[kind]}`);
       for (const each of changes.started) warn(warningOf(row.path, each, row.held));
@@ -98,10 +93,6 @@ function warningOf(path: string, { kind, reason, remedy }: Blocker, held: number
     retryable: true,
     hint: remedy,
   });
-}
-
-function keyOf({ kind, reason }: Blocker): string {
-  return `${kind}: ${essence(reason)}`;
 }
 
 function essence(reason: string): string {
