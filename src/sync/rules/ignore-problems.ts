@@ -4,21 +4,21 @@ import { IGNORE_FILE } from "./ignore-places.ts";
 import { type DoubtfulPattern, ignoreFileWords } from "./ignore-reader.ts";
 import type { Rules } from "./rules.ts";
 
-/** A problem of an ignore file. */
-export interface IgnoreProblem extends FolderWarning {
-  readonly code: "ignore_unreadable" | "ignore_doubtful";
-  /** The ignore file, relative to the source. */
+/** A problem of a changed mount or an ignore file. */
+export interface FolderProblem extends FolderWarning {
+  readonly code: "ignore_unreadable" | "ignore_doubtful" | "mount_changed";
+  /** The mount, or the ignore file, relative to the source. */
   readonly file: string;
 }
 
 /** Returns the problems of the ignore files that a scan met. The first ones hold back the folder of their file. */
 export function ignoreProblems(
   rules: Pick<Rules, "doubtfulPatterns" | "unreadableIgnoreFiles">,
-): readonly IgnoreProblem[] {
+): readonly FolderProblem[] {
   return [...rules.unreadableIgnoreFiles().map(unreadableProblem), ...rules.doubtfulPatterns().map(doubt)];
 }
 
-function unreadableProblem({ path, code, file = IGNORE_FILE }: UnreadableIgnore): IgnoreProblem {
+function unreadableProblem({ path, code, file = IGNORE_FILE }: UnreadableIgnore): FolderProblem {
   const where = path === "" ? "of this source" : "in its folder";
   return {
     code: "ignore_unreadable",
@@ -30,7 +30,7 @@ function unreadableProblem({ path, code, file = IGNORE_FILE }: UnreadableIgnore)
   };
 }
 
-function doubt({ file, line, text, readings }: DoubtfulPattern): IgnoreProblem {
+function doubt({ file, line, text, readings }: DoubtfulPattern): FolderProblem {
   const read = readings.map((each) => `\`${each}\``).join(" and as ");
   const meaning =
     readings.length > 1

@@ -104,9 +104,8 @@ function begin(
 ): void {
   const { options, context, agenda, contact, deletes, state } = parts;
   const { mounts } = options.rules;
-  parts.warnOfMounts(mounts?.closed() ?? []);
   for (const path of mounts?.takeMoved() ?? []) agenda.checkAgain(path, context.now() + MOUNT_AGAIN_MS);
-  parts.ignoreWarnings.update(due.all);
+  parts.problems.update(due.all);
   if (plan.newRoot) contact.suspect();
   const isAwaiting = awaitsIgnoreFile(parts);
   const admitted = contact.admit(plan.candidates, due.all);

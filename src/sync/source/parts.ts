@@ -13,7 +13,7 @@ import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import { openSourceDeletes, type SourceDeletes } from "./source-deletes.ts";
-import { openIgnoreWarnings, openMountWarnings } from "./warnings.ts";
+import { type FolderWarnings, openWarnings } from "./warnings.ts";
 
 /** A job of the queue: read and send a file, or delete a resource. */
 export type Job =
@@ -58,8 +58,7 @@ export interface SourceParts {
   readonly contact: Contact;
   readonly passes: Passes;
   readonly deletes: SourceDeletes;
-  readonly warnOfMounts: ReturnType<typeof openMountWarnings>;
-  readonly ignoreWarnings: ReturnType<typeof openIgnoreWarnings>;
+  readonly problems: FolderWarnings;
   readonly state: SourceState;
   /** Aborts when the source is stopped. */
   readonly signal: AbortSignal;
@@ -196,8 +195,7 @@ export function openSourceParts(options: SourceOptions): SourceParts {
     contact,
     passes,
     deletes,
-    warnOfMounts: openMountWarnings(rules, onWarning),
-    ignoreWarnings: openIgnoreWarnings(rules, onWarning),
+    problems: openWarnings(rules, onWarning),
     state,
     signal,
     stop: () => {

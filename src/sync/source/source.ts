@@ -10,7 +10,6 @@ import type { FileWork } from "../plan/version.ts";
 import { runChecks } from "./checking.ts";
 import { openSourceParts, type SourceOptions, type SourceParts } from "./parts.ts";
 import { progressOf } from "./progress.ts";
-import { mountProblems } from "./warnings.ts";
 
 /** One source: from an event to the jobs that bring the change over. */
 export type SourceSync = ReturnType<typeof openSource>;
@@ -82,15 +81,14 @@ function pausingOf({ options, context: { ledger, now }, agenda, state }: SourceP
 }
 
 /** What the last checks found. */
-function findingsOf({ options, context, passes, ignoreWarnings }: SourceParts) {
+function findingsOf({ context, passes, problems }: SourceParts) {
   return {
     /** Returns what the rules left out of the last whole scan, by rule. */
     leftOut: (): readonly LeftOut[] => passes.memory.leftOut,
     /** Returns what the last checks found about mounts, ignore files, and the service's descriptions. */
     warnings: (): readonly FolderWarning[] => [
       ...(context.ledger.contacts.keepsMarkers() === false ? [NO_MARKERS] : []),
-      ...mountProblems(options.rules),
-      ...ignoreWarnings.current().map(({ path, reason, remedy }) => ({ path, reason, remedy })),
+      ...problems.current(),
     ],
   };
 }

@@ -1,46 +1,57 @@
 import type { FolderWarning } from "../../wire/daemon-status.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import type { RelativePath, Unreadable } from "../plan/model.ts";
-import { type IgnoreProblem, ignoreProblems } from "../rules/ignore-problems.ts";
+import type { RelativePath } from "../plan/model.ts";
+import { type FolderProblem, ignoreProblems } from "../rules/ignore-problems.ts";
 import type { Rules } from "../rules/rules.ts";
 import { UNMOUNTED } from "../rules/sub-mounts.ts";
 
-/** Returns the changed mounts of a source that its rules include. */
-export function mountProblems({
-  mounts,
-  entersFolder,
-  wants,
-}: Pick<Rules, "mounts" | "entersFolder" | "wants">): readonly FolderWarning[] {
-  return (mounts?.closed() ?? [])
-    .filter(({ path }) => entersFolder(path).wanted || wants(path).wanted)
-    .map(({ path, code }) => ({ path, reason: reasonOf(code), remedy: remedyOf(path, code) }));
-}
+/** The problems that checks of a source meet: changed mounts, and ignore files that are unreadable or unclear. */
+export type FolderWarnings = ReturnType<typeof openWarnings>;
 
-/** Warns once about each changed mount below a source, and again if it was in order meanwhile. */
-export function openMountWarnings(
-  { source, entersFolder, wants }: Pick<Rules, "source" | "entersFolder" | "wants">,
+/** Opens the problems of a source. There are none before the first check. */
+export function openWarnings(
+  rules: Pick<
+    Rules,
+    "source" | "mounts" | "entersFolder" | "wants" | "doubtfulPatterns" | "unreadableIgnoreFiles"
+  >,
   onWarning: (error: Error) => void,
-): (closed: readonly Unreadable[]) => void {
-  let warned: ReadonlySet<string> = new Set();
-  return (closed) => {
-    const current = new Set<string>();
-    for (const { path, code } of closed) {
-      if (!entersFolder(path).wanted && !wants(path).wanted) continue;
-      const key = `${code} ${path}`;
-      current.add(key);
-      if (!warned.has(key)) onWarning(mountChanged(`${source.absolutePath}/${path}`, code));
-    }
-    warned = current;
+) {
+  let warned = new Map<string, FolderProblem>();
+  return {
+    /**
+     * Warns once about each problem that the last scan met, and again if it was gone meanwhile. `whole`: the scan read every
+     * ignore file, so that what it did not report is in order.
+     */
+    update: (whole: boolean): void => {
+      const left = [...warned].filter(([, { code }]) => !whole && code !== "mount_changed");
+      const current = new Map(left);
+      for (const problem of [...mountProblems(rules), ...ignoreProblems(rules)]) {
+        const key = `${problem.file} ${problem.reason}`;
+        current.set(key, problem);
+        if (!warned.has(key)) onWarning(warningOf(rules.source.absolutePath, problem));
+      }
+      warned = current;
+    },
+    current: (): readonly FolderWarning[] =>
+      [...warned.values()].map(({ path, reason, remedy }) => ({ path, reason, remedy })),
   };
 }
 
-function mountChanged(path: string, code: string): KbsyncError {
-  return new KbsyncError(`${path}: ${reasonOf(code)}; its documents stay unchanged at the service`, {
-    code: "mount_changed",
-    subject: path,
-    retryable: true,
-    hint: "kbsync continues by itself when the mount is as before. If the change is permanent, exclude the folder with `exclude`: its documents are then deleted.",
-  });
+/** Returns the changed mounts of a source that its rules include. */
+function mountProblems({
+  mounts,
+  entersFolder,
+  wants,
+}: Pick<Rules, "mounts" | "entersFolder" | "wants">): readonly FolderProblem[] {
+  return (mounts?.closed() ?? [])
+    .filter(({ path }) => entersFolder(path).wanted || wants(path).wanted)
+    .map(({ path, code }) => ({
+      code: "mount_changed",
+      file: path,
+      path,
+      reason: `${reasonOf(code)}; its documents stay unchanged at the service`,
+      remedy: remedyOf(path, code),
+    }));
 }
 
 function reasonOf(code: string): string {
@@ -55,28 +66,7 @@ function remedyOf(path: RelativePath, code: string): string {
   return `${back} and it continues by itself; to delete its documents, add ${JSON.stringify(glob)} to the source's \`exclude\` and restart kbsync: \`kbsync approve\` does not act on it`;
 }
 
-/** Warns of the problems of a source's ignore files. */
-export function openIgnoreWarnings(rules: Rules, onWarning: (error: Error) => void) {
-  let warned = new Map<string, IgnoreProblem>();
-  return {
-    /**
-     * Warns once about each problem that the last scan met, and again if it was gone meanwhile. `whole`: the scan read every
-     * ignore file, so that what it did not report is in order.
-     */
-    update: (whole: boolean): void => {
-      const current = new Map(whole ? [] : warned);
-      for (const problem of ignoreProblems(rules)) {
-        const key = `${problem.file} ${problem.reason}`;
-        current.set(key, problem);
-        if (!warned.has(key)) onWarning(warningOf(rules.source.absolutePath, problem));
-      }
-      warned = current;
-    },
-    current: (): readonly IgnoreProblem[] => [...warned.values()],
-  };
-}
-
-function warningOf(root: string, { code, file, path, reason, remedy }: IgnoreProblem): KbsyncError {
+function warningOf(root: string, { code, file, path, reason, remedy }: FolderProblem): KbsyncError {
   const subject = `${root}/${file}`;
   const folder = path === "" ? root : `${root}/${path}`;
   return new KbsyncError(`${folder}: ${reason}`, { code, subject, retryable: true, hint: remedy });

@@ -1,16 +1,22 @@
 import { beforeEach, expect, it } from "vitest";
-import { openMountWarnings } from "../../../src/sync/source/warnings.ts";
+import { openWarnings } from "../../../src/sync/source/warnings.ts";
+import type { Unreadable } from "../../../src/sync/plan/model.ts";
 import { openRules } from "../../../src/sync/rules/rules.ts";
-import { MOUNTED_OVER, UNMOUNTED } from "../../../src/sync/rules/sub-mounts.ts";
+import { MOUNTED_OVER, type SubMounts, UNMOUNTED } from "../../../src/sync/rules/sub-mounts.ts";
 import { sourceAt } from "../scan/tree.ts";
 
 let warnings: Error[];
-let warn: ReturnType<typeof openMountWarnings>;
+let warn: (closed: readonly Unreadable[]) => void;
 beforeEach(() => {
   warnings = [];
-  warn = openMountWarnings(openRules(sourceAt("/nowhere", { exclude: ["left-out/**"] })), (error) =>
-    warnings.push(error),
-  );
+  let closed: readonly Unreadable[] = [];
+  const rules = openRules(sourceAt("/nowhere", { exclude: ["left-out/**"] }));
+  const mounts = { closed: () => closed } as unknown as SubMounts;
+  const problems = openWarnings({ ...rules, mounts }, (error) => warnings.push(error));
+  warn = (now) => {
+    closed = now;
+    problems.update(false);
+  };
 });
 
 it("each changed mount is reported once, and again if it was in order meanwhile", () => {
