@@ -3,30 +3,23 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { AnswerOf, RequestOf } from "../../wire/daemon.ts";
 import { erase } from "../operator/erase.ts";
-import { type Commands, openCommands, type WakeUps } from "../operator/commands.ts";
+import { type FilesQuery, openCommands, type WakeUps } from "../operator/commands.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { innermost, pathBelow } from "../../lib/path-below.ts";
 import { outsideSources } from "../disk/source-path.ts";
 import type { SourceSync } from "../source/source.ts";
 import type { LiveWork } from "../plan/version.ts";
 import { paceTrouble } from "../remote/pacer.ts";
-import { hasMeaning, type Meaning, openMeaning } from "./meaning.ts";
+import { hasMeaning, openMeaning } from "./meaning.ts";
 import type { Parts } from "./parts.ts";
 import { paceOf } from "./status.ts";
 import type { DaemonSources } from "./sources.ts";
 
-/** Operations of a running daemon, in addition to the commands on its ledger. */
-export interface Operations extends Commands {
-  /** What waits at the service in the ranges that are searched by meaning; undefined: it does not say. */
-  pending(signal: AbortSignal): Promise<Meaning | undefined>;
-  /** Erases documents as the operator's `erase` does, once no work on them is in flight. Throws `erase_busy` too. */
-  erase(request: RequestOf<"erase">, signal: AbortSignal): Promise<AnswerOf<"erase">>;
-  /** Adds a listener for activities. Returns a function that removes it. */
-  follow(listener: (activity: DaemonActivity) => void): () => void;
-}
+/** Operations of a running daemon: the commands on its ledger, and others. */
+export type Operations = ReturnType<typeof openOperations>;
 
 /** Opens the operations on a daemon. */
-export function openOperations(parts: Parts, sources: DaemonSources): Operations {
+export function openOperations(parts: Parts, sources: DaemonSources) {
   const { ledger, listeners } = parts;
   const source = (id: number): SourceSync | undefined => sources.all().find((each) => each.id === id);
   const wakeUps: WakeUps = {
@@ -45,17 +38,19 @@ export function openOperations(parts: Parts, sources: DaemonSources): Operations
   });
   return {
     ...commands,
-    retry: async (path) => {
+    retry: async (path?: string) => {
       parts.pacer.retry();
       return commands.retry(path);
     },
-    files: (query) => {
+    files: (query: FilesQuery) => {
       if (query.path !== undefined) targetOf(sources.all(), query.path);
       // A summary of the work may be read after the ledger has become unreadable or was closed.
       return parts.read(() => commands.files(query), []);
     },
+    /** What waits at the service in the ranges that are searched by meaning; undefined: it does not say. */
     pending: openMeaning(parts, () => sources.all()),
-    erase: async (request, signal) => {
+    /** Erases documents as the operator's `erase` does, once no work on them is in flight. Throws `erase_busy` too. */
+    erase: async (request: RequestOf<"erase">, signal: AbortSignal): Promise<AnswerOf<"erase">> => {
       const targets = targetsOfErasure(sources.all(), request.path);
       for (const target of targets) await comeToRest(target, signal);
       const answer = await erase(
@@ -71,7 +66,8 @@ export function openOperations(parts: Parts, sources: DaemonSources): Operations
       for (const { source: found, below } of targets) found.hint(below);
       return answer;
     },
-    follow: (listener) => {
+    /** Adds a listener for activities. Returns a function that removes it. */
+    follow: (listener: (activity: DaemonActivity) => void): (() => void) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },

@@ -33,39 +33,6 @@ export interface WakeUps {
   removeSources(): void;
 }
 
-/**
- * A person's commands on a ledger. `folder` is a source's, default all of them; an unknown one throws `source_unknown`.
- * `path` is the absolute path of a file or folder in a source, default everything; one outside throws
- * `outside_sources`. Each command resolves when its change is on disk. Without a daemon, the next start acts on it.
- */
-export interface Commands {
-  /** Stops sending for the sources, across restarts; requests in flight end. Returns their folders. */
-  pause(folder?: string): Promise<readonly string[]>;
-  /** Resumes the sources, including changes made meanwhile. */
-  resume(folder?: string): Promise<readonly string[]>;
-  /** Tries failed and parked files again, and compares the rest with the disk. */
-  retry(path?: string): Promise<readonly Retried[]>;
-  /**
-   * Approves the held deletes, and a replaced root. `token` identifies what the person saw; without it, everything that
-   * is held now is approved. Returns what was approved. Throws as `approvable` does.
-   */
-  approve(folder?: string, token?: string): Promise<readonly Approval[]>;
-  /** Returns how many documents a folder has at the service, whether it is configured or was; 0 for any other. */
-  documents(folder: string): number;
-  /** Returns the newest activities, oldest first. */
-  recent(query: Pick<RequestOf<"log">, "limit" | "path">): readonly DaemonActivity[];
-  /** Returns files that are not searchable as they are on disk, and deletes that the service refuses, with the reason. */
-  files(query: FilesQuery): readonly ListedFile[];
-  /** Returns files and folders that the rules leave out, with the rule. */
-  leftOut(query: FilesQuery, signal: AbortSignal): Promise<readonly ListedFile[]>;
-  /** Explains every decision about a file, which need not exist. */
-  why(path: string, signal: AbortSignal): Promise<Explanation>;
-  /** Returns the saved texts of deleted files, newest first. */
-  trash(path?: string): readonly TrashedText[];
-  /** Restores saved texts as files, as `undelete` does. */
-  undelete(path: string, atMs?: number): Promise<readonly PutBack[]>;
-}
-
 /** Which files to list; `path` as in other commands. */
 export type FilesQuery = Pick<TargetQuery, "limit" | "state"> & { readonly path?: string | undefined };
 
@@ -85,11 +52,21 @@ export interface CommandOptions {
   readonly live?: () => LiveWork;
 }
 
-/** Opens the commands on a ledger. */
-export function openCommands(ledger: OperatorLedger, options: CommandOptions): Commands {
-  const { sources } = ledger;
-  const { stateDir, wakeUps } = options;
+/**
+ * A person's commands on a ledger. `folder` is a source's, default all of them; an unknown one throws `source_unknown`.
+ * `path` is the absolute path of a file or folder in a source, default everything; one outside throws
+ * `outside_sources`. Each command resolves when its change is on disk. Without a daemon, the next start acts on it.
+ */
+export type Commands = ReturnType<typeof openCommands>;
 
+/** Opens the commands on a ledger. */
+export function openCommands(ledger: OperatorLedger, options: CommandOptions) {
+  return { ...openChanges(ledger, options), ...openQueries(ledger, options) };
+}
+
+/** Opens the commands that change something. */
+function openChanges(ledger: OperatorLedger, { stateDir, wakeUps }: CommandOptions) {
+  const { sources } = ledger;
   const setPaused = async (folder: string | undefined, paused: boolean): Promise<readonly string[]> => {
     const rows = chosenRows(ledger, folder);
     const wakeUp = (): void => {
@@ -104,9 +81,12 @@ export function openCommands(ledger: OperatorLedger, options: CommandOptions): C
     return rows.map(({ path }) => path);
   };
   return {
-    pause: (folder) => setPaused(folder, true),
-    resume: (folder) => setPaused(folder, false),
-    retry: async (path) => {
+    /** Stops sending for the sources, across restarts; requests in flight end. Returns their folders. */
+    pause: async (folder?: string) => setPaused(folder, true),
+    /** Resumes the sources, including changes made meanwhile. */
+    resume: async (folder?: string) => setPaused(folder, false),
+    /** Tries failed and parked files again, and compares the rest with the disk. */
+    retry: async (path?: string): Promise<readonly Retried[]> => {
       const targets = targetsOf(ledger, path);
       const retried: Retried[] = [];
       await ledger.write(() => {
@@ -119,7 +99,11 @@ export function openCommands(ledger: OperatorLedger, options: CommandOptions): C
       }
       return retried;
     },
-    approve: async (folder, token) => {
+    /**
+     * Approves the held deletes, and a replaced root. `token` identifies what the person saw; without it, everything that
+     * is held now is approved. Returns what was approved. Throws as `approvable` does.
+     */
+    approve: async (folder?: string, token?: string): Promise<readonly Approval[]> => {
       ledger.flush();
       const rows = approvable(sources, folder, () => chosenRows(ledger, folder), token);
       const approvals = approvalsOf(sources, rows);
@@ -131,8 +115,8 @@ export function openCommands(ledger: OperatorLedger, options: CommandOptions): C
       await written;
       return approvals;
     },
-    ...openQueries(ledger, options),
-    undelete: async (path, atMs) => {
+    /** Restores saved texts as files, as `undelete` does. */
+    undelete: async (path: string, atMs?: number): Promise<readonly PutBack[]> => {
       ledger.flush();
       const results = await undelete(ledger, stateDir, path, atMs);
       for (const { outcome, path: restored } of results) {
@@ -152,17 +136,16 @@ export function countDocuments({ sources }: Pick<OperatorLedger, "sources">, fol
 }
 
 /** Opens the commands that only read. */
-function openQueries(
-  ledger: OperatorLedger,
-  { sources: watched, live }: CommandOptions,
-): Pick<Commands, "documents" | "recent" | "files" | "leftOut" | "why" | "trash"> {
+function openQueries(ledger: OperatorLedger, { sources: watched, live }: CommandOptions) {
   const { sources } = ledger;
   return {
-    documents: (folder) => {
+    /** Returns how many documents a folder has at the service, whether it is configured or was; 0 for any other. */
+    documents: (folder: string): number => {
       ledger.flush();
       return countDocuments(ledger, folder);
     },
-    recent: ({ limit, path }) => {
+    /** Returns the newest activities, oldest first. */
+    recent: ({ limit, path }: Pick<RequestOf<"log">, "limit" | "path">): readonly DaemonActivity[] => {
       ledger.flush();
       const [target] = path === undefined ? [] : targetsOf(ledger, path);
       const found =
@@ -174,12 +157,14 @@ function openQueries(
         .toReversed()
         .map((activity) => Object.assign(activity, { source: folders.get(activity.source) ?? "" }));
     },
-    files: ({ path, ...query }) => {
+    /** Returns files that are not searchable as they are on disk, and deletes that the service refuses, with the reason. */
+    files: ({ path, ...query }: FilesQuery): readonly ListedFile[] => {
       ledger.flush();
       const [target] = path === undefined ? [] : targetsOf(ledger, path);
       return listFiles(ledger, { ...query, target }, live?.());
     },
-    leftOut: async ({ limit, path }, signal) => {
+    /** Returns files and folders that the rules leave out, with the rule. */
+    leftOut: async ({ limit, path }: FilesQuery, signal: AbortSignal): Promise<readonly ListedFile[]> => {
       const found: ListedFile[] = [];
       for (const source of watched()) {
         const below = path === undefined ? "" : pathBelow(source.absolutePath, path);
@@ -188,11 +173,13 @@ function openQueries(
       }
       return found;
     },
-    why: async (path, signal) => {
+    /** Explains every decision about a file, which need not exist. */
+    why: async (path: string, signal: AbortSignal): Promise<Explanation> => {
       ledger.flush();
       return explain(ledger, watched(), path, signal, live?.());
     },
-    trash: (path) => {
+    /** Returns the saved texts of deleted files, newest first. */
+    trash: (path?: string): readonly TrashedText[] => {
       ledger.flush();
       return listTrashed(ledger, path);
     },
