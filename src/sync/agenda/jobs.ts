@@ -11,26 +11,7 @@ export type Jobs = ReturnType<typeof openJobs>;
  * A snapshot of the files with jobs that also includes whatever ends until it is closed: a pass decides and begins by
  * this one state. Nothing may begin before it is closed.
  */
-export interface BusyPaths {
-  has(path: RelativePath): boolean;
-  /** Returns those that had a row when they were planned, or may have received one since, as of now. */
-  known(): Iterable<RelativePath>;
-  /**
-   * Returns where a file with this inode is in flight, or was when the snapshot was taken, under another path. `isSame`
-   * decides whether it was renamed since, and perhaps edited, or its inode number was reused. A path whose job has not
-   * ended comes first.
-   */
-  otherPath(entry: ScanEntry, isSame: (busy: ScanEntry) => boolean): RelativePath | undefined;
-  /**
-   * Returns those in the scope of a scan at which the scan saw another file than the one in flight, or none: what
-   * happened there may have caused no event. `seen` are its entries at these paths.
-   */
-  changed(
-    seen: readonly ScanEntry[],
-    inScope: (path: RelativePath) => boolean,
-  ): Steps<readonly RelativePath[]>;
-  close(): void;
-}
+export type BusyPaths = ReturnType<typeof openSnapshot>;
 
 function sumOf({ agreed, failed, trouble, nothing }: Readonly<Record<Counted, number>>): number {
   return agreed + failed + trouble + nothing;
@@ -163,7 +144,7 @@ function openSnapshot(
   sending: ReadonlySet<RelativePath>,
   busyFiles: ReturnType<typeof openInodeIndex>,
   ended: Set<(entry: ScanEntry) => void>,
-): BusyPaths {
+) {
   const since = new Map<RelativePath, ScanEntry>();
   const sinceFiles = openInodeIndex();
   const note = (entry: ScanEntry): void => {
@@ -172,17 +153,30 @@ function openSnapshot(
   };
   ended.add(note);
   return {
-    has: (path) => jobs.get(path)?.hasEnded === false || since.has(path),
-    *known() {
+    has: (path: RelativePath): boolean => jobs.get(path)?.hasEnded === false || since.has(path),
+    /** Returns those that had a row when they were planned, or may have received one since, as of now. */
+    *known(): Iterable<RelativePath> {
       for (const [path, { counted, hasEnded }] of jobs)
         if (!hasEnded && (counted !== "nothing" || sending.has(path))) yield path;
     },
-    otherPath: (entry, isSame) => {
+    /**
+     * Returns where a file with this inode is in flight, or was when the snapshot was taken, under another path. `isSame`
+     * decides whether it was renamed since, and perhaps edited, or its inode number was reused. A path whose job has not
+     * ended comes first.
+     */
+    otherPath: (entry: ScanEntry, isSame: (busy: ScanEntry) => boolean): RelativePath | undefined => {
       const isOther = (each: ScanEntry): boolean => each.path !== entry.path && isSame(each);
       const found = busyFiles.get(entry.ino).find(isOther) ?? sinceFiles.get(entry.ino).find(isOther);
       return found?.path;
     },
-    changed: function* (seen, inScope) {
+    /**
+     * Returns those in the scope of a scan at which the scan saw another file than the one in flight, or none: what
+     * happened there may have caused no event. `seen` are its entries at these paths.
+     */
+    changed: function* (
+      seen: readonly ScanEntry[],
+      inScope: (path: RelativePath) => boolean,
+    ): Steps<readonly RelativePath[]> {
       const found: RelativePath[] = [];
       const entries = new Map<RelativePath, ScanEntry>();
       const taken = [...since.values()];
@@ -198,7 +192,7 @@ function openSnapshot(
       }
       return found;
     },
-    close: () => void ended.delete(note),
+    close: (): void => void ended.delete(note),
   };
 }
 

@@ -1,11 +1,5 @@
 /** A map by text that grows in small pieces. Iteration order is undefined. */
-export interface TextMap<T> {
-  get(key: string): T | undefined;
-  has(key: string): boolean;
-  set(key: string, value: T): void;
-  delete(key: string): void;
-  entries(): IterableIterator<[string, T]>;
-}
+export type TextMap<T> = ReturnType<typeof openTextMap<T>>;
 
 /** Pieces of a map. Of a million keys each piece holds some thousands, and is rehashed within a millisecond. */
 const PIECES = 256;
@@ -14,16 +8,16 @@ const PIECES = 256;
  * Makes an empty map. A `Map` of a million keys blocks for a tenth of a second whenever it grows, because it rehashes
  * all keys. This one consists of many pieces that each grow on their own.
  */
-export function openTextMap<T>(): TextMap<T> {
+export function openTextMap<T>() {
   const pieces: (Map<string, T> | undefined)[] = Array.from({ length: PIECES });
   return {
-    get: (key) => pieces[pieceOf(key)]?.get(key),
-    has: (key) => pieces[pieceOf(key)]?.has(key) === true,
-    set: (key, value) => {
+    get: (key: string): T | undefined => pieces[pieceOf(key)]?.get(key),
+    has: (key: string): boolean => pieces[pieceOf(key)]?.has(key) === true,
+    set: (key: string, value: T): void => {
       const at = pieceOf(key);
       (pieces[at] ??= new Map<string, T>()).set(key, value);
     },
-    delete: (key) => {
+    delete: (key: string): void => {
       pieces[pieceOf(key)]?.delete(key);
     },
     entries: function* () {

@@ -17,15 +17,7 @@ import { chooseNext, FIRST_TURNS, RECENT, RECENT_MAX, type Turns } from "./order
  * memory) and become tasks of p-queue, so that a hundred thousand files cost a list. p-queue starts them: the priority of
  * a task is its turn, and the concurrency is the width with the slots that are set apart.
  */
-export interface WorkQueue<Job> {
-  /** Adds jobs. What is not `recent` is backlog, whose small files go first. */
-  push(jobs: readonly Job[], options?: { readonly recent?: boolean }): void;
-  /** Drops those prepared jobs that are not in flight and for which `test` is true, and returns them. */
-  withdraw(test: (job: Job) => boolean): readonly Job[];
-  setWidth(width: number): void;
-  /** Starts nothing more. Resolves when what was started has ended. */
-  stop(): Promise<void>;
-}
+export type WorkQueue<Job> = ReturnType<typeof openQueue<Job>>;
 
 /** The facts of jobs that a queue needs. */
 export interface WorkQueueOptions<Job> extends Pick<Lines<Job>, "lineOf" | "bytesOf"> {
@@ -99,7 +91,7 @@ interface Queue<Job> {
 }
 
 /** Opens an empty queue. */
-export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
+export function openQueue<Job>(options: WorkQueueOptions<Job>) {
   const { lineOf, bytesOf, width } = options;
   const share = (): Share<Job> => ({ preparing: 0, ready: new Set(), needing: 0 });
   const queue: Queue<Job> = {
@@ -117,14 +109,18 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
   };
   resize(queue);
   return {
-    push: (jobs, { recent = false } = {}) => push(queue, jobs, recent),
-    withdraw: (test) => withdraw(queue, test),
-    setWidth: (next) => {
+    /** Adds jobs. What is not `recent` is backlog, whose small files go first. */
+    push: (jobs: readonly Job[], { recent = false }: { readonly recent?: boolean } = {}): void =>
+      push(queue, jobs, recent),
+    /** Drops those prepared jobs that are not in flight and for which `test` is true, and returns them. */
+    withdraw: (test: (job: Job) => boolean): readonly Job[] => withdraw(queue, test),
+    setWidth: (next: number): void => {
       queue.width = next;
       resize(queue);
       feedSoon(queue);
     },
-    stop: async () => {
+    /** Starts nothing more. Resolves when what was started has ended. */
+    stop: async (): Promise<void> => {
       queue.isStopped = true;
       queue.tasks.pause();
       await Promise.all(queue.batches);

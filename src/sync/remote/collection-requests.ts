@@ -7,26 +7,6 @@ import { readAnswer, type Reply } from "./answer.ts";
 import { readPage, unexpected } from "./list-page.ts";
 import type { Transport, TransportOptions } from "./transport.ts";
 
-/** Requests about collections. */
-export interface CollectionRequests {
-  /**
-   * Lists an owner's resources in a collection, in pages if the service has them. `onResource` may receive some resources
-   * before a `later`. `isUnlimited` sends no limit, for services that truncate a list at the limit without notice.
-   */
-  list(
-    at: { readonly collectionId: string; readonly ownerId: string; readonly isUnlimited?: boolean },
-    onResource: (resource: ResourceRecord) => void,
-    signal: AbortSignal,
-  ): Promise<Reply<ListEnd>>;
-  /** Number of pages of a collection's lists that the service has answered. Each proves that the collection exists. */
-  listedPages(collectionId: string): number;
-  /**
-   * Ids of the collections by tier. `unsupported`: the service has no such list, as in the bare specification. `unclear`:
-   * the answer may be another program's, such as a proxy's page with status 200.
-   */
-  collections(signal: AbortSignal): Promise<Reply<ReadonlyMap<Tier, string> | "unsupported" | "unclear">>;
-}
-
 /** Dependencies of requests about collections, and their reports. */
 export interface CollectionOptions extends Pick<TransportOptions, "now" | "onMoved" | "onOddField"> {
   /** Called for each answer about the collections: what the service declares; undefined: it names no collections. */
@@ -79,10 +59,22 @@ export function collectionRequests(
     onCapabilities = () => undefined,
     onOddField = () => undefined,
   }: CollectionOptions,
-): CollectionRequests {
+) {
   const listedPages = new Map<string, number>();
   return {
-    list: async ({ collectionId, ownerId, isUnlimited = false }, onResource, signal) => {
+    /**
+     * Lists an owner's resources in a collection, in pages if the service has them. `onResource` may receive some resources
+     * before a `later`. `isUnlimited` sends no limit, for services that truncate a list at the limit without notice.
+     */
+    list: async (
+      {
+        collectionId,
+        ownerId,
+        isUnlimited = false,
+      }: { readonly collectionId: string; readonly ownerId: string; readonly isUnlimited?: boolean },
+      onResource: (resource: ResourceRecord) => void,
+      signal: AbortSignal,
+    ): Promise<Reply<ListEnd>> => {
       const query = new URLSearchParams({ collectionId, ownerId });
       if (!isUnlimited) query.set("limit", String(PAGE_RESOURCES));
       const host = { connections: db.pool, prefix: db.prefix, headers: auth };
@@ -111,9 +103,16 @@ export function collectionRequests(
       return unexpected(`the list has more than ${LIST_PAGES_MAX} pages`);
     },
 
-    listedPages: (collectionId) => listedPages.get(collectionId) ?? 0,
+    /** Number of pages of a collection's lists that the service has answered. Each proves that the collection exists. */
+    listedPages: (collectionId: string): number => listedPages.get(collectionId) ?? 0,
 
-    collections: (signal) =>
+    /**
+     * Ids of the collections by tier. `unsupported`: the service has no such list, as in the bare specification. `unclear`:
+     * the answer may be another program's, such as a proxy's page with status 200.
+     */
+    collections: (
+      signal: AbortSignal,
+    ): Promise<Reply<ReadonlyMap<Tier, string> | "unsupported" | "unclear">> =>
       attempt("collections", signal, async () => {
         const answer = await send("db", { method: "GET", path: ROUTES.collections, headers: auth }, signal);
         // An addition: a service without it answers like for any unknown address.

@@ -16,31 +16,18 @@ export interface UploadSource extends FileLocation {
   readonly mediaType: string;
 }
 
-/** Transfers of uploaded files. */
-export interface FileRequests {
-  /** Whether an address is at one of the service's hosts. A file that only the list names is fetched from no other host. */
-  hostsFile(url: string): boolean;
-  /** Fetches an uploaded file into a sink. */
-  download(url: string, size: ExpectedSize, sink: Sink, signal: AbortSignal): Promise<Reply<undefined>>;
-  /** `torn`: the file changed, or became unreadable, while it was sent. */
-  upload(
-    file: UploadSource,
-    key: string,
-    signal: AbortSignal,
-    kind?: ContentKind,
-  ): Promise<Reply<string> | { readonly kind: "torn" }>;
-}
-
 /** Opens these requests over a transport. */
 export function fileRequests(
   { attempt, send, auth }: Transport,
   hosts: Hosts,
   { address, now }: Pick<TransportOptions, "address" | "now">,
-): FileRequests {
+) {
   return {
+    /** Whether an address is at one of the service's hosts. A file that only the list names is fetched from no other host. */
     hostsFile: hosts.isOurs,
 
-    download: (url, size, sink, signal) =>
+    /** Fetches an uploaded file into a sink. */
+    download: (url: string, size: ExpectedSize, sink: Sink, signal: AbortSignal): Promise<Reply<undefined>> =>
       attempt("download", signal, async () => {
         const {
           href,
@@ -60,7 +47,13 @@ export function fileRequests(
         }
       }),
 
-    upload: async (file, key, signal, kind = "content") => {
+    /** `torn`: the file changed, or became unreadable, while it was sent. */
+    upload: async (
+      file: UploadSource,
+      key: string,
+      signal: AbortSignal,
+      kind: ContentKind = "content",
+    ): Promise<Reply<string> | { readonly kind: "torn" }> => {
       try {
         return await attempt(
           "upload",

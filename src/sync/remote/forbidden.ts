@@ -3,12 +3,7 @@ import { ROUTES } from "../../wire/routes.ts";
 import { readAnswer, type Later, type RawAnswer } from "./answer.ts";
 
 /** Decides what a 403 is about: the key, or one kind of request that the key may not send. */
-export interface ForbiddenCheck {
-  /** Call it after a 403 to a request of this name. */
-  judge(name: string, later: Later, signal: AbortSignal): Promise<Later>;
-  /** Call it after each other answer to a request of this name. */
-  answered(name: string): void;
-}
+export type ForbiddenCheck = ReturnType<typeof openForbiddenCheck>;
 
 /** So long the key counts as valid after an answer to another kind of request: many deletes are forbidden at once. */
 const VALID_MS = 10_000;
@@ -23,7 +18,7 @@ export function openForbiddenCheck(
   ask: (path: string, signal: AbortSignal) => Promise<RawAnswer>,
   onForbidden: (reason: string) => void = () => undefined,
   elapsed: () => number = () => performance.now(),
-): ForbiddenCheck {
+) {
   const inARow = new Map<string, number>();
   const reported = new Set<string>();
   let validMs = -Infinity;
@@ -50,7 +45,8 @@ export function openForbiddenCheck(
     return "valid";
   };
   return {
-    judge: async (name, later, signal) => {
+    /** Call it after a 403 to a request of this name. */
+    judge: async (name: string, later: Later, signal: AbortSignal): Promise<Later> => {
       const answers = (inARow.get(name) ?? 0) + 1;
       inARow.set(name, answers);
       asking ??= askValid(name, signal).finally(() => (asking = undefined));
@@ -64,6 +60,7 @@ export function openForbiddenCheck(
       if (isForbidden) reported.add(name);
       return { ...later, blame: "request", ...(isForbidden ? { reason } : { isForbidden }) };
     },
-    answered: (name) => inARow.delete(name),
+    /** Call it after each other answer to a request of this name. */
+    answered: (name: string): void => void inARow.delete(name),
   };
 }

@@ -29,30 +29,7 @@ export type Ticket = number;
  * The gate that every request to the service passes. It closes for all of them when the service fails or asks for a
  * delay.
  */
-export interface Pacer {
-  /**
-   * Resolves when a request may leave. After a failure all requests wait; then one of them probes the service, and only
-   * its success opens the gate for the others. Throws the signal's reason, or, after the end of patience,
-   * `service_unreachable` or `key_refused`. Each `enter` must be followed by `succeeded`, `failed` or `left` with its
-   * ticket.
-   */
-  enter(signal: AbortSignal): Promise<Ticket>;
-  /**
-   * The service answered, be it with a refusal. Opens the gate only for a request that left after it closed: one that was
-   * already in flight does not cancel a delay that the service asked for.
-   */
-  succeeded(ticket: Ticket): void;
-  failed(ticket: Ticket, later: Later): void;
-  /** The request ended without information about the service. */
-  left(ticket: Ticket): void;
-  /** Ends the wait, also one that the service asked for: one request leaves now and decides. */
-  retry(): void;
-  /** Closes the gate for good: `enter` throws the reason. */
-  close(reason: Error): void;
-  /** Requests that may be in flight at once. */
-  width(): number;
-  state(): GateState;
-}
+export type Pacer = ReturnType<typeof openPacer>;
 
 export interface PacerOptions {
   readonly widthMax: number;
@@ -86,7 +63,7 @@ const UNREACHED_PATIENCE_MS = 10_000;
 const REFUSALS_FINAL = 2;
 
 /** Opens the gate. */
-export function openPacer(options: PacerOptions): Pacer {
+export function openPacer(options: PacerOptions) {
   const { widthMax, patienceMs, random, retryMs, onWidth, onTrouble } = options;
   const { elapsed: now = () => performance.now(), timeOfDay = () => Date.now() } = options;
   const width = openWidth(widthMax, onWidth);
@@ -129,7 +106,13 @@ export function openPacer(options: PacerOptions): Pacer {
   };
 
   return {
-    enter: async (signal) => {
+    /**
+     * Resolves when a request may leave. After a failure all requests wait; then one of them probes the service, and only
+     * its success opens the gate for the others. Throws the signal's reason, or, after the end of patience,
+     * `service_unreachable` or `key_refused`. Each `enter` must be followed by `succeeded`, `failed` or `left` with its
+     * ticket.
+     */
+    enter: async (signal: AbortSignal): Promise<Ticket> => {
       for (;;) {
         signal.throwIfAborted();
         if (closed !== undefined) throw closed;
@@ -144,7 +127,11 @@ export function openPacer(options: PacerOptions): Pacer {
         await waiters.wait(restMs > 0 ? Math.min(restMs, givesUpMs() - now()) : undefined, signal);
       }
     },
-    succeeded: (ticket) => {
+    /**
+     * The service answered, be it with a refusal. Opens the gate only for a request that left after it closed: one that was
+     * already in flight does not cancel a delay that the service asked for.
+     */
+    succeeded: (ticket: Ticket): void => {
       width.widen();
       if (state.kind === "open" || ticket !== newest) return;
       failures = 0;
@@ -159,7 +146,10 @@ export function openPacer(options: PacerOptions): Pacer {
       state = { kind: "open" };
       waiters.wake();
     },
-    failed: (ticket, { blame, reason, hint, retryAfterMs, unreached: isUnreached = false }) => {
+    failed: (
+      ticket: Ticket,
+      { blame, reason, hint, retryAfterMs, unreached: isUnreached = false }: Later,
+    ): void => {
       const nowMs = now();
       // Requests that left together fail together: they count as one failure of the service. A delay that any of them brings
       // applies nevertheless.
@@ -196,22 +186,26 @@ export function openPacer(options: PacerOptions): Pacer {
       noteAsked(retryAfterMs);
       waiters.wake();
     },
-    left: (ticket) => {
+    /** The request ended without information about the service. */
+    left: (ticket: Ticket): void => {
       if (!probing || ticket !== newest) return;
       probing = false;
       waiters.wake();
     },
-    retry: () => {
+    /** Ends the wait, also one that the service asked for: one request leaves now and decides. */
+    retry: (): void => {
       if (state.kind === "open") return;
       state = { ...state, untilMs: now() };
       waiters.wake();
     },
-    close: (reason) => {
+    /** Closes the gate for good: `enter` throws the reason. */
+    close: (reason: Error): void => {
       closed = reason;
       waiters.wake();
     },
+    /** Requests that may be in flight at once. */
     width: width.whole,
-    state: () => {
+    state: (): GateState => {
       if (state.kind === "open") return state;
       const toTimeOfDay = timeOfDay() - now();
       const shown = { ...state, untilMs: state.untilMs + toTimeOfDay };

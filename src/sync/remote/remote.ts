@@ -3,13 +3,9 @@ import type { SearchContext } from "../../wire/context.ts";
 import { SearchAnswer } from "../../wire/search.ts";
 import { readAnswer, type Reply } from "./answer.ts";
 import { openHosts, openTransport, type TransportOptions } from "./transport.ts";
-import { type ResourceRequests, resourceRequests } from "./resource-requests.ts";
-import { type FileRequests, fileRequests } from "./file-requests.ts";
-import {
-  type CollectionRequests,
-  type CollectionOptions,
-  collectionRequests,
-} from "./collection-requests.ts";
+import { resourceRequests } from "./resource-requests.ts";
+import { fileRequests } from "./file-requests.ts";
+import { type CollectionOptions, collectionRequests } from "./collection-requests.ts";
 
 export interface SearchQuery {
   readonly query: string;
@@ -25,16 +21,13 @@ export interface SearchQuery {
  * The operations of the service. Each passes the pacer's gate and makes one attempt; retries are up to the caller. They
  * throw only the signal's reason and what the gate throws.
  */
-export interface Remote extends ResourceRequests, FileRequests, CollectionRequests {
-  search(query: SearchQuery, signal: AbortSignal): Promise<Reply<SearchAnswer>>;
-  close(): Promise<void>;
-}
+export type Remote = ReturnType<typeof openRemote>;
 
 /** Dependencies of a client of a service. */
 export interface RemoteOptions extends TransportOptions, CollectionOptions {}
 
 /** Opens the client of a service. Sends nothing yet. */
-export function openRemote(options: RemoteOptions): Remote {
+export function openRemote(options: RemoteOptions) {
   const hosts = openHosts(options);
   const transport = openTransport(options, hosts);
   const { attempt, send, json } = transport;
@@ -44,7 +37,10 @@ export function openRemote(options: RemoteOptions): Remote {
     ...fileRequests(transport, hosts, options),
     ...collectionRequests(transport, options),
 
-    search: ({ query, topK, filter, context, where }, signal) =>
+    search: async (
+      { query, topK, filter, context, where }: SearchQuery,
+      signal: AbortSignal,
+    ): Promise<Reply<SearchAnswer>> =>
       attempt("search", signal, async () => {
         const scope =
           "docId" in where
@@ -55,6 +51,6 @@ export function openRemote(options: RemoteOptions): Remote {
         return readAnswer(answer, SearchAnswer, "resource", now());
       }),
 
-    close: () => hosts.close(),
+    close: (): Promise<void> => hosts.close(),
   };
 }

@@ -62,51 +62,81 @@ export function warningOf({ metadata }: Pick<ResourceRecord, "metadata">): strin
   return metadata?.warning?.slice(0, WARNING_CHARS_MAX);
 }
 
-/** Requests about one resource. */
-export interface ResourceRequests {
-  create(
-    resource: NewResource,
-    key: string,
-    signal: AbortSignal,
-    mayLeave?: MayLeave,
-    kind?: ContentKind,
-  ): Promise<Reply<ResourceRecord & Taken>>;
-  /** With the `key` of an earlier attempt, the service carries out the update once. */
-  update(
-    docId: string,
-    change: ResourceChange,
-    signal: AbortSignal,
-    key?: string,
-    mayLeave?: MayLeave,
-    kind?: ContentKind,
-  ): Promise<Reply<Taken>>;
-  /** Returns the record of a resource. An addition, which comes with asynchronous answers; other services may lack it. */
-  read(docId: string, signal: AbortSignal): Promise<Reply<ResourceRecord>>;
-  delete(docId: string, signal: AbortSignal, mayLeave?: MayLeave): Promise<Reply<unknown>>;
-  /** Removes a resource for good, live or deleted. An addition: other services delete it. */
-  purge(docId: string, signal: AbortSignal): Promise<Reply<unknown>>;
-  /**
-   * Returns the whole record of a resource that is about to be deleted. In the specification, only the answers of update
-   * and delete show a resource by its id, so this updates the resource to the title that it has.
-   */
-  take(docId: string, title: string, signal: AbortSignal): Promise<Reply<ResourceRecord>>;
-}
 const APPLIED_HEADER = "preference-applied";
 const ACCEPTED_STATUS = 202;
 
 const Undeleted = z.object({ isDeleted: z.literal(false) });
 
 /** Opens these requests over a transport. */
-export function resourceRequests(
-  { attempt, send, auth, patient }: Transport,
-  { now, onOddField = () => undefined }: Pick<TransportOptions, "now" | "onOddField">,
-): ResourceRequests {
+export function resourceRequests(transport: Transport, options: RecordOptions) {
+  const { attempt, send, auth, patient } = transport;
+  const { now, onOddField = () => undefined } = options;
   const ask = async (request: ExchangeRequest, signal: AbortSignal) =>
     readAnswer(await send("db", request, signal), RecordAnswer, "resource", now());
   const record = async (request: ExchangeRequest, signal: AbortSignal): Promise<Reply<ResourceRecord>> =>
     withRecord(await ask(request, signal), onOddField);
   return {
-    create: (resource, key, signal, mayLeave, kind = "content") =>
+    ...writeRequests(transport, options),
+
+    /** Returns the record of a resource. An addition, which comes with asynchronous answers; other services may lack it. */
+    read: (docId: string, signal: AbortSignal): Promise<Reply<ResourceRecord>> =>
+      attempt("read", signal, () => record({ method: "GET", path: pathOf(docId), headers: auth }, signal)),
+
+    delete: (docId: string, signal: AbortSignal, mayLeave?: MayLeave): Promise<Reply<unknown>> =>
+      attempt(
+        "delete",
+        signal,
+        async () => {
+          const path = pathOf(docId);
+          const answer = await send("db", { method: "DELETE", path, headers: auth }, signal);
+          const reply = readAnswer(answer, RecordAnswer, "resource", now());
+          if (reply.kind !== "done" || !Undeleted.safeParse(reply.value.data).success) return reply;
+          const message =
+            "the service answers with success and a document that is not deleted (isDeleted: false)";
+          return { kind: "refused", code: "not_deleted", message };
+        },
+        { mayLeave },
+      ),
+
+    /** Removes a resource for good, live or deleted. An addition: other services delete it. */
+    purge: (docId: string, signal: AbortSignal): Promise<Reply<unknown>> =>
+      attempt("purge", signal, () =>
+        ask({ method: "DELETE", path: `${pathOf(docId)}?purge=true`, headers: auth }, signal),
+      ),
+
+    /**
+     * Returns the whole record of a resource that is about to be deleted. In the specification, only the answers of update
+     * and delete show a resource by its id, so this updates the resource to the title that it has.
+     */
+    take: (docId: string, title: string, signal: AbortSignal): Promise<Reply<ResourceRecord>> =>
+      attempt("take", signal, async () => {
+        const path = pathOf(docId);
+        const body = JSON.stringify({ title });
+        const reply = await ask({ method: "PUT", path, headers: patient, body }, signal);
+        if (reply.kind !== "done") return reply;
+        const value = shownOf(reply.value.data, docId, onOddField);
+        const taken: Reply<ResourceRecord> = { kind: "done", value };
+        if (typeof value.content === "string") return taken;
+        // A service that is still working on an earlier change answers without a text. Its record shows the stored one.
+        const shown = await record({ method: "GET", path, headers: auth }, signal);
+        return shown.kind === "done" ? shown : taken;
+      }),
+  };
+}
+
+/** Opens the requests that send a document. */
+function writeRequests(
+  { attempt, send, patient }: Transport,
+  { now, onOddField = () => undefined }: RecordOptions,
+) {
+  return {
+    create: (
+      resource: NewResource,
+      key: string,
+      signal: AbortSignal,
+      mayLeave?: MayLeave,
+      kind: ContentKind = "content",
+    ): Promise<Reply<ResourceRecord & Taken>> =>
       attempt(
         "create",
         signal,
@@ -137,7 +167,15 @@ export function resourceRequests(
         { mayLeave, kind },
       ),
 
-    update: (docId, change, signal, key, mayLeave, kind = "content") =>
+    /** With the `key` of an earlier attempt, the service carries out the update once. */
+    update: (
+      docId: string,
+      change: ResourceChange,
+      signal: AbortSignal,
+      key?: string,
+      mayLeave?: MayLeave,
+      kind: ContentKind = "content",
+    ): Promise<Reply<Taken>> =>
       attempt(
         "update",
         signal,
@@ -155,46 +193,10 @@ export function resourceRequests(
         },
         { mayLeave, kind: change.content === undefined && change.url === undefined ? "control" : kind },
       ),
-
-    read: (docId, signal) =>
-      attempt("read", signal, () => record({ method: "GET", path: pathOf(docId), headers: auth }, signal)),
-
-    delete: (docId, signal, mayLeave) =>
-      attempt(
-        "delete",
-        signal,
-        async () => {
-          const path = pathOf(docId);
-          const answer = await send("db", { method: "DELETE", path, headers: auth }, signal);
-          const reply = readAnswer(answer, RecordAnswer, "resource", now());
-          if (reply.kind !== "done" || !Undeleted.safeParse(reply.value.data).success) return reply;
-          const message =
-            "the service answers with success and a document that is not deleted (isDeleted: false)";
-          return { kind: "refused", code: "not_deleted", message };
-        },
-        { mayLeave },
-      ),
-
-    purge: (docId, signal) =>
-      attempt("purge", signal, () =>
-        ask({ method: "DELETE", path: `${pathOf(docId)}?purge=true`, headers: auth }, signal),
-      ),
-
-    take: (docId, title, signal) =>
-      attempt("take", signal, async () => {
-        const path = pathOf(docId);
-        const body = JSON.stringify({ title });
-        const reply = await ask({ method: "PUT", path, headers: patient, body }, signal);
-        if (reply.kind !== "done") return reply;
-        const value = shownOf(reply.value.data, docId, onOddField);
-        const taken: Reply<ResourceRecord> = { kind: "done", value };
-        if (typeof value.content === "string") return taken;
-        // A service that is still working on an earlier change answers without a text. Its record shows the stored one.
-        const shown = await record({ method: "GET", path, headers: auth }, signal);
-        return shown.kind === "done" ? shown : taken;
-      }),
   };
 }
+
+type RecordOptions = Pick<TransportOptions, "now" | "onOddField">;
 
 function pathOf(docId: string): string {
   return `${ROUTES.resource}/${encodeURIComponent(docId)}`;

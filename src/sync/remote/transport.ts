@@ -92,22 +92,10 @@ export interface Host {
 }
 
 /** The connections to the service's hosts. */
-export interface Hosts {
-  readonly api: Host;
-  readonly db: Host;
-  readonly at: (base: string) => Host;
-  /** Reports whether an address is at one of them. */
-  readonly isOurs: (url: string) => boolean;
-  readonly close: () => Promise<void>;
-}
+export type Hosts = ReturnType<typeof openHosts>;
 
 /** Opens the connections. Sends nothing yet. */
-export function openHosts({
-  address,
-  connections,
-  timeoutMs,
-  connect = connectPool,
-}: TransportOptions): Hosts {
+export function openHosts({ address, connections, timeoutMs, connect = connectPool }: TransportOptions) {
   const pools = new Map<string, Dispatcher>();
   const at = (base: string): Host => {
     const { origin, pathname } = new URL(base);
@@ -125,8 +113,10 @@ export function openHosts({
     api: at(address.apiUrl),
     db: at(address.dbUrl),
     at,
-    isOurs: (url) => URL.canParse(url) && own.some((each) => new URL(each).origin === new URL(url).origin),
-    close: async () => {
+    /** Reports whether an address is at one of them. */
+    isOurs: (url: string): boolean =>
+      URL.canParse(url) && own.some((each) => new URL(each).origin === new URL(url).origin),
+    close: async (): Promise<void> => {
       await Promise.all([...pools.values()].map((pool) => pool.destroy()));
     },
   };

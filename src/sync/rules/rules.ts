@@ -4,14 +4,20 @@ import type { SourceConfig } from "../../config/schema.ts";
 import { isSameRoot } from "../plan/brakes.ts";
 import type { FolderPath, RelativePath, RootIdentity } from "../plan/model.ts";
 import { scopeTest } from "../plan/scope.ts";
-import { openRealRoot, type RealRoot } from "../disk/file-location.ts";
+import { openRealRoot } from "../disk/file-location.ts";
 import { rootIdentityOf } from "../disk/root-identity.ts";
-import { openFollowedLinks, type FollowedLinks } from "./followed-links.ts";
+import { openFollowedLinks } from "./followed-links.ts";
 import { DESCRIPTION_FILE, openFolderDescriptions } from "./folder-descriptions.ts";
 import { compileGlob, type Glob } from "./globs.ts";
-import { isFolderAt, NOTHING_IGNORED, openIgnoreFiles, type UnreadableIgnore } from "./ignore-files.ts";
+import {
+  type IgnoreFiles,
+  isFolderAt,
+  NOTHING_IGNORED,
+  openIgnoreFiles,
+  type UnreadableIgnore,
+} from "./ignore-files.ts";
 import { folderOfKey, IGNORE_FILE } from "./ignore-places.ts";
-import { type DoubtfulPattern, ignoreFileWords } from "./ignore-reader.ts";
+import { ignoreFileWords } from "./ignore-reader.ts";
 import {
   type IgnoreRest,
   type IgnoreSettling,
@@ -63,51 +69,7 @@ export interface FolderRules {
  * Decides which files of a source are synced, and how. Every path is relative to the source. Answers depend only on the path
  * and on the ignore files, never on whether the path exists.
  */
-export interface Rules {
-  readonly source: WatchedSource;
-  /** The real path of the source's folder, as last resolved. */
-  readonly realRoot: RealRoot;
-  /** The mounts below the source's folder; undefined without a memory of them. */
-  readonly mounts: SubMounts | undefined;
-  /** The links that scans followed, for the watcher. Empty unless the source follows links. */
-  readonly links: FollowedLinks;
-  /** Whether a file at this path is synced. Checks the folders above it too. */
-  wants(path: RelativePath): Verdict;
-  /** Whether a scan and the watcher enter this folder. Checks the folders above it too. */
-  entersFolder(path: RelativePath): Verdict;
-  /** Whether a path is at or below the folder of another source inside this one. */
-  isInner(path: RelativePath): boolean;
-  /** The rules inside a folder, for a walk that descends from the root and has checked each folder on the way. */
-  inFolder(path: FolderPath): FolderRules;
-  /** The last rule with a description that matches. Its text has the placeholders {path}, {name} and {title}. */
-  descriptionRule(path: RelativePath): DescriptionRule | undefined;
-  /** Whether the configuration lets this file leave although a secret may be in it. */
-  allowsSecrets(path: RelativePath): boolean;
-  /** Metadata of the rules that match; a later rule overrides an earlier one. */
-  fixedMetadata(path: RelativePath): FixedMetadata;
-  /** The descriptions of a file's folders, outermost first; undefined: they have none. Reads them when first needed. */
-  folderDescription(path: RelativePath): string | undefined;
-  /** Whether this is an ignore file or describes a folder. After a change of one, call `reload` and scan the whole source. */
-  isRulesFile(path: RelativePath): boolean;
-  /** Checks ignore files and descriptions for changes when they are next needed. Every scan starts with it. */
-  reload(): void;
-  /** Whether rules have changed, since they were read, in a file that no watcher of the source's folder sees. */
-  haveChangedUnseen(): boolean;
-  /** Ignore files that could not be read since the last `reload`, by folder. */
-  unreadableIgnoreFiles(): readonly UnreadableIgnore[];
-  /** Patterns of ignore files, met since the last `reload`, that may not mean what their writers expect. */
-  doubtfulPatterns(): readonly DoubtfulPattern[];
-  /**
-   * When the changed ignore files and descriptions that were met since the last call will have settled; undefined if there are
-   * none.
-   */
-  takeIgnoreRest(): IgnoreRest | undefined;
-  /**
-   * Ignore files that came into force, or ceased to be in force, since the last call, for the ledger. `whole`: the last scan
-   * covered the whole source, so rules of folders that no longer exist are removed.
-   */
-  takeSettled(whole: boolean): readonly SettledIgnore[];
-}
+export type Rules = ReturnType<typeof openRules>;
 
 const WANTED: Verdict = { wanted: true };
 const RULES_FILES: ReadonlySet<string> = new Set([IGNORE_FILE, GIT_IGNORE, DESCRIPTION_FILE]);
@@ -124,7 +86,7 @@ export interface RulesMemory {
  * Opens the rules of a source. Reads ignore files when they are first needed. Without a memory, each applies as it is, and
  * mounts are ordinary folders.
  */
-export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
+export function openRules(source: WatchedSource, memory?: RulesMemory) {
   const settling = memory && openIgnoreSettling(memory.ignoreFiles);
   const mounts = memory && openSubMounts(source.absolutePath, memory.mounts);
   const ignoreFiles = openIgnoreFiles(source.absolutePath, { gitignore: source.gitignore, settling });
@@ -133,34 +95,126 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
   const include = source.include.map(globOf);
   const exclude = source.exclude.map(globOf);
   const rules = source.rules.map((rule) => ({ ...rule, glob: globOf(rule.match) }));
-  const described = rules.filter(
-    (rule): rule is typeof rule & DescriptionRule => rule.description !== undefined,
-  );
+  const isDescribed = (rule: (typeof rules)[number]): rule is typeof rule & DescriptionRule =>
+    rule.description !== undefined;
+  const described = rules.filter(isDescribed);
   const secrets = source.allowSecrets.map(globOf);
   const descriptions = openFolderDescriptions(source.absolutePath, memory?.ignoreFiles);
 
+  const isInner = scopeTest(source.innerFolders ?? []);
+  const innerRoots = openInnerRoots(source.absolutePath, memory?.innerRoots);
+  const inFolder = openFolderRules(source, {
+    include,
+    exclude,
+    ignoreFiles,
+    mounts,
+    isInner,
+    innerRoots,
+  });
+
+  return {
+    source,
+    /** The real path of the source's folder, as last resolved. */
+    realRoot: openRealRoot(source.absolutePath),
+    /** The mounts below the source's folder; undefined without a memory of them. */
+    mounts,
+    /** The links that scans followed, for the watcher. Empty unless the source follows links. */
+    links: openFollowedLinks(),
+    /** Whether a file at this path is synced. Checks the folders above it too. */
+    wants: (path: RelativePath): Verdict => verdictOn(path, "file", inFolder),
+    /** Whether a scan and the watcher enter this folder. Checks the folders above it too. */
+    entersFolder: (path: RelativePath): Verdict => verdictOn(path, "folder", inFolder),
+    /** Whether a path is at or below the folder of another source inside this one. */
+    isInner,
+    /** The rules inside a folder, for a walk that descends from the root and has checked each folder on the way. */
+    inFolder,
+    /** The last rule with a description that matches. Its text has the placeholders {path}, {name} and {title}. */
+    descriptionRule: (path: RelativePath): DescriptionRule | undefined =>
+      described.findLast(({ glob }) => glob.matchesFile(path)),
+    /** Whether the configuration lets this file leave although a secret may be in it. */
+    allowsSecrets: (path: RelativePath): boolean => secrets.some((glob) => glob.matchesFile(path)),
+    /** Metadata of the rules that match; a later rule overrides an earlier one. */
+    fixedMetadata: (path: RelativePath): FixedMetadata =>
+      Object.fromEntries(
+        rules.flatMap(({ glob, metadata = {} }) => (glob.matchesFile(path) ? Object.entries(metadata) : [])),
+      ),
+    /** The descriptions of a file's folders, outermost first; undefined: they have none. Reads them when first needed. */
+    folderDescription: (path: RelativePath): string | undefined =>
+      descriptions.in(path.slice(0, Math.max(0, path.lastIndexOf("/")))),
+    /** Whether this is an ignore file or describes a folder. After a change of one, call `reload` and scan the whole source. */
+    isRulesFile: (path: RelativePath): boolean => RULES_FILES.has(path.slice(path.lastIndexOf("/") + 1)),
+    /** Checks ignore files and descriptions for changes when they are next needed. Every scan starts with it. */
+    reload: (): void => {
+      ignoreFiles.refresh();
+      innerRoots.refresh();
+      descriptions.refresh();
+      settling?.begin();
+    },
+    /** Whether rules have changed, since they were read, in a file that no watcher of the source's folder sees. */
+    haveChangedUnseen: ignoreFiles.haveChangedUnseen,
+    /** Ignore files that could not be read since the last `reload`, by folder. */
+    unreadableIgnoreFiles: ignoreFiles.unreadable,
+    /** Patterns of ignore files, met since the last `reload`, that may not mean what their writers expect. */
+    doubtfulPatterns: ignoreFiles.doubtful,
+    /**
+     * When the changed ignore files and descriptions that were met since the last call will have settled; undefined if there are
+     * none.
+     */
+    takeIgnoreRest: (): IgnoreRest | undefined => earlierRest(settling?.takeRest(), descriptions.takeRest()),
+    /**
+     * Ignore files that came into force, or ceased to be in force, since the last call, for the ledger. `whole`: the last scan
+     * covered the whole source, so rules of folders that no longer exist are removed.
+     */
+    takeSettled: (whole: boolean): readonly SettledIgnore[] => {
+      if (whole && settling !== undefined) forgetGoneFolders(settling, source.absolutePath);
+      return settling?.takeSettled() ?? [];
+    },
+  };
+}
+
+/** Opens the folders of sources inside this one, wherever they are now. */
+function openInnerRoots(root: string, find: RulesMemory["innerRoots"] = () => []) {
+  let roots = find();
+  return {
+    refresh: (): void => void (roots = find()),
+    /** Whether a folder is that of a source inside this one, renamed. Its owner did not mean to give its files away. */
+    has: (path: FolderPath): boolean => {
+      if (roots.length === 0) return false;
+      try {
+        const identity = rootIdentityOf(lstatSync(`${root}/${path}`));
+        return identity.born === true && roots.some((each) => isSameRoot(each, identity));
+      } catch {
+        return false; // What cannot be looked at is not read.
+      }
+    },
+  };
+}
+
+/** What decides about the paths in a folder. */
+interface FolderRulesOptions {
+  readonly include: readonly Glob[];
+  readonly exclude: readonly Glob[];
+  readonly ignoreFiles: IgnoreFiles;
+  readonly mounts: SubMounts | undefined;
+  readonly isInner: (path: RelativePath) => boolean;
+  readonly innerRoots: Pick<ReturnType<typeof openInnerRoots>, "has">;
+}
+
+/** Returns the rules inside each folder of a source. */
+function openFolderRules(
+  source: WatchedSource,
+  { include, exclude, ignoreFiles, mounts, isInner, innerRoots }: FolderRulesOptions,
+): (folder: FolderPath) => FolderRules {
   /** Whether a glob of `include` names a folder that would be left out by default. */
   const isNamed = (name: string): boolean => include.some(({ text }) => text.split("/").includes(name));
-  const isInner = scopeTest(source.innerFolders ?? []);
-  let innerRoots = memory?.innerRoots?.() ?? [];
-  /** Whether a folder is that of a source inside this one, renamed. Its owner did not mean to give its files away. */
-  const isInnerRenamed = (path: FolderPath): boolean => {
-    if (innerRoots.length === 0) return false;
-    try {
-      const identity = rootIdentityOf(lstatSync(`${source.absolutePath}/${path}`));
-      return identity.born === true && innerRoots.some((root) => isSameRoot(root, identity));
-    } catch {
-      return false; // What cannot be looked at is not read.
-    }
-  };
-  const inFolder = (folder: FolderPath): FolderRules => {
+  return (folder) => {
     const closed = mounts?.closedAt(folder);
     // Does not read its ignore file, which may be on the missing disk.
     const scope =
       closed === undefined ? ignoreFiles.scopeOf(folder) : { ...NOTHING_IGNORED, unreadable: closed };
     const byName = (path: RelativePath, name: string, isFolder: boolean): string | undefined => {
       if (isFolder && isInner(path)) return "belongs to a source of its own";
-      if (isFolder && isInnerRenamed(path)) return "the renamed folder of a source of its own";
+      if (isFolder && innerRoots.has(path)) return "the renamed folder of a source of its own";
       if (name.startsWith(".")) return isFolder ? "a hidden folder" : "a hidden file";
       const temporary = temporaryReason(name);
       if (temporary !== undefined) return temporary;
@@ -189,39 +243,6 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
         return reason === undefined ? WANTED : { wanted: false, reason };
       },
     };
-  };
-
-  return {
-    source,
-    realRoot: openRealRoot(source.absolutePath),
-    mounts,
-    links: openFollowedLinks(),
-    wants: (path) => verdictOn(path, "file", inFolder),
-    entersFolder: (path) => verdictOn(path, "folder", inFolder),
-    isInner,
-    inFolder,
-    descriptionRule: (path) => described.findLast(({ glob }) => glob.matchesFile(path)),
-    allowsSecrets: (path) => secrets.some((glob) => glob.matchesFile(path)),
-    fixedMetadata: (path) =>
-      Object.fromEntries(
-        rules.flatMap(({ glob, metadata = {} }) => (glob.matchesFile(path) ? Object.entries(metadata) : [])),
-      ),
-    folderDescription: (path) => descriptions.in(path.slice(0, Math.max(0, path.lastIndexOf("/")))),
-    isRulesFile: (path) => RULES_FILES.has(path.slice(path.lastIndexOf("/") + 1)),
-    reload: () => {
-      ignoreFiles.refresh();
-      innerRoots = memory?.innerRoots?.() ?? [];
-      descriptions.refresh();
-      settling?.begin();
-    },
-    haveChangedUnseen: () => ignoreFiles.haveChangedUnseen(),
-    unreadableIgnoreFiles: () => ignoreFiles.unreadable(),
-    doubtfulPatterns: () => ignoreFiles.doubtful(),
-    takeIgnoreRest: () => earlierRest(settling?.takeRest(), descriptions.takeRest()),
-    takeSettled: (whole) => {
-      if (whole && settling !== undefined) forgetGoneFolders(settling, source.absolutePath);
-      return settling?.takeSettled() ?? [];
-    },
   };
 }
 

@@ -3,17 +3,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Remote } from "../remote/remote.ts";
 
 /** The ids of the collections. The bare specification returns an id only in the answer to a create. */
-export interface Collections {
-  id(tier: Tier): string | undefined;
-  /** Records the id of a tier from a create's answer. */
-  learn(tier: Tier, collectionId: string): void;
-  /** Requests the ids from the service, where it supplies them. */
-  ask(tier: Tier, signal: AbortSignal): Promise<AskedId>;
-  /** Requests the id again although one is known, because the service no longer knows that one. */
-  renew(tier: Tier, signal: AbortSignal): Promise<RenewedId>;
-  /** The listener is notified of a tier whose id has changed: the service was reset or restored. */
-  onMoved(listener: (tier: Tier) => void): void;
-}
+export type Collections = ReturnType<typeof openCollections>;
 
 /** The result of requesting a collection's id. */
 export type AskedId =
@@ -46,7 +36,7 @@ export function openCollections(
     readonly sources: Pick<Ledger["sources"], "collectionId" | "setCollectionId">;
   },
   remote: Pick<Remote, "collections">,
-): Collections {
+) {
   const known = new Map<Tier, string>();
   /** The collections that this process has written to the ledger: each create reports its collection again. */
   const written = new Map<Tier, string>();
@@ -95,13 +85,17 @@ export function openCollections(
 
   return {
     id,
+    /** Records the id of a tier from a create's answer. */
     learn,
+    /** Requests the ids from the service, where it supplies them. */
     ask,
-    renew: async (tier, signal) => {
+    /** Requests the id again although one is known, because the service no longer knows that one. */
+    renew: async (tier: Tier, signal: AbortSignal): Promise<RenewedId> => {
       const came = await fetch(signal);
       return { id: id(tier), isNamed: typeof came !== "string" && came.has(tier) };
     },
-    onMoved: (listener) => {
+    /** The listener is notified of a tier whose id has changed: the service was reset or restored. */
+    onMoved: (listener: (tier: Tier) => void): void => {
       listeners.push(listener);
     },
   };

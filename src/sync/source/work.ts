@@ -83,7 +83,7 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions) {
   return {
     setWidth: (next: number): void => queue.setWidth(next),
     stop: (): Promise<void> => queue.stop(),
-    push: (jobs: readonly Job[], how: { readonly recent: boolean }): void => {
+    push: (jobs: readonly Job[], how?: { readonly recent?: boolean }): void => {
       counts.add(jobs);
       queue.push(jobs, how);
     },

@@ -16,27 +16,7 @@ import { NOTE, readNote, writeNote } from "./note.ts";
 import { shortcutText } from "../../formats/shortcut.ts";
 
 /** The texts of deleted files, retained for some days. */
-export interface Trash {
-  /** Number of attempts to save a text before its resource is deleted without it; 0 if nothing is saved. */
-  readonly tries: number;
-  /**
-   * Saves the content of a resource before the resource is deleted; durable when it returns `done`. `gone`: nothing to save,
-   * because the file still exists (the rules exclude it) or the service has no such resource. `refused`: the service does
-   * not return the content now. `none`: it returns the resource without one, for good. `disk`: the content cannot be
-   * written.
-   */
-  save(
-    deletion: Deletion,
-    source: { readonly root: string },
-    unsaved: UnsavedText,
-    signal: AbortSignal,
-  ): Promise<Saved>;
-  /**
-   * Removes expired texts and files without a row, and adds rows for texts of which only the note is left: the ledger with
-   * their rows was lost. Stops when the signal aborts.
-   */
-  prune(signal?: AbortSignal): Promise<void>;
-}
+export type Trash = ReturnType<typeof openTrash>;
 
 /** The result of saving a text. */
 export type Saved = Fetched | { readonly kind: "disk"; readonly message: string };
@@ -69,40 +49,16 @@ const ORPHAN_MS = 3_600_000;
 const PRUNE_ROWS = 500;
 
 /** Opens the trash of a state folder. */
-export function openTrash(options: TrashOptions): Trash {
+export function openTrash(options: TrashOptions) {
   const { ledger, days, bytesMax = TRASH_BYTES_MAX } = options;
   const folder = trashFolder(options.stateDir);
 
-  const removeAll = async (
-    rows: readonly { readonly id: number; readonly name: string }[],
-  ): Promise<void> => {
-    await ledger.write(() => {
-      for (const { id } of rows) ledger.trash.remove(id);
-    });
-    // A file that cannot be removed now has no row any more, and the next pruning removes it.
-    for (const { name } of rows) {
-      // The note goes first. A text without a note has no owner, but a note without a text would restore a row.
-      for (const each of [`${name}${NOTE}`, name])
-        await rm(join(folder, each), { force: true }).catch(() => undefined);
-    }
-  };
-  /** Evicts the oldest texts until this many bytes fit. */
-  const makeRoom = async (bytes: number): Promise<void> => {
-    for (;;) {
-      ledger.flush();
-      let over = ledger.trash.totalBytes() + bytes - bytesMax;
-      if (over <= 0) return;
-      const evicted = ledger.trash.oldest(PRUNE_ROWS).filter(({ sizeBytes }) => {
-        if (over <= 0) return false;
-        over -= sizeBytes;
-        return true;
-      });
-      if (evicted.length === 0) return;
-      await removeAll(evicted);
-    }
-  };
-
-  const save: Trash["save"] = async (deletion, source, what, signal) => {
+  const save = async (
+    deletion: Deletion,
+    source: { readonly root: string },
+    what: UnsavedText,
+    signal: AbortSignal,
+  ): Promise<Saved> => {
     const { docId, path } = deletion;
     ledger.flush();
     // After a crash between saving and the answer to the delete, the text is saved already.
@@ -124,7 +80,7 @@ export function openTrash(options: TrashOptions): Trash {
     };
     let writer: Awaited<ReturnType<typeof openTrashWriter>> | undefined;
     try {
-      await makeRoom(Math.min(size, bytesMax));
+      await makeRoom(options, folder, Math.min(size, bytesMax));
       const file = await onDisk(() => openTrashWriter(folder, name));
       writer = file;
       const write = (piece: Buffer): Promise<void> => onDisk(() => file.write(piece));
@@ -132,7 +88,7 @@ export function openTrash(options: TrashOptions): Trash {
       if (diskFailure !== undefined) return disk(diskFailure);
       if (reply.kind !== "done") return reply;
       const written = await onDisk(() => file.finish());
-      await makeRoom(written.sizeBytes);
+      await makeRoom(options, folder, written.sizeBytes);
       const deletedMs = Date.now();
       const untilMs = deletedMs + days * DAY_MS;
       const { title, kind, hash } = what;
@@ -151,18 +107,63 @@ export function openTrash(options: TrashOptions): Trash {
   };
 
   return {
+    /** Number of attempts to save a text before its resource is deleted without it; 0 if nothing is saved. */
     tries: days > 0 ? SAVE_TRIES : 0,
+    /**
+     * Saves the content of a resource before the resource is deleted; durable when it returns `done`. `gone`: nothing to save,
+     * because the file still exists (the rules exclude it) or the service has no such resource. `refused`: the service does
+     * not return the content now. `none`: it returns the resource without one, for good. `disk`: the content cannot be
+     * written.
+     */
     save,
-    prune: async (stopped) => {
+    /**
+     * Removes expired texts and files without a row, and adds rows for texts of which only the note is left: the ledger with
+     * their rows was lost. Stops when the signal aborts.
+     */
+    prune: async (stopped?: AbortSignal): Promise<void> => {
       for (;;) {
         const expired = ledger.trash.expired(Date.now(), PRUNE_ROWS);
         if (expired.length === 0 || stopped?.aborted === true) break;
-        await removeAll(expired);
+        await removeAll(options, folder, expired);
       }
       await sweep(options, folder, stopped);
-      await makeRoom(0);
+      await makeRoom(options, folder, 0);
     },
   };
+}
+
+/** Removes texts and their rows. */
+async function removeAll(
+  { ledger }: Pick<TrashOptions, "ledger">,
+  folder: string,
+  rows: readonly { readonly id: number; readonly name: string }[],
+): Promise<void> {
+  await ledger.write(() => {
+    for (const { id } of rows) ledger.trash.remove(id);
+  });
+  // A file that cannot be removed now has no row any more, and the next pruning removes it.
+  for (const { name } of rows) {
+    // The note goes first. A text without a note has no owner, but a note without a text would restore a row.
+    for (const each of [`${name}${NOTE}`, name])
+      await rm(join(folder, each), { force: true }).catch(() => undefined);
+  }
+}
+
+/** Evicts the oldest texts until this many bytes fit. */
+async function makeRoom(options: TrashOptions, folder: string, bytes: number): Promise<void> {
+  const { ledger, bytesMax = TRASH_BYTES_MAX } = options;
+  for (;;) {
+    ledger.flush();
+    let over = ledger.trash.totalBytes() + bytes - bytesMax;
+    if (over <= 0) return;
+    const evicted = ledger.trash.oldest(PRUNE_ROWS).filter(({ sizeBytes }) => {
+      if (over <= 0) return false;
+      over -= sizeBytes;
+      return true;
+    });
+    if (evicted.length === 0) return;
+    await removeAll(options, folder, evicted);
+  }
 }
 
 /** Writes the bytes to the sink. The hash decides, since the size is that of the last file, which may never have been sent. */

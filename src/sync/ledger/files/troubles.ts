@@ -30,19 +30,13 @@ export interface TroubledFiles {
   readonly below?: RelativePath | undefined;
 }
 
-/** Lists what is not in agreement. */
-export interface FileTroubles {
-  /** Returns rows that are not in agreement, and deletes that the service refuses as failed, by source and path. */
-  troubled(which: TroubledFiles): TroubledFile[];
-}
-
 const ALL: readonly FileState[] = ["unsure", "failed", "parked", "held", "doomed"];
 
 const isListed = (table: string): string =>
   `active = 1 AND (@source IS NULL OR sources.id = @source) AND ${isAtOrBelow(`${table}.path`)}`;
 
 /** Prepares the list. */
-export function prepareTroubles(db: Sqlite): FileTroubles {
+export function prepareTroubles(db: Sqlite) {
   const troubled = db.prepare<
     [{ limit: number; states: string; source: number | null; below: RelativePath | null }],
     TroubledFile
@@ -60,7 +54,8 @@ export function prepareTroubles(db: Sqlite): FileTroubles {
      ORDER BY source, path LIMIT @limit`,
   );
   return {
-    troubled: ({ limit = -1, states = ALL, source = null, below = null }) =>
-      troubled.all({ limit, states: JSON.stringify(states), source, below }),
+    /** Returns rows that are not in agreement, and deletes that the service refuses as failed, by source and path. */
+    troubled: ({ limit = -1, states = ALL, source, below }: TroubledFiles): TroubledFile[] =>
+      troubled.all({ limit, states: JSON.stringify(states), source: source ?? null, below: below ?? null }),
   };
 }
