@@ -1,5 +1,5 @@
 import { type Braked, LATELY_MS } from "../plan/brakes.ts";
-import type { KnownFile, RelativePath, Scan } from "../plan/model.ts";
+import type { KnownFile, Scan } from "../plan/model.ts";
 import { scopeTest } from "../plan/scope.ts";
 import type { PassContext } from "./context.ts";
 
@@ -19,26 +19,8 @@ const DELETE_WAIT_MS = 5000;
 /** A second check comes no sooner than this, whatever the settle time: the other half of a rename is another event. */
 const SECOND_CHECK_MS = 10;
 
-/**
- * Files without a row, or in flight, that are gone as well: files that have no resource yet belong to the burst too. What is
- * missing with a row, and not decided, is a state of its path.
- */
-export interface Burst {
-  /** When each was added, oldest first. */
-  readonly others: Map<RelativePath, number>;
-  /** When the last one was added. */
-  lastOtherMs: number;
-}
-
-/** Returns a burst in which nothing is missing. */
-export function openBurst(): Burst {
-  return { others: new Map(), lastOtherMs: -Infinity };
-}
-
-/** The passes of a source, and its burst. */
-type BurstContext = Pick<PassContext, "source" | "context" | "sync" | "states" | "once"> & {
-  readonly burst: Burst;
-};
+/** The passes of a source. */
+type BurstContext = Pick<PassContext, "source" | "context" | "sync" | "states" | "once">;
 
 /**
  * Returns what may be done now of the brakes' decision: a burst of deletes is judged as a whole before any of it is sent. A
@@ -56,12 +38,10 @@ export function ripeOf(
      * it must.
      */
     readonly isBurstOver: boolean;
-    /** Paths in flight that the scan covered, whatever its scope. */
-    readonly inFlight: readonly RelativePath[];
   },
 ): Braked {
   const { source, context, sync, states, once } = pass;
-  const { quiet, isBurstOver: wasOver, inFlight } = when;
+  const { quiet, isBurstOver: wasOver } = when;
   const missing = states.missing();
   if (once) return braked;
   const nowMs = context.now();
@@ -70,7 +50,6 @@ export function ripeOf(
   const still = new Set(gone.map(({ id }) => id));
   for (const [path, { id }] of missing) if (!still.has(id) && inScope(path)) states.decide(path);
   for (const { id, path } of gone) if (missing.get(path)?.id !== id) states.miss(path, id, nowMs);
-  noteOthers(pass, scan, inFlight, nowMs);
   const endMs = burstEndMs(pass);
   const hasRested = ({ path }: KnownFile): boolean => {
     const restedMs = nowMs - (missing.get(path)?.sinceMs ?? nowMs);
@@ -109,9 +88,9 @@ export function missingWith({ states }: Pick<PassContext, "states">, gone: reado
 }
 
 /** Returns when no further file will have gone missing for the length of the gap. */
-function burstEndMs({ burst, states, context }: BurstContext): number {
+function burstEndMs({ states, context }: BurstContext): number {
   let firstMs = Infinity;
-  let lastMs = burst.lastOtherMs;
+  let lastMs = -Infinity;
   for (const { sinceMs } of states.missing().values()) {
     firstMs = Math.min(firstMs, sinceMs);
     lastMs = Math.max(lastMs, sinceMs);
@@ -119,51 +98,7 @@ function burstEndMs({ burst, states, context }: BurstContext): number {
   return Math.min(lastMs + context.timing.burstGapMs, firstMs + BURST_MAX_MS);
 }
 
-function noteOthers(
-  { source, context, states, burst }: BurstContext,
-  scan: Scan,
-  inFlight: readonly RelativePath[],
-  nowMs: number,
-): void {
-  const missing = states.missing();
-  if (missing.size === 0) {
-    burst.others.clear();
-    burst.lastOtherMs = -Infinity;
-    return;
-  }
-  // In a folder in which files constantly come and go, a burst may follow the other without a pause.
-  for (const [path, sinceMs] of burst.others) {
-    if (nowMs - sinceMs < BURST_MAX_MS) break;
-    burst.others.delete(path);
-  }
-  const absent = [...absentFrom(scan, inFlight)].filter(
-    (path) => !missing.has(path) && !burst.others.has(path),
-  );
-  const found = new Set(absent.length === 0 ? [] : scan.entries.map(({ ino }) => ino));
-  for (const path of absent) {
-    const ino = context.ledger.files.living(source.id, path)?.ino;
-    // A renamed file is not gone.
-    if (ino !== undefined && found.has(ino)) continue;
-    burst.others.set(path, nowMs);
-    burst.lastOtherMs = nowMs;
-  }
-}
-
 /** Reports whether a delete is held, or a person agreed to it. */
 function isDecided({ state }: KnownFile): boolean {
   return state === "held" || state === "doomed";
-}
-
-/** Returns paths that a scan had to cover, or did cover in flight, and where it found nothing. */
-function absentFrom(
-  { scope = [], entries, refused, skipped, unreadable }: Scan,
-  inFlight: readonly RelativePath[],
-): ReadonlySet<RelativePath> {
-  const isUnread = scopeTest(unreadable.map(({ path }) => path));
-  const absent = new Set([...scope, ...inFlight.filter((path) => !isUnread(path))]);
-  const found = [...entries, ...refused, ...skipped.map(({ entry }) => entry), ...unreadable];
-  for (const { path } of found)
-    for (let end = path.length; end > 0; end = path.lastIndexOf("/", end - 1))
-      absent.delete(path.slice(0, end));
-  return absent;
 }

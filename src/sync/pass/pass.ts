@@ -12,7 +12,7 @@ import { UNSETTLED } from "../rules/ignore-reader.ts";
 import { scanSource } from "../scan/scan.ts";
 import { applyDifference, isNewlyGone } from "./applying.ts";
 import { brakeFacts, isAgreed, limitFacts, rootless, type RootHalt } from "./brake-facts.ts";
-import { type Burst, isBurstOver, missingWith, openBurst, ripeOf } from "./burst.ts";
+import { isBurstOver, missingWith, ripeOf } from "./burst.ts";
 import { compareJudged } from "./compare.ts";
 import { type PassContext, scanOptions, withBusy } from "./context.ts";
 import { beginDeletes, haltSource, holdRows } from "./deletes.ts";
@@ -32,7 +32,6 @@ export interface PassPlan {
 
 /** The passes of a source, which compare its disk with its ledger, and what one of them leaves to the next. */
 export interface Passes extends PassContext {
-  readonly burst: Burst;
   readonly memory: {
     /** No pass has compared the whole source. */
     isFirst: boolean;
@@ -50,7 +49,7 @@ export interface Passes extends PassContext {
 /** Opens the passes of a source. */
 export function openPasses(context: PassContext): Passes {
   const rest = { judgedRoot: undefined, leftOut: [], unreadable: undefined };
-  return { ...context, burst: openBurst(), memory: { isFirst: true, wasHalted: false, ...rest } };
+  return { ...context, memory: { isFirst: true, wasHalted: false, ...rest } };
 }
 
 /**
@@ -87,7 +86,6 @@ async function passWith(passes: Passes, due: Due, busy: BusyPaths): Promise<Pass
     : ripeOf(passes, decided, scan, {
         quiet: states.isQuiet({ butMissing: true }),
         isBurstOver: isOver,
-        inFlight,
       });
   if (isApproved) states.forgetMissing();
   const deletions = await beginDeletes(passes, braked);

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { syncSettings } from "../settings.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import { openPathStates, type PathStates } from "../../../src/sync/agenda/path-states.ts";
-import { type Burst, isBurstOver, missingWith, openBurst, ripeOf } from "../../../src/sync/pass/burst.ts";
+import { isBurstOver, missingWith, ripeOf } from "../../../src/sync/pass/burst.ts";
 import type { PassContext } from "../../../src/sync/pass/context.ts";
 import { openRules } from "../../../src/sync/rules/rules.ts";
 import { sourceAt } from "../scan/tree.ts";
@@ -17,7 +17,7 @@ const ROOT = { dev: 1, ino: 2 };
 
 let folder: string;
 let ledger: Ledger;
-let passContext: PassContext & { readonly burst: Burst };
+let passContext: PassContext;
 /** When paths are checked again. */
 let checks: number[];
 let states: PathStates;
@@ -40,7 +40,6 @@ beforeEach(() => {
     once: false,
     states,
     signal: new AbortController().signal,
-    burst: openBurst(),
   };
 });
 afterEach(() => {
@@ -73,11 +72,7 @@ beforeEach(() => {
 const pass = (
   atMs: number,
   missing: readonly string[],
-  {
-    paths,
-    quiet = true,
-    inFlight = [],
-  }: { paths?: readonly string[]; quiet?: boolean; inFlight?: readonly string[] } = {},
+  { paths, quiet = true }: { paths?: readonly string[]; quiet?: boolean } = {},
 ): { readonly sent: string[]; readonly held: string[]; readonly checks: number[] } => {
   nowMs = atMs;
   const scan = {
@@ -105,7 +100,7 @@ const pass = (
     leftOut: new Set<number>(),
   };
   checks = [];
-  const when = { quiet, isBurstOver: isBurstOver(passContext), inFlight };
+  const when = { quiet, isBurstOver: isBurstOver(passContext) };
   const braked = ripeOf(passContext, brake(scan, rows(missing), facts), scan, when);
   const names = (found: readonly KnownFile[]): string[] => found.map(({ path }) => path);
   return { sent: names(braked.deletes), held: names(braked.held), checks };
@@ -195,32 +190,6 @@ describe("a burst of deletes", () => {
       expect(pass(index * 1000, names.slice(0, index + 1)).sent).toEqual([]);
     expect(pass(LATELY_MS, [...names, "zzz"]).sent).toEqual(names);
     expect(waiting()).toEqual(["zzz"]);
-  });
-
-  it("a burst continues while files without a resource disappear, each of which counts once", () => {
-    pass(0, ["a"]);
-    pass(1500, [], { paths: ["b"] });
-    expect(pass(2500, ["a"], { paths: ["a"] }).sent).toEqual([]);
-    pass(3000, [], { paths: ["b"] });
-    expect(pass(3499, ["a"], { paths: ["a"] }).sent).toEqual([]);
-    expect(pass(3500, ["a"], { paths: ["a"] }).sent).toEqual(["a"]);
-  });
-
-  it("a burst continues while files disappear that are in flight, each of which counts once", () => {
-    pass(0, ["a"]);
-    expect(pass(2000, ["a"], { inFlight: ["b", "other"] }).sent).toEqual([]);
-    expect(pass(4000, ["a"], { inFlight: ["b", "c", "other"] }).sent).toEqual([]);
-    expect(pass(6000, ["a"], { inFlight: ["b", "c", "other"] }).sent).toEqual(["a"]);
-  });
-
-  it("a file without a resource that disappears counts again after ten minutes", () => {
-    pass(0, ["a"]);
-    pass(1000, [], { paths: ["b"] });
-    for (let atMs = 2000; atMs <= LATELY_MS; atMs += 1000) pass(atMs, [`x${atMs / 1000}`]);
-    pass(LATELY_MS + 1000, ["c"]);
-    pass(LATELY_MS + 2000, [], { paths: ["b"] });
-    expect(pass(LATELY_MS + 3500, ["c"]).sent).toEqual([]);
-    expect(pass(LATELY_MS + 4000, ["c"]).sent).toEqual(["c"]);
   });
 
   it("a burst continues while checks of other parts find nothing missing, or more", () => {
