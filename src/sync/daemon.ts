@@ -3,7 +3,7 @@ import { openOperations, type Operations } from "./daemon/operations.ts";
 import type { DaemonOptions } from "./daemon/options.ts";
 import type { AuditOptions } from "./identity/audit.ts";
 import { openDaemonAudits, type DaemonAudits, whileServiceAnswers } from "./daemon/audits.ts";
-import type { AuditSchedule } from "./identity/schedule.ts";
+import type { Chores } from "./daemon/chores.ts";
 import { type Notices, startNotices } from "./daemon/notices.ts";
 import { openParts, type Parts } from "./daemon/parts.ts";
 import { previewSources } from "./daemon/preview.ts";
@@ -77,13 +77,14 @@ export function openDaemon(options: DaemonOptions): Daemon {
   const audits: DaemonAudits = openDaemonAudits(parts, () => sources.all());
   let closing: Promise<void> | undefined;
   let notices: Notices | undefined;
+  let chores: Chores | undefined;
 
   const whenIdle = (signal?: AbortSignal): Promise<void> =>
     lifecycle.until(
       () => rests(parts, sources) && (sources.all().length > 0 || options.sources.length === 0),
       signal,
     );
-  const close = (): Promise<void> => (closing ??= closeDaemon(parts, sources, statusReporter));
+  const close = (): Promise<void> => (closing ??= closeDaemon(parts, sources, statusReporter, chores));
 
   const passOnce = (signal: AbortSignal | undefined): Promise<void> =>
     runPass(parts, sources, audits, whenIdle, signal);
@@ -122,7 +123,6 @@ export function openDaemon(options: DaemonOptions): Daemon {
     },
     run: async ({ signal }) => {
       let watching: Watching | undefined;
-      let auditing: AuditSchedule | undefined;
       try {
         sources.open(false);
         notices = startNotices(parts, sources);
@@ -130,14 +130,13 @@ export function openDaemon(options: DaemonOptions): Daemon {
         sources.start();
         // A failure of this request ends the daemon by itself.
         context.capabilities.askAgain(context.signal).catch(() => undefined);
-        auditing = audits.schedule(() => sources.isIdle());
+        chores = audits.startChores(() => sources.isIdle());
         // The error that ends the daemon is thrown below, after everything is closed.
         await lifecycle
           .until(() => signal.aborted || lifecycle.isEnding() || lifecycle.fatal() !== undefined, signal)
           .catch(() => undefined);
       } finally {
         watching?.stop();
-        auditing?.stop();
         notices?.stop();
         await close();
       }
@@ -159,10 +158,12 @@ async function closeDaemon(
   parts: Parts,
   sources: DaemonSources,
   statusReporter: ReturnType<typeof openStatusReporter>,
+  chores: Chores | undefined,
 ): Promise<void> {
   parts.lifecycle.end();
   statusReporter.stop();
-  const stopped = sources.stop();
+  sources.stop();
+  const stopped = chores?.stop() ?? Promise.resolve();
   await parts.close([stopped, ...[...sources.watches.values()].map((watch) => watch.close())], () => {
     statusReporter.persist();
     statusReporter.status();
@@ -171,7 +172,7 @@ async function closeDaemon(
 
 /** Checks every source once. Resolves when nothing is in flight. */
 async function runPass(
-  { context, ledger }: Parts,
+  { context, ledger, warn }: Parts,
   sources: DaemonSources,
   audits: DaemonAudits,
   whenIdle: Daemon["whenIdle"],
@@ -184,4 +185,6 @@ async function runPass(
   await audits.compareAgain();
   await whenIdle(signal);
   ledger.flush();
+  // What cannot be removed now stays in the trash until the next pass.
+  await context.trash?.prune(signal).catch((error: Error) => warn(error));
 }

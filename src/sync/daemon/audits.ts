@@ -1,25 +1,19 @@
 import type { AuditReport } from "../../wire/daemon-audit.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { type AuditOptions, auditSources } from "../identity/audit.ts";
-import { auditWords, scheduleAudits, type AuditSchedule } from "../identity/schedule.ts";
 import type { SourceSync } from "../source/source.ts";
 import { paceTrouble } from "../remote/pacer.ts";
+import { type Chores, startChores } from "./chores.ts";
 import type { Parts } from "./parts.ts";
 import { paceOf } from "./status.ts";
 
 /** The comparisons of a daemon with its service, and their schedule. */
 export type DaemonAudits = ReturnType<typeof openDaemonAudits>;
 
-/** How often the schedule looks for sources to compare again. */
-const AGAIN_EVERY_MS = 10_000;
-
 /** Opens the audits of a daemon. */
 export function openDaemonAudits(parts: Parts, sources: () => readonly SourceSync[]) {
   const { context, options, ledger, world, warn } = parts;
   const audit = (asked: AuditOptions = {}): Promise<AuditReport> => auditSources(context, sources(), asked);
-  const onFailure = (error: unknown): void => {
-    if (!context.signal.aborted) warn(error instanceof Error ? error : new Error(String(error)));
-  };
   const compareAgain = async (): Promise<void> => {
     for (const source of sources()) {
       const dueMs = source.contact.againMs();
@@ -38,40 +32,24 @@ export function openDaemonAudits(parts: Parts, sources: () => readonly SourceSyn
       ...report,
       left: report.left + unsettled(parts, sources(), report),
     }),
-    /** Schedules audits, which repair what is safe. */
-    schedule: (isIdle: () => boolean): AuditSchedule => {
-      const audits = scheduleAudits({
+    /** Starts audits, which repair what is safe, and the other chores. */
+    startChores: (isIdle: () => boolean): Chores =>
+      startChores({
         periodMs: options.sync.auditHours * 3_600_000,
-        lastMs: ledger.contacts.auditedMs(),
-        nowMs: () => Date.now(),
+        auditedMs: ledger.contacts.auditedMs(),
         random: world.random,
         isIdle,
-        audit: () => audit({ repair: true }),
-        onDone: (report) => {
+        audit: async () => {
+          const warning = warningOf(await audit({ repair: true }));
           ledger.note(() => ledger.contacts.setAuditedMs(Date.now()));
-          const warning = warningOf(report);
           if (warning !== undefined) warn(warning);
         },
-        onFailure,
-      });
-      let isRunning = false;
-      const timer = setInterval(() => {
-        if (isRunning) return;
-        isRunning = true;
-        compareAgain()
-          .catch(onFailure)
-          .finally(() => {
-            isRunning = false;
-          });
-      }, AGAIN_EVERY_MS);
-      timer.unref();
-      return {
-        stop: () => {
-          clearInterval(timer);
-          audits.stop();
+        compareAgain,
+        prune: async (signal) => context.trash?.prune(signal),
+        onFailure: (error) => {
+          if (!context.signal.aborted) warn(error instanceof Error ? error : new Error(String(error)));
         },
-      };
-    },
+      }),
   };
 }
 
@@ -141,4 +119,23 @@ function warningOf(report: AuditReport): KbsyncError | undefined {
         ? "`kbsync verify` lists them, `kbsync verify --repair` repairs the rest"
         : "they are being repaired; `kbsync log` lists them",
   });
+}
+
+/** Returns what to report to a person about an audit; undefined if nothing is worth reporting. */
+export function auditWords({ sources, findings, unnamed, agrees }: AuditReport): string | undefined {
+  if (agrees) return undefined;
+  const named = (kinds: readonly string[]): number =>
+    findings.filter(({ kind }) => kinds.includes(kind)).length;
+  const missing = sources.reduce((sum, source) => sum + source.missing, 0);
+  const altered = sources.reduce((sum, source) => sum + source.altered, 0);
+  const parts = [
+    [missing, "missing"],
+    [altered, "altered"],
+    [named(["twice"]), "there twice"],
+    [named(["same"]), "equal to one of ours"],
+    [named(["returned"]), "deleted before"],
+    [unnamed, "more not named"],
+  ] as const;
+  const counts = parts.flatMap(([count, word]) => (count === 0 ? [] : [`${count} ${word}`]));
+  return counts.length === 0 ? undefined : `the audit found resources that differ: ${counts.join(", ")}`;
 }

@@ -14,7 +14,6 @@ import { openSource, type SourceSync } from "../source/source.ts";
 import { LIST_LAG_MS } from "../identity/list.ts";
 import type { Watch } from "../watch/watch.ts";
 import type { Parts } from "./parts.ts";
-import type { Trash } from "../trash/trash.ts";
 
 /** The sources of a daemon. There are none before `open`. */
 export type DaemonSources = ReturnType<typeof openDaemonSources>;
@@ -26,7 +25,6 @@ export function openDaemonSources(parts: Parts, onChange: () => void) {
   const watches = new Map<number, Watch>();
   let sources: readonly SourceSync[] = [];
   let removals: Removals | undefined;
-  let pruning: Pruning | undefined;
 
   const openOn = (row: SourceRow, source: WatchedSource, once: boolean): SourceSync => {
     paths.set(row.id, row.path);
@@ -92,13 +90,11 @@ export function openDaemonSources(parts: Parts, onChange: () => void) {
     start: (): void => {
       for (const source of sources) source.run().catch((error: unknown) => lifecycle.fail(error));
       removals?.begin();
-      if (context.trash !== undefined) pruning = startPruning(context.trash, parts.warn);
     },
-    /** Stops the sources' loops. Resolves when pruning has stopped; jobs of the sources end with the queue. */
-    stop: (): Promise<void> => {
+    /** Stops the sources' loops. Their jobs end with the queue. */
+    stop: (): void => {
       for (const source of sources) source.stop();
       removals?.stop();
-      return pruning?.stop() ?? Promise.resolve();
     },
     /** Removals of sources that left the configuration, after approval. */
     removals: (): Removals | undefined => removals,
@@ -171,34 +167,4 @@ function oldLedger(file: string): KbsyncError {
       hint: "Before anything is created, the service's resources are listed and assigned to their files.",
     },
   );
-}
-
-/** Prunes a trash at the start and once a day. */
-type Pruning = ReturnType<typeof startPruning>;
-
-/** Interval at which the daemon removes expired texts. */
-const PRUNE_EVERY_MS = 24 * 3_600_000;
-
-/** Starts pruning. Failures are reported to `onError` and retried a day later. */
-function startPruning(trash: Pick<Trash, "prune">, onError: (error: Error) => void) {
-  const stopping = new AbortController();
-  let running = Promise.resolve();
-  const prune = (): void => {
-    running = running
-      .then(() => trash.prune(stopping.signal))
-      .catch((error: unknown) => {
-        if (!stopping.signal.aborted) onError(error instanceof Error ? error : new Error(String(error)));
-      });
-  };
-  prune();
-  const timer = setInterval(prune, PRUNE_EVERY_MS);
-  timer.unref();
-  return {
-    /** Stops at the next file. Resolves when nothing is written any more. */
-    stop: async (): Promise<void> => {
-      clearInterval(timer);
-      stopping.abort();
-      await running;
-    },
-  };
 }

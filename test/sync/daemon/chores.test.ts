@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { AuditReport } from "../../../src/wire/daemon-audit.ts";
-import { auditWords, scheduleAudits, type AuditSchedule } from "../../../src/sync/identity/schedule.ts";
+import { auditWords } from "../../../src/sync/daemon/audits.ts";
+import { type ChoreOptions, type Chores, startChores } from "../../../src/sync/daemon/chores.ts";
 
 const NOTHING: AuditReport = { sources: [], findings: [], unnamed: 0, foreign: 0, agrees: true, left: 0 };
 const HOUR_MS = 3_600_000;
 
 describe("audits by themselves", () => {
-  let schedule: AuditSchedule | undefined;
+  let chores: Chores | undefined;
   let audits: number[];
   let startMs: number;
   beforeEach(() => {
@@ -15,21 +16,21 @@ describe("audits by themselves", () => {
     startMs = Date.now();
   });
   afterEach(() => {
-    schedule?.stop();
+    void chores?.stop();
     vi.useRealTimers();
   });
-  const begin = (more: Partial<Parameters<typeof scheduleAudits>[0]> = {}): void => {
-    schedule = scheduleAudits({
+  const begin = (more: Partial<ChoreOptions> = {}): void => {
+    chores = startChores({
       periodMs: 24 * HOUR_MS,
-      lastMs: undefined,
-      nowMs: Date.now,
+      auditedMs: undefined,
       random: () => 0,
       isIdle: () => true,
       audit: () => {
         audits.push(Date.now() - startMs);
-        return Promise.resolve(NOTHING);
+        return Promise.resolve();
       },
-      onDone: () => undefined,
+      compareAgain: () => Promise.resolve(),
+      prune: () => Promise.resolve(),
       onFailure: () => undefined,
       ...more,
     });
@@ -42,7 +43,7 @@ describe("audits by themselves", () => {
   });
 
   it("audits are no more frequent for a daemon that is restarted repeatedly", async () => {
-    begin({ lastMs: startMs - 20 * HOUR_MS });
+    begin({ auditedMs: startMs - 20 * HOUR_MS });
     await vi.advanceTimersByTimeAsync(5 * HOUR_MS);
     expect(audits).toEqual([4 * HOUR_MS]);
   });
@@ -56,7 +57,7 @@ describe("audits by themselves", () => {
   });
 
   it("audits are spread randomly", async () => {
-    begin({ random: () => 0.99, lastMs: startMs });
+    begin({ random: () => 0.99, auditedMs: startMs });
     await vi.advanceTimersByTimeAsync(24 * HOUR_MS);
     expect(audits).toEqual([]);
     await vi.advanceTimersByTimeAsync(3 * HOUR_MS);
@@ -80,13 +81,13 @@ describe("audits by themselves", () => {
     begin({ periodMs: 0 });
     await vi.advanceTimersByTimeAsync(100 * HOUR_MS);
     begin();
-    schedule?.stop();
+    void chores?.stop();
     await vi.advanceTimersByTimeAsync(100 * HOUR_MS);
     expect(audits).toEqual([]);
   });
 
   it("audits are not postponed for years by a clock that was wrong once", async () => {
-    begin({ lastMs: startMs + 1000 * 24 * HOUR_MS });
+    begin({ auditedMs: startMs + 1000 * 24 * HOUR_MS });
     await vi.advanceTimersByTimeAsync(25 * HOUR_MS);
     expect(audits).toHaveLength(1);
   });
