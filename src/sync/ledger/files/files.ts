@@ -25,59 +25,6 @@ export interface AssignedResource {
   readonly isUnfinished: boolean;
 }
 
-/** Changes rows. */
-interface FileChanges {
-  setState(id: number, state: FileState): void;
-  /**
-   * Records that a resource was found changed and is sent again. If it comes out the same, the service stores it that
-   * way, and nobody changed it.
-   */
-  setStored(id: number, found: Pick<ListedResource, "digest" | "label">): void;
-  /** Records that another version of a row's file is about to leave: the row is unsure until it is acknowledged. */
-  depart(id: number, sent: string): void;
-  /**
-   * Inserts a row for a resource that a list shows, as its marker says. Its file is read at the next check. A row that has the
-   * resource already, or the path, is replaced. Returns the row's id.
-   */
-  assign(source: number, found: AssignedResource): number;
-  /** Returns how many rows were inserted so, and their file was not read yet. */
-  countUnread(source: number): number;
-  /**
-   * Returns rows of resources whose file was not there when a list showed them, by the tag of the file in their marker. Their
-   * path is the title with the id.
-   */
-  absent(source: number): ReadonlyMap<string, number>;
-  /**
-   * Holds a row whose file is gone. If it was not in agreement, its file must be read when it returns, whatever its
-   * times. For an unsure row it is not even known which bytes the service has.
-   */
-  hold(id: number): void;
-  /** Records that the row's resource may differ from the row. The next change is sent whole, wherever its file is. */
-  distrust(id: number): void;
-  /**
-   * Records that the row's resource is reported gone. Its file gets another one, and what may remain of this one is
-   * deleted then.
-   */
-  lose(id: number): void;
-  /** Has all files of a source read again, whatever their times. */
-  reread(source: number): void;
-  /** Has mails that were sent as text read again, whatever their times. */
-  rereadTextMails(): void;
-  /** Restores a held row whose file is unchanged. A row that took its path meanwhile is displaced as by `repath`. */
-  restore(id: number, path: RelativePath): void;
-  /**
-   * Moves rows to other paths, rings included. Each is read again whatever its times. Rows that these paths have are
-   * displaced: their resources must be deleted.
-   */
-  repath(moves: readonly { readonly id: number; readonly to: RelativePath }[]): void;
-  remove(id: number): void;
-  /**
-   * Removes a row without a resource. A row that received one since it was read stays; otherwise nothing would record
-   * that resource.
-   */
-  forget(id: number): void;
-}
-
 /** Prepares the statements over files. */
 export function openFiles(db: Sqlite) {
   const shapes = openShapes(db);
@@ -85,7 +32,8 @@ export function openFiles(db: Sqlite) {
   return {
     ...rows,
     ...prepareOutcomes(db, shapes, rows),
-    ...prepareChanges(db, shapes),
+    ...prepareStates(db),
+    ...preparePaths(db, shapes),
     ...prepareTroubles(db),
   };
 }
@@ -201,53 +149,31 @@ function openAcknowledgements(latestMs: FileRows["latestMs"]): { next(): number 
 }
 
 /** Rows of resources whose files a comparison did not find, by the tags of these files. A query for them reads all rows. */
-function openAbsent(db: Sqlite): {
-  readonly of: FileChanges["absent"];
-  readonly changed: (source: number) => void;
-} {
+function openAbsent(db: Sqlite) {
   const rows = db.prepare<[number], { id: number; sent: string }>(
     "SELECT id, sent FROM files WHERE source = ? AND hash LIKE 'kb:%' AND path = title || ' [' || doc_id || ']'",
   );
   const bySource = new Map<number, ReadonlyMap<string, number>>();
   return {
-    of: (source) => {
+    of: (source: number): ReadonlyMap<string, number> => {
       const known = bySource.get(source);
       if (known !== undefined) return known;
       const found = new Map(rows.all(source).map(({ id, sent }) => [versionsOf(sent)[0]?.file ?? "", id]));
       bySource.set(source, found);
       return found;
     },
-    changed: (source) => void bySource.delete(source),
+    changed: (source: number): void => void bySource.delete(source),
   };
 }
 
-/** Takes a path from the row that has it, for another row of the source. */
-function prepareDisplace(db: Sqlite): (id: number, path: RelativePath) => void {
-  const taken =
-    "source = (SELECT source FROM files WHERE id = ?) AND path = ? AND state NOT IN ('held', 'doomed')";
-  const clear = db.prepare(`DELETE FROM files WHERE ${taken} AND doc_id IS NULL`);
-  const doom = db.prepare(`UPDATE files SET state = 'doomed' WHERE ${taken}`);
-  return (id, path) => {
-    clear.run(id, path);
-    doom.run(id, path);
-  };
-}
-
-function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
+/** Prepares the statements that change the states of rows. */
+function prepareStates(db: Sqlite) {
   const setState = db.prepare("UPDATE files SET state = ? WHERE id = ?");
   const setStored = db.prepare(
     `UPDATE files SET found_digest = CASE WHEN @digest IN (digest, '') THEN found_digest ELSE @digest END,
        stored_label = CASE label WHEN @label THEN stored_label ELSE @label END WHERE id = @id`,
   );
   const depart = db.prepare("UPDATE files SET state = 'unsure', sent = ? WHERE id = ?");
-  type Owner = { id: number; findable: number };
-  const ownerOf = db.prepare<[string], Owner>("SELECT id, findable FROM files WHERE doc_id = ?");
-  const assign = db.prepare(
-    `INSERT INTO files (source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label,
-       extractor_version, sent, shape, file_url, metadata_hash, findable)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, '', ?, ?, 0, ?, ?, ?, ?, ?)`,
-  );
-  const absent = openAbsent(db);
   const countUnread = db
     .prepare<[number], number>("SELECT count(*) FROM files WHERE source = ? AND hash LIKE 'kb:%'")
     .pluck();
@@ -270,6 +196,56 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
        AND shape IN (SELECT id FROM shapes WHERE kind = 'content')`,
   );
   const reread = db.prepare("UPDATE files SET rules_key = 0 WHERE source = ?");
+  const remove = db.prepare("DELETE FROM files WHERE id = ?");
+  const forget = db.prepare("DELETE FROM files WHERE id = ? AND doc_id IS NULL");
+
+  return {
+    setState: (id: number, state: FileState): void => void setState.run(state, id),
+    /**
+     * Records that a resource was found changed and is sent again. If it comes out the same, the service stores it that
+     * way, and nobody changed it.
+     */
+    setStored: (id: number, { digest, label }: Pick<ListedResource, "digest" | "label">): void =>
+      void setStored.run({ id, digest, label }),
+    /** Records that another version of a row's file is about to leave: the row is unsure until it is acknowledged. */
+    depart: (id: number, sent: string): void => void depart.run(sent, id),
+    /** Returns how many rows `assign` inserted whose file was not read yet. */
+    countUnread: (source: number): number => countUnread.get(source) ?? 0,
+    /**
+     * Holds a row whose file is gone. If it was not in agreement, its file must be read when it returns, whatever its
+     * times. For an unsure row it is not even known which bytes the service has.
+     */
+    hold: (id: number): void => void hold.run(id),
+    /** Records that the row's resource may differ from the row. The next change is sent whole, wherever its file is. */
+    distrust: (id: number): void => void distrust.run(id),
+    /**
+     * Records that the row's resource is reported gone. Its file gets another one, and what may remain of this one is
+     * deleted then.
+     */
+    lose: (id: number): void => void lose.run(id),
+    /** Has all files of a source read again, whatever their times. */
+    reread: (source: number): void => void reread.run(source),
+    /** Has mails that were sent as text read again, whatever their times. */
+    rereadTextMails: (): void => void rereadTextMails.run(),
+    remove: (id: number): void => void remove.run(id),
+    /**
+     * Removes a row without a resource. A row that received one since it was read stays; otherwise nothing would record
+     * that resource.
+     */
+    forget: (id: number): void => void forget.run(id),
+  };
+}
+
+/** Prepares the statements that give paths to rows. */
+function preparePaths(db: Sqlite, shapes: Shapes) {
+  type Owner = { id: number; findable: number };
+  const ownerOf = db.prepare<[string], Owner>("SELECT id, findable FROM files WHERE doc_id = ?");
+  const assign = db.prepare(
+    `INSERT INTO files (source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label,
+       extractor_version, sent, shape, file_url, metadata_hash, findable)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, '', ?, ?, 0, ?, ?, ?, ?, ?)`,
+  );
+  const absent = openAbsent(db);
   const repath = db.prepare(
     "UPDATE files SET path = ?, rules_key = 0, state = CASE WHEN state = 'held' THEN 'agreed' ELSE state END WHERE id = ?",
   );
@@ -283,26 +259,42 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
     if (row !== undefined) setSent.run(sentBefore(row), id);
     repath.run(`\0${id}`, id);
   };
+  const sourceOf = db.prepare<[number], number>("SELECT source FROM files WHERE id = ?").pluck();
   const livingAt = "source = ? AND path = ? AND state NOT IN ('held', 'doomed')";
-  const clearPath = db.prepare(`DELETE FROM files WHERE ${livingAt} AND doc_id IS NULL`);
-  const doomPath = db.prepare(`UPDATE files SET state = 'doomed' WHERE ${livingAt}`);
-  const displace = prepareDisplace(db);
+  const clear = db.prepare(`DELETE FROM files WHERE ${livingAt} AND doc_id IS NULL`);
+  const doom = db.prepare(`UPDATE files SET state = 'doomed' WHERE ${livingAt}`);
+  /** Takes a path from the row that has it. */
+  const displace = (source: number | undefined, path: RelativePath): void => {
+    clear.run(source, path);
+    doom.run(source, path);
+  };
   const remove = db.prepare("DELETE FROM files WHERE id = ?");
-  const forget = db.prepare("DELETE FROM files WHERE id = ? AND doc_id IS NULL");
+  const agree = db.prepare("UPDATE files SET state = 'agreed' WHERE id = ?");
 
   return {
-    setState: (id, state) => void setState.run(state, id),
-    setStored: (id, { digest, label }) => void setStored.run({ id, digest, label }),
-    depart: (id, sent) => void depart.run(sent, id),
+    /**
+     * Inserts a row for a resource that a list shows, as its marker says. Its file is read at the next check. A row that has the
+     * resource already, or the path, is replaced. Returns the row's id.
+     */
     assign: (
-      source,
-      { entry, docId, hash, title, label, sent, shape, fileUrl, metadataHash, isUnfinished },
-    ) => {
+      source: number,
+      {
+        entry,
+        docId,
+        hash,
+        title,
+        label,
+        sent,
+        shape,
+        fileUrl,
+        metadataHash,
+        isUnfinished,
+      }: AssignedResource,
+    ): number => {
       const { path, sizeBytes, mtimeMs, ctimeMs, ino } = entry;
       const before = ownerOf.get(docId);
       if (before !== undefined) remove.run(before.id);
-      clearPath.run(source, path);
-      doomPath.run(source, path);
+      displace(source, path);
       const [state, findable] = isUnfinished ? ["unsure", before?.findable ?? 0] : ["agreed", 1];
       const stat = [state, sizeBytes, mtimeMs, ctimeMs, ino];
       const facts = [hash, title, label, sent, shapes.idOf(shape), fileUrl ?? null, metadataHash ?? null];
@@ -310,27 +302,28 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
       absent.changed(source);
       return Number(lastInsertRowid);
     },
+    /**
+     * Returns rows of resources whose file was not there when a list showed them, by the tag of the file in their marker. Their
+     * path is the title with the id.
+     */
     absent: absent.of,
-    countUnread: (source) => countUnread.get(source) ?? 0,
-    hold: (id) => void hold.run(id),
-    distrust: (id) => void distrust.run(id),
-    lose: (id) => void lose.run(id),
-    reread: (source) => void reread.run(source),
-    rereadTextMails: () => void rereadTextMails.run(),
-    restore: (id, path) => {
-      displace(id, path);
-      setState.run("agreed", id);
+    /** Restores a held row whose file is unchanged. A row that took its path meanwhile is displaced as by `repath`. */
+    restore: (id: number, path: RelativePath): void => {
+      displace(sourceOf.get(id), path);
+      agree.run(id);
     },
-    repath: (moves) => {
+    /**
+     * Moves rows to other paths, rings included. Each is read again whatever its times. Rows that these paths have are
+     * displaced: their resources must be deleted.
+     */
+    repath: (moves: readonly { readonly id: number; readonly to: RelativePath }[]): void => {
       // First out of the way, then to the target: within a swap or a ring each path is taken until its owner has left.
       // No path on a disk contains a NUL.
       for (const { id } of moves) leave(id);
       for (const { id, to } of moves) {
-        displace(id, to);
+        displace(sourceOf.get(id), to);
         repath.run(to, id);
       }
     },
-    remove: (id) => void remove.run(id),
-    forget: (id) => void forget.run(id),
   };
 }
