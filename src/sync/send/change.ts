@@ -1,4 +1,3 @@
-import type { ResourceRecord } from "../../wire/resource.ts";
 import type { UserMetadata } from "../../wire/metadata.ts";
 import { digestOf } from "../../formats/digest.ts";
 import { hashListedMetadata } from "../../formats/metadata.ts";
@@ -93,7 +92,8 @@ export async function awaitChangeInWork(
     source.agenda.sent(path);
     return { kind: "ended" };
   }
-  if (end.kind !== "done") return undefined;
+  // It may show a version until it has the next one.
+  if (end.kind !== "done" || !isVersion(outgoing, end.value.record)) return undefined;
   finishChange(context, outgoing, row, docId, { ...end.value, fileUrl: end.value.record.url ?? undefined });
   reportAction(context, source, candidate, action, startedMs, docId);
   return { kind: "done" };
@@ -102,7 +102,7 @@ export async function awaitChangeInWork(
 /** Reports whether a resource has all that is about to be sent. Its marker stands for the bytes. */
 function isVersion(
   { document, observed }: Outgoing,
-  { title, description, metadata, url }: ResourceRecord,
+  { title, description, metadata, url }: Taken["record"],
 ): boolean {
   const { recipe } = document;
   const hasUrl = typeof url === "string";

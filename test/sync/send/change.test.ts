@@ -343,6 +343,16 @@ describe("changes of an uploaded file", () => {
     expect([uploads, sent, shop.get(row)?.fileUrl]).toEqual([0, [], "new"]);
   });
 
+  it("a changed upload is sent where the service has another version when it has ended its work", async () => {
+    const shown = (status: string, description: string): Reply<object> => ({
+      kind: "done",
+      value: { title: "a.md", description, url: "new", metadata: { status } },
+    });
+    const read = [shown("queued", "d"), shown("chunked", "of another name")];
+    await change({ upload: at("newer"), read, update: [done()] }, { state: "unsure" });
+    expect([sent.map(({ url }) => url), shop.get(row)?.fileUrl]).toEqual([["newer"], "newer"]);
+  });
+
   it("a file that changes while it is uploaded is checked again", async () => {
     await change({ upload: [{ kind: "torn" }] });
     expect([sent, shop.state("a.md"), shop.checks]).toEqual([[], "unsure", ["a.md torn"]]);
