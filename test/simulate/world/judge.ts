@@ -46,10 +46,10 @@ export interface Judge {
   /** A person agreed to what was held: so many deletes. */
   agreed(deletes: number): void;
   /**
-   * The ledger was deleted or put back from a backup; or a power loss took the end of it, so that it may not know what the
+   * The ledger was deleted, or an old one put in its place; or a power loss took the end of it, so that it may not know what the
    * service lost.
    */
-  ledgerLost(): void;
+  ledgerLost(isOld: boolean): void;
   powerLost(): void;
   /** A person asks the daemon to pause; call the returned function once the daemon has answered. */
   pauses(): () => void;
@@ -237,6 +237,8 @@ export function openJudge(options: JudgeOptions): Judge {
     | {
         readonly atMs: number;
         readonly had: ReadonlyMap<string, readonly Resource[]>;
+        /** When the daemon had last said that a file has a resource, where an old ledger took the place of its own. */
+        readonly acknowledged: ReadonlyMap<string, number> | undefined;
         /** Another folder was in the place of the source's, and had documents: nothing shows that it is another one. */
         readonly isAstray: boolean;
       }
@@ -664,9 +666,14 @@ export function openJudge(options: JudgeOptions): Judge {
       lost = new Map();
       remade = 0;
     },
-    ledgerLost: () => {
+    ledgerLost: (isOld) => {
       const had = Map.groupBy(ours(), placeOf);
-      forgotten = { atMs: clock.nowMs(), had, isAstray: options.hasOtherRoot() && had.has(OTHER_FILE) };
+      forgotten = {
+        atMs: clock.nowMs(),
+        had,
+        acknowledged: isOld ? new Map(acknowledged) : undefined,
+        isAstray: options.hasOtherRoot() && had.has(OTHER_FILE),
+      };
       isBlank = true;
       // Nobody remembers what was held.
       held = new Set();
@@ -729,7 +736,7 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     exchanged: () => {
       if (forgotten === undefined || !options.isListTrue || options.losesWrites || !hasList()) return [];
-      const { atMs, had } = forgotten;
+      const { atMs, had, acknowledged: knew } = forgotten;
       // Where each update makes another resource, a file's resource is known by the one that it began as.
       const isSame = (a: Resource, b: Resource): boolean => service.originOf(a.id) === service.originOf(b.id);
       // A person who agreed to deletes may have agreed to those of files that came back at that moment.
@@ -747,7 +754,9 @@ export function openJudge(options: JudgeOptions): Judge {
         // Another kind, or other chunks, make another resource: back again is yet another one.
         const isOther = (id: string): boolean =>
           service.versionsOf(id).some((each) => before.some((one) => !isSameSort(each, one)));
-        const isOld = file.body !== undefined && file.sinceMs <= atMs && before.length > 0;
+        // What it was renamed to before without a daemon that noticed, an old ledger tells by its inode number.
+        const knownMs = knew === undefined ? atMs : Math.min(atMs, knew.get(file.place) ?? -Infinity);
+        const isOld = file.body !== undefined && file.sinceMs <= knownMs && before.length > 0;
         if (!isOld || only === undefined || before.some((each) => isSame(each, only))) return [];
         const made = service.resources().filter((each) => placeOf(each) === file.place);
         if (made.some(({ id }) => service.madeMs(id) > atMs && isOther(id))) return [];

@@ -115,7 +115,7 @@ export function openRunner(options: RunnerOptions): Runner {
     note(() => `process ${process.number} dies at ${name}, ${left} of the ledger is left`);
     current = undefined;
     const isLost = left === "none" || left === "backup";
-    if (isLost) judge().ledgerLost();
+    if (isLost) judge().ledgerLost(left === "backup");
     else if (left !== "all") judge().powerLost();
     startIn(restMs, mode);
     throw new Crash(name);
