@@ -64,18 +64,14 @@ export function isAsStored(
   return storedMs !== null && storedMs === updatedMs;
 }
 
-/**
- * A service may give an upload another address with each list, and its marker shows which version it is. It may write the address
- * of a link in a form of its own.
- */
+/** A service may give an upload another address with each list, and its marker shows which version it is. */
 function isOtherAddress(
-  { shape, fileUrl, storedMs = null }: Acknowledged,
-  listed: ListedResource,
+  { shape, fileUrl }: Acknowledged,
+  { url }: ListedResource,
   isMarked: boolean,
 ): boolean {
-  if (listed.url === undefined || fileUrl === null || isAsStored(storedMs, listed)) return false;
-  if (shape.kind === "file" && isMarked) return false;
-  return hrefOf(fileUrl) !== hrefOf(listed.url);
+  if (url === undefined || fileUrl === null || (shape.kind === "file" && isMarked)) return false;
+  return hrefOf(fileUrl) !== hrefOf(url);
 }
 
 /** Returns an address as an HTTP library writes it. */

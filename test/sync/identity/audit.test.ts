@@ -95,6 +95,15 @@ describe("what a person did at the service", () => {
     expect(await audit()).toMatchObject({ findings: [], agrees: true });
   });
 
+  it("is undone where a link leads elsewhere", async () => {
+    world.write("l.url", "[InternetShortcut]\nURL=https://example.org/1\n");
+    await world.sync();
+    const link = document("l.url");
+    Object.assign(link, { url: "https://example.org/2" });
+    expect(words(await audit())).toEqual([["l.url", "altered", true]]);
+    expect(link.url).toBe("https://example.org/1");
+  });
+
   it("is only reported without a repair", async () => {
     edit("3.txt", { content: "edited" });
     const before = world.service.count("update");
