@@ -706,7 +706,8 @@ export function openJudge(options: JudgeOptions): Judge {
         if (options.losesWrites && reported.has(file.place)) continue;
         if (file.body === undefined && only === undefined) keepers += 1;
         words.push(...wordsOf(file, only));
-        if (but !== "metadata") words.push(...metadataWordsOf(file, only));
+        // No marker shows that a change of metadata alone was lost.
+        if (but !== "metadata" && !options.losesWrites) words.push(...metadataWordsOf(file, only));
       }
       // What a source left that is no longer configured, only a ledger knows.
       const isUnknown = (each: Resource): boolean =>
@@ -743,7 +744,9 @@ export function openJudge(options: JudgeOptions): Judge {
       if (agreedMs > atMs) return [];
       const renamed = options.keepsRenamed ? [...paired().taken].filter(([file]) => file.sinceMs > atMs) : [];
       const lostIn = ([file, only]: readonly [Expected, Resource | undefined]): string[] => {
-        const was = [...had.values()].flat().find((each) => bodyOf(each, service) === file.body);
+        const was = [...had.values()]
+          .flat()
+          .find((each) => !lostIds.has(each.id) && bodyOf(each, service) === file.body);
         return was === undefined || (only !== undefined && isSame(was, only))
           ? []
           : [`${file.path} was renamed and is not ${was.id}`];
