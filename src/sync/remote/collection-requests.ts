@@ -121,9 +121,10 @@ export function collectionRequests(
           return { kind: "done", value: "unsupported" };
         }
         const reply = readAnswer(answer, CollectionsAnswer, "address", now());
-        if (reply.kind === "refused") return { kind: "done", value: "unsupported" };
         // A web application answers every address with its page, and so does a proxy while its service is down.
-        if (reply.kind !== "done") return answer.status < 400 ? { kind: "done", value: "unclear" } : reply;
+        if (reply.kind !== "done" && answer.status < 400) return { kind: "done", value: "unclear" };
+        if (reply.kind === "refused") return { kind: "done", value: "unsupported" };
+        if (reply.kind !== "done") return reply;
         const { collections, reads, locations, metadata, purges } = reply.value.data;
         onCapabilities({
           readsMails: reads.includes(MAIL_TYPE),

@@ -416,9 +416,9 @@ describe("the collections of a service", () => {
     ["are unknown if it does not know the request", answer(404, "no"), { value: "unsupported" }],
     ["are unknown if it refuses the request", answer(400, words), { value: "unsupported" }],
     [
-      "are unknown if it answers with a failure",
+      "are unclear if it answers with a failure",
       answer(200, '{"success":false,"message":"no"}'),
-      { value: "unsupported" },
+      { value: "unclear" },
     ],
     ["are unclear behind a page for every address", answer(200, "<html>"), { value: "unclear" }],
     ["are unclear in an answer of another form", answer(200, '{"success":true}'), { value: "unclear" }],
