@@ -124,12 +124,13 @@ function openRows({
     }
     const rows = sources.map((source) => {
       const { absolutePath: path, ownerId, collection, deletes, innerFolders } = source;
+      const isJoining = ledger.sources.peek(path, ownerId, collection)?.active !== true;
       const { id } = ledger.sources.open(path, ownerId, collection, deletes === "never");
       ledger.contacts.addScope(id, { tier: collection, ownerId });
       // A new ledger, or one from before markers, is this installation's.
       if (ledger.contacts.signature(id).writer === undefined)
         ledger.contacts.sign(id, source.id ?? basename(path), installation.writer(path));
-      return { id, path: realPath(path), innerFolders, source };
+      return { id, path: realPath(path), innerFolders, source, isJoining };
     });
     ledger.sources.keepActive(rows.map(({ id }) => id));
     const known = ledger.sources.withFiles().map(({ id, path }) => ({ id, path: realPath(path) }));
@@ -138,6 +139,9 @@ function openRows({
       for (const scope of ledger.contacts.scopes(each.from)) ledger.contacts.addScope(each.source, scope);
       // Only those rows of a new source are files that it sent itself.
       if (ledger.contacts.isNew(each.source)) ledger.contacts.distrust(each.source);
+      // A paused source's documents stay as they are, also as another's.
+      const isJoining = rows.some(({ id, isJoining: joins }) => id === each.source && joins);
+      if (isJoining && ledger.sources.get(each.from).paused) ledger.operator.setPaused(each.source, true);
       handRulesOver(ledger, each);
       // What is left of it are open requests, whose files are another source's: nobody need agree to the end of their resources.
       if (each.below === "") ledger.sources.approve(each.from);

@@ -167,6 +167,19 @@ describe("when sources are nested otherwise", () => {
   });
 });
 
+it("an inner source that takes files over from a paused one is paused, too", async () => {
+  world.write("a.md", "of the outer one");
+  world.write("team/b.md", "of the inner one");
+  await world.sync({ sources: nested(OUTER) });
+  await world.offline.pause();
+  const before = live();
+  await world.sync({ sources: nested(OUTER, INNER) });
+  expect(live()).toEqual(before);
+  await world.offline.resume();
+  await world.sync({ sources: nested(OUTER, INNER) });
+  expect(owners()).toEqual({ outer: 1, inner: 1 });
+});
+
 it("a hand-over that ends amid unanswered creates is compared with the lists of both owners", async () => {
   fill("team", FILES);
   await world.sync({ sources: nested(OUTER) });
