@@ -292,6 +292,8 @@ export function openJudge(options: JudgeOptions): Judge {
     if (resource.late && file?.body === undefined) return;
     // A person agreed to the end of what was held; a file that could not be checked then is another one.
     if (clock.nowMs() - agreedMs < AGREED_MS && service.madeMs(id) < agreedMs) return;
+    // It was another file's before a create of the same title changed it, and may go with that one.
+    if (options.losesWrites && service.versionsOf(id).some((each) => placeOf(each) !== place)) return;
     // A resource whose requests all came before the file was another file's of that name.
     const isKnown =
       file !== undefined &&
