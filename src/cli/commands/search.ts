@@ -4,7 +4,6 @@ import type { Config } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { TOKENIZER } from "../../lib/tokens.ts";
 import type { ResourceLookup } from "../../sync/operator/resource-lookup.ts";
-import { readStatus } from "../../sync/operator/status.ts";
 import type { SearchQuery } from "../../sync/remote/remote.ts";
 import { bestResults, searchOnce } from "../../sync/operator/search.ts";
 import {
@@ -14,7 +13,6 @@ import {
   type Expand,
   NEIGHBOURS_MAX,
 } from "../../wire/context.ts";
-import type { SourceStatus } from "../../wire/daemon-status.ts";
 import { Tier } from "../../wire/primitives.ts";
 import {
   type SearchAnswer,
@@ -24,14 +22,13 @@ import {
   joinFallbacks,
   joinPending,
   type Pending,
-  pendingText,
   QUERY_CHARS_MAX,
   TOP_K_DEFAULT,
   TOP_K_MAX,
 } from "../../wire/search.ts";
 import { reachService } from "../compose/reached-service.ts";
 import type { ReachedService } from "../compose/embedded-service.ts";
-import { isRestarting, openOperator, openSynced, type Operator, printJson } from "../state/ask.ts";
+import { openOperator, openSynced, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../terminal/log.ts";
 import {
@@ -47,6 +44,7 @@ import {
 import type { Found } from "../results/result-text.ts";
 import { type ScopeOptions, scopeOf, type SearchScope } from "../results/search-scope.ts";
 import { awaitFresh } from "../state/fresh.ts";
+import { ALL_SENT, countUnsent, type Unsent, unsentLines } from "../state/unsent.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 import { styleOf } from "../terminal/style.ts";
 import { visibleLine } from "../output/visible.ts";
@@ -112,7 +110,7 @@ async function search(context: Context, query: string, options: SearchOptions): 
       });
       const [answer, unsent] = await Promise.all([
         ask(service, config, scope, query, options, context.signal),
-        options.json === true ? NOTHING_UNSENT : countUnsent(operator),
+        options.json === true ? ALL_SENT : countUnsent(operator),
       ]);
       await print(context, query, options, answer, lookup, unsent);
       if (late !== undefined) context.stderr.write(`${late}\n`);
@@ -122,26 +120,6 @@ async function search(context: Context, query: string, options: SearchOptions): 
   } finally {
     lookup.close();
   }
-}
-
-/** The files that searches do not find as they are on disk, by folder. */
-interface Unsent {
-  readonly folders: readonly Pick<SourceStatus, "reading" | "waiting">[];
-  /** Why these counts may be old. */
-  readonly isOld?: string | undefined;
-}
-
-/** Structured output does not have them. */
-const NOTHING_UNSENT: Unsent = { folders: [] };
-
-/** Counts them by the daemon, or by the ledger if none answers: a search needs the service alone. */
-async function countUnsent(operator: Operator): Promise<Unsent> {
-  let isOld: string | undefined;
-  const live = await operator.ask("status", {}).catch((error: unknown) => {
-    if (!(error instanceof KbsyncError)) throw error;
-    if (!isRestarting(error)) isOld = error.message;
-  });
-  return { folders: (live ?? readStatus(operator.config.stateDir, 0))?.sources ?? [], isOld };
 }
 
 /** The file or folder that the search is limited to; undefined: none. */
@@ -237,10 +215,8 @@ async function print(
   }
   if (fallback !== undefined) context.stderr.write(`${FALLBACK_TEXT[fallback]}\n`);
   // A search by words alone has said already that it found nothing by meaning.
-  const line = pendingText(fallback === "words" ? { ...pending, embed: 0 } : pending, unsent.folders);
-  if (line !== undefined) context.stderr.write(`${line}\n`);
-  if (unsent.isOld !== undefined)
-    context.stderr.write(`Not everything here may be up to date: ${unsent.isOld}.\n`);
+  const lines = unsentLines(unsent, fallback === "words" ? { ...pending, embed: 0 } : pending);
+  context.stderr.write(lines.map((line) => `${line}\n`).join(""));
 }
 
 /** Below this a result shares a word that most documents have, or little of its meaning (docs/adr/0009-scores-from-evidence.md). */

@@ -23,17 +23,18 @@ export async function awaitFresh(
   if (seconds === undefined) return undefined;
   const request = { timeoutSeconds: seconds, ...(path !== undefined && { path }) };
   const answer = await askDaemon(stateDir, "wait", request, { signal });
-  if (answer === undefined) return line(unknownChangesWords(stateDir));
+  if (answer === undefined) return mayBeOld(unknownChangesWords(stateDir));
   if (answer.end === "searchable") return undefined;
   const late = answer.end === "timeout" ? ` after ${counted(seconds, "second")}` : "";
-  if (answer.troubled === 0) return line(`the folders are still being scanned${late}`);
+  if (answer.troubled === 0) return mayBeOld(`the folders are still being scanned${late}`);
   const [only] = answer.reasons;
   const why = answer.troubled === 1 && only !== undefined ? `: ${visibleLine(only.message)}` : "";
   const files = counted(answer.troubled, "file is", "files are");
   const lasting = answer.end === "timeout" ? late : ", which waiting does not change";
-  return line(`${files} not searchable${lasting}${why}; see \`kbsync status\``);
+  return mayBeOld(`${files} not searchable${lasting}${why}; see \`kbsync status\``);
 }
 
-function line(reason: string): string {
+/** Says why results may be old. */
+export function mayBeOld(reason: string): string {
   return `Not everything here may be up to date: ${reason}.`;
 }
