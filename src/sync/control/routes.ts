@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RequestListener } from "node:http";
 import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
 import { KbsyncError } from "../../lib/failure.ts";
@@ -56,6 +57,7 @@ export function daemonHandlers(operations: DaemonOperations, stopping: AbortSign
       const signal = AbortSignal.any([disconnected.signal, stopping]);
       const lines = openLines(reply, signal);
       try {
+        if (method === "POST") await refuseDisconnected(request, signal);
         const answer = await operation(parsed.data, { signal, ...lines });
         // An operation does not distinguish its end from an interruption by the stop.
         if (!restarts(name as DaemonOperation)) stopping.throwIfAborted();
@@ -74,6 +76,14 @@ export function daemonHandlers(operations: DaemonOperations, stopping: AbortSign
     return [name, handler];
   });
   return Object.fromEntries(handlers) as DaemonHandlers; // the names of DAEMON_API
+}
+
+/** Throws if the client gave up before: a stopped process takes its requests late, and the client has reported that it did not. */
+async function refuseDisconnected({ raw: { socket } }: FastifyRequest, signal: AbortSignal): Promise<void> {
+  // The end of the connection is read in the turn after the request.
+  for (let turns = 0; turns < 2; turns += 1) await nextTurn();
+  if (socket.destroyed) throw new Error("the client disconnected");
+  signal.throwIfAborted();
 }
 
 /** Opens an answer in lines of JSON. */

@@ -467,6 +467,22 @@ describe("a request", () => {
   );
 });
 
+it("changes nothing for a client that gave up before the daemon took its request", async () => {
+  const paused: string[] = [];
+  const pause = async (): Promise<{ sources: string[] }> => {
+    paused.push("paused");
+    return { sources: [] };
+  };
+  const { path } = await openAt({ pause });
+  // The framework is loaded.
+  expect(await ask()).toEqual({ sources: [] });
+  const { socket } = await raw(path);
+  socket.write(PAUSE, () => socket.destroy());
+  await once(socket, "close");
+  expect(await ask()).toEqual({ sources: [] });
+  expect(paused).toHaveLength(2);
+});
+
 describe("a daemon of another version", () => {
   /** A server at the socket that gives each connection this answer. */
   const answering = async (text: string): Promise<Server> => {
