@@ -56,8 +56,21 @@ const DAEMON_TEXT = {
 };
 
 function folderOf(source: SourceStatus): StatusOutput["folders"][number] {
-  const { path, files, searchable, reading, waiting, failed, held, holdReason, degraded, paused } = source;
-  const problem = holdReason ?? (paused ? "A person paused it." : degraded);
+  const {
+    path,
+    files,
+    searchable,
+    reading,
+    waiting,
+    failed,
+    held,
+    holdReason,
+    degraded,
+    paused,
+    unreadable,
+  } = source;
+  const unread = unreadable === 0 ? undefined : `${unreadable} paths cannot be read.`;
+  const problem = holdReason ?? (paused ? "A person paused it." : (unread ?? degraded));
   return {
     folder: path,
     files,

@@ -16,6 +16,8 @@ const AuditedSource = record({
   failed: z.number(),
   held: z.number(),
   deletesRefused: z.number(),
+  /** Paths of which nothing is known. */
+  unreadable: z.number(),
   /** Resources too new to be judged by a list that may be stale. */
   unjudged: z.number(),
   /** Why nothing is sent again although much is missing or altered; null if repairs proceed. */

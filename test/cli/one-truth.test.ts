@@ -186,7 +186,10 @@ interface Expected {
   readonly reason: RegExp;
   /** Files by state, which all surfaces count alike. */
   readonly counts: Partial<
-    Record<"searchable" | "reading" | "waiting" | "failed" | "skipped" | "held" | "deletesRefused", number>
+    Record<
+      "searchable" | "reading" | "waiting" | "failed" | "skipped" | "held" | "deletesRefused" | "unreadable",
+      number
+    >
   >;
 }
 
@@ -365,6 +368,21 @@ const SITUATIONS: readonly Situation[] = [
     },
   },
   {
+    name: "a new file in a folder whose ignore file cannot be read",
+    make: async () => {
+      const opened = await synced("b.md");
+      world.write("sub/.kbsyncignore", "a\0b");
+      world.write("sub/a.md", "secret");
+      await until(() => opened.status().sources[0]?.unreadable === 1 && opened.status().idle);
+    },
+    expected: {
+      path: "sub/a.md",
+      state: "waiting",
+      reason: /ignore is not text/,
+      counts: { searchable: 2, unreadable: 1 },
+    },
+  },
+  {
     name: "a new configuration that leaves a file out",
     make: async () => {
       await synced("b.md");
@@ -407,7 +425,7 @@ it.each(SITUATIONS)("every surface says the same of $name", async (situation) =>
   const [source] = (await json<{ sources: SourceStatus[] }>("status")).sources;
   if (source === undefined) throw new Error("no source");
   for (const each of COUNTED) expect([each, source[each]]).toEqual([each, counts[each] ?? 0]);
-  expect(source.deletesRefused).toBe(counts.deletesRefused ?? 0);
+  for (const each of ["deletesRefused", "unreadable"] as const) expect(source[each]).toBe(counts[each] ?? 0);
   expect(source.files).toBe(sum(source));
   const metrics = await measured();
   for (const each of COUNTED)
@@ -426,7 +444,8 @@ it.each(SITUATIONS)("every surface says the same of $name", async (situation) =>
   const lists = await Promise.all(LISTS.map(async (args) => (await kbsync(...args)).text));
   const own = state === "reading" ? "waiting" : state;
   for (const [index, [, option]] of LISTS.entries()) {
-    const isNamed = lists[index]?.includes(source.halted ? world.root : path) === true;
+    const named = source.halted ? world.root : (counts.unreadable ?? 0) > 0 ? `${dirname(path)}: ` : path;
+    const isNamed = lists[index]?.includes(named) === true;
     expect([option, isNamed]).toEqual([option, option === `--${own}`]);
   }
 
@@ -448,6 +467,7 @@ it.each(SITUATIONS)("every surface says the same of $name", async (situation) =>
   const [, beside = ""] = /^beside +(.*)$/m.exec(status.text) ?? [];
   expect(/\d+ deletes? held/.test(beside)).toBe((counts.held ?? 0) > 0);
   expect(/\d+ deletes? refused/.test(beside)).toBe((counts.deletesRefused ?? 0) > 0);
+  expect(/\d+ unreadable/.test(beside)).toBe((counts.unreadable ?? 0) > 0);
   expect(/^failed$/m.test(status.text)).toBe((counts.failed ?? counts.deletesRefused ?? 0) > 0);
   const all = (await kbsync("status", world.root)).text;
   const isListed = !isDone || state === "skipped";
@@ -461,9 +481,11 @@ it.each(SITUATIONS)("every surface says the same of $name", async (situation) =>
   const late = await awaitFresh(world.stateDir, { path: at(path), seconds: 1, signal });
   expect([late === undefined, reason.test(late ?? "")]).toEqual([isFound, !isFound]);
   const verify = await kbsync("verify");
-  const areWaiting = source.reading + source.waiting > 0;
+  const areWaiting = source.reading + source.waiting + source.unreadable > 0;
   expect(verify.code === 0).toBe(!areWaiting);
-  const shortfall = /what was sent is there; .*(waiting|being read|failed|held|refused)/.test(verify.text);
+  const shortfall = /what was sent is there; .*(waiting|being read|failed|held|refused|unreadable)/.test(
+    verify.text,
+  );
   // While the service asks for a wait, a daemon's list waits too.
   const mayWait = isAway(situation) || situation.name === "a service whose disk is full";
   expect((mayWait && verify.code === -1) || shortfall).toBe(!isDone);
@@ -473,7 +495,8 @@ it.each(SITUATIONS)("every surface says the same of $name", async (situation) =>
   expect(proof.code).toBe(isAway(situation) ? -1 : Number(areWaiting));
   const proven = isAway(situation) ? undefined : (JSON.parse(proof.text) as Proof).sources[0];
   // A service that refuses writes alone is tried again and again.
-  const isProven = proven !== undefined && state !== "skipped" && counts.deletesRefused === undefined;
+  const isInProof = state !== "skipped" && counts.deletesRefused === undefined && source.unreadable === 0;
+  const isProven = proven !== undefined && isInProof;
   const inProof = async (): Promise<unknown> => {
     const { text } = await kbsync("verify", "--report");
     const files = isAway(situation) ? [] : (JSON.parse(text) as Proof).sources[0]?.files;

@@ -23,6 +23,7 @@ const QUIET: Partial<SourceStatus> = {
   waiting: 0,
   failed: 0,
   held: 0,
+  unreadable: 0,
   holdReason: null,
   degraded: null,
   paused: false,

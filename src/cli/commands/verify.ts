@@ -58,8 +58,8 @@ async function verify(context: Context, source: string | undefined, options: Ver
     (await verifyHere(context, source, options));
   if (options.json === true) printJson(context, report);
   else context.stdout.write(auditText(report));
-  const isWaiting = report.sources.some(({ reading, waiting }) => reading + waiting > 0);
-  context.exitCode = report.left === 0 && !isWaiting ? EXIT.done : EXIT.filesFailed;
+  const isShort = report.sources.some((each) => each.reading + each.waiting + each.unreadable > 0);
+  context.exitCode = report.left === 0 && !isShort ? EXIT.done : EXIT.filesFailed;
 }
 
 /** No daemon runs, so this process acts as one during the audit. */
@@ -120,8 +120,8 @@ function unjudgedWords(count: number): string {
 /** The words if no difference was found; they say how much was compared. */
 function agreeWords({ sources, agrees }: AuditReport): string {
   if (!agrees) {
-    const deletes = badNews(sources.map((source) => ({ ...source, unreadable: 0, halted: false })));
-    const counts = [searchableWords(sources), ...deletes].join(", ");
+    const bad = badNews(sources.map((source) => ({ ...source, halted: false })));
+    const counts = [searchableWords(sources), ...bad].join(", ");
     return sources.some(({ lost }) => lost !== null) ? counts : `what was sent is there; ${counts}`;
   }
   if (sources.length > 0 && sources.every(({ listed, unjudged }) => listed && unjudged === 0))

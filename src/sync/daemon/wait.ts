@@ -229,8 +229,7 @@ function reasonsAt(
     if (inspectPath(root).kind !== "folder")
       reasons.push(reason("", "missing", "the folder is missing, so nothing is known of its files"));
   }
-  for (const path of source.unreadable(below))
-    reasons.push(reason(path, "unreadable", "it is inaccessible, so nothing is known of its contents"));
+  for (const { path, reason: why } of source.unreadable(below)) reasons.push(reason(path, "unreadable", why));
   if (below !== undefined && reasons.length === 0 && !acknowledged.has(`${root}\n${below}`)) {
     const left = leftOutReason(ledger, source, below);
     if (left !== undefined) reasons.push(reason(below, left.code, left.message));

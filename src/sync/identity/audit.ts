@@ -20,6 +20,7 @@ interface AuditSource {
   preview(row: SourceRow): Promise<{
     readonly braked: { readonly halted: boolean };
     readonly candidates: readonly Candidate[];
+    readonly unreadable: number;
   }>;
 }
 
@@ -60,8 +61,8 @@ export async function auditSources(
     agrees:
       own.length === 0 &&
       sources.every(
-        ({ files, searchable, held, deletesRefused, lost }) =>
-          searchable === files && held + deletesRefused === 0 && lost === null,
+        ({ files, searchable, held, deletesRefused, unreadable, lost }) =>
+          searchable === files && held + deletesRefused + unreadable === 0 && lost === null,
       ),
     left: own.filter(({ repaired }) => !repaired).length,
   };
@@ -125,14 +126,15 @@ function findingsOf(source: AuditSource, compared: Compared): readonly Finding[]
 async function countFiles(
   { ledger }: ActionContext,
   source: AuditSource,
-): Promise<FileCounts & Pick<AuditedSource, "held" | "deletesRefused">> {
+): Promise<FileCounts & Pick<AuditedSource, "held" | "deletesRefused" | "unreadable">> {
   ledger.flush();
   const row = ledger.sources.get(source.id);
   const found = source.isPlanned() ? undefined : await source.preview(row);
   const isHalted = found?.braked.halted === true || row.lost !== null || row.halted !== null;
   const work = found === undefined ? source.activity() : workOf(found.candidates);
   const { held, deletesRefused } = row;
-  return { ...countVersions({ ...withWork(row, work), isHalted }), held, deletesRefused };
+  const unreadable = found?.unreadable ?? row.unreadable;
+  return { ...countVersions({ ...withWork(row, work), isHalted }), held, deletesRefused, unreadable };
 }
 
 /** The work of a source that does not run yet. */

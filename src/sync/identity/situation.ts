@@ -31,6 +31,8 @@ export interface Gathered {
   /** The rows of the situation. */
   readonly rows: ReadonlyMap<string, AcknowledgedRow>;
   readonly entries: ReadonlyMap<RelativePath, ScanEntry>;
+  /** Number of paths that cannot be read. */
+  readonly unreadable: number;
   /** The folder is missing. */
   readonly isRootless: boolean;
   /** Rows whose resource has the row's version, and differs otherwise. */
@@ -131,6 +133,7 @@ export async function gather(
     altered: keepsMarkers(context, listed) ? altered : altered.flatMap(withoutNames),
     rows,
     entries: new Map(scan.entries.map((entry) => [entry.path, entry])),
+    unreadable: scan.unreadable.length,
     isRootless: scan.root === undefined,
   };
 }
@@ -147,7 +150,10 @@ function withoutNames(each: Altered): readonly Altered[] {
 }
 
 /** What a list shows of one source. */
-interface Listed extends Omit<Gathered, "situation" | "descriptions" | "rows" | "entries" | "isRootless"> {
+interface Listed extends Omit<
+  Gathered,
+  "situation" | "descriptions" | "rows" | "entries" | "unreadable" | "isRootless"
+> {
   readonly items: readonly Item[];
   /** Rows whose resource needs no decision. */
   readonly seen: NumberSet;

@@ -3,7 +3,13 @@ import type { ListedState } from "../../wire/file-state.ts";
 import { senderBlocker } from "../ledger/blockers.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import type { RelativePath } from "../plan/model.ts";
-import { type LiveWork, ROW_STATES, type VersionFacts, versionOf } from "../plan/version.ts";
+import {
+  type LiveWork,
+  ROW_STATES,
+  type UnreadablePath,
+  type VersionFacts,
+  versionOf,
+} from "../plan/version.ts";
 import type { OperatorLedger } from "./offline.ts";
 
 /** Which files to list. */
@@ -42,11 +48,14 @@ export function listFiles(
     };
     if (blocker?.code === "halted" && state === "waiting")
       add("", null, { row: undefined, trouble: undefined });
+    const none = { docId: null, sinceMs: null, hasOlder: false };
+    if (blocker?.code !== "halted" && state === "waiting")
+      for (const { path, reason: message } of source?.unreadable(below) ?? unreadableBefore(row))
+        found.push({ source: row.path, path, state, code: "unreadable", message, ...none });
     // Their paths are known to the daemon alone.
     if (live === undefined && below === undefined && state === "waiting" && row.backlog > 0) {
       const message = `files not sent yet when the daemon ended: ${row.backlog}`;
       const code = "not_synced";
-      const none = { docId: null, sinceMs: null, hasOlder: false };
       found.push({ source: row.path, path: "", state, code, message, ...none });
     }
     const listed = new Set<RelativePath>();
@@ -74,6 +83,12 @@ export function listFiles(
     }
   }
   return found.toSorted(bySourceAndPath).slice(0, limit);
+}
+
+/** What could not be read at the last pass, whose paths the ledger does not have. */
+function unreadableBefore({ unreadable }: SourceRow): readonly UnreadablePath[] {
+  if (unreadable === 0) return [];
+  return [{ path: "", reason: `paths that could not be read at the last pass: ${unreadable}` }];
 }
 
 function bySourceAndPath(a: ListedFile, b: ListedFile): number {

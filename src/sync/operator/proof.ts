@@ -53,6 +53,8 @@ export interface ProofSums extends Readonly<Record<VersionState | "agree" | "dif
   /** Wanted files: searchable, being read, waiting or failed. */
   readonly files: number;
   readonly unproven: Readonly<Record<NonNullable<ProvenFile["unproven"]>, number>>;
+  /** Paths of which nothing is known. */
+  readonly unreadable: number;
   /** Bytes read from disk for this proof. */
   readonly bytes: number;
   /** Resources in the scope that no row owns. */
@@ -125,7 +127,7 @@ export async function proveAgreement(
         },
         (file) => reader.file(file),
       );
-      agrees &&= sums.differ + sums.unproven.too_new + sums.reading + sums.waiting === 0;
+      agrees &&= sums.differ + sums.unproven.too_new + sums.reading + sums.waiting + sums.unreadable === 0;
       reader.end(sums);
     }
     return agrees;
@@ -172,11 +174,9 @@ async function proveSource(
     if (file.unproven !== undefined) unproven[file.unproven] += 1;
     onFile(file);
   };
-  const entries =
-    gathered?.entries ??
-    new Map(
-      (await scanSource(proving.root, proving.rules, { signal })).entries.map((each) => [each.path, each]),
-    );
+  const scan = gathered === undefined ? await scanSource(proving.root, proving.rules, { signal }) : undefined;
+  const entries = gathered?.entries ?? new Map(scan?.entries.map((each) => [each.path, each]));
+  const unreadable = gathered?.unreadable ?? scan?.unreadable.length ?? 0;
   const sorted = [...entries.values()].toSorted((a, b) => (a.path < b.path ? -1 : 1));
   for (const [index, entry] of sorted.entries()) {
     const known = rows.living(proving.id, entry.path);
@@ -187,7 +187,8 @@ async function proveSource(
   for (const { id, path, docId } of rows.all(proving.id))
     if (docId !== null && !entries.has(path)) await prove(path, undefined, rows.get(id));
   const files = states.searchable + states.reading + states.waiting + states.failed;
-  return { files, ...states, agree, differ, unproven, bytes, unowned: gathered?.unowned.size ?? 0 };
+  const unowned = gathered?.unowned.size ?? 0;
+  return { files, ...states, agree, differ, unproven, unreadable, bytes, unowned };
 }
 
 /** What the comparison says of resources that are not as they were acknowledged, by resource. */

@@ -27,7 +27,10 @@ export function statusOf(
     const facts = {
       reading,
       backlogFailed,
-      unreadable: source.unreadable(undefined).toSorted(),
+      unreadable: source
+        .unreadable(undefined)
+        .map(({ path }) => path)
+        .toSorted(),
       warnings: source.warnings(),
       leftOut: source.leftOut(),
     };

@@ -15,6 +15,8 @@ import { findMoves } from "./moved-files.ts";
 export interface PassPreview extends Pick<Difference, "refused" | "skipped"> {
   readonly candidates: readonly Candidate[];
   readonly braked: Braked;
+  /** Number of paths that cannot be read. */
+  readonly unreadable: number;
 }
 
 /** The work of a pass that has not run. */
@@ -51,12 +53,13 @@ export async function previewPass(pass: PassContext, before: SourceRow): Promise
   const { difference } = await withBusy(pass.states, (busy) => compareJudged(pass, scan, busy, true));
   const facts = await brakeFacts(pass, scan, before, difference);
   const judged = brake(scan, difference.gone, facts);
+  const unreadable = scan.unreadable.length;
   if (judged.halted) {
     const reason = scan.root === undefined ? rootless(scan, rules).reason : judged.reason;
-    return { candidates: [], refused: [], skipped: [], braked: { ...judged, reason } };
+    return { candidates: [], refused: [], skipped: [], braked: { ...judged, reason }, unreadable };
   }
   const byHash = await findMoves(pass, difference.candidates, difference.gone);
   const { candidates, gone } = followMoves(difference, difference.candidates, byHash);
   const { refused, skipped } = difference;
-  return { candidates, refused, skipped, braked: brake(scan, gone, facts) };
+  return { candidates, refused, skipped, braked: brake(scan, gone, facts), unreadable };
 }

@@ -13,12 +13,21 @@ export interface LiveWork {
         workAt(path: RelativePath): Pick<VersionFacts, "work" | "sinceMs">;
         /** Returns the files at or below a path that are planned and not done. */
         unsent(below: RelativePath | undefined): Iterable<RelativePath>;
+        /** Returns what cannot be read at a path, below it, or on the way to it, with why. */
+        unreadable(below: RelativePath | undefined): readonly UnreadablePath[];
       }
     | undefined;
   /** Why requests do not leave; undefined: the service answers. */
   readonly outage: string | undefined;
   /** Asks the service whether a search by meaning finds a document; undefined: it does not say. */
   hasMeaning(docId: string, signal: AbortSignal): Promise<boolean | undefined>;
+}
+
+/** A path of which nothing is known. */
+export interface UnreadablePath {
+  readonly path: RelativePath;
+  /** For a person. */
+  readonly reason: string;
 }
 
 /** Why nothing of a source is sent. `halted`: nothing is known of its files. */

@@ -46,7 +46,14 @@ export type WatchedSource = SourceConfig & {
 };
 
 /** Whether a path belongs to the source; if not, the reason, for a person. */
-export type Verdict = { readonly wanted: true } | { readonly wanted: false; readonly reason: string };
+export type Verdict =
+  | { readonly wanted: true }
+  | {
+      readonly wanted: false;
+      readonly reason: string;
+      /** The rules at its place cannot be read, so that nothing there is sent or deleted. */
+      readonly isUnknown?: true;
+    };
 
 /** A rule that describes the files that it matches. */
 type DescriptionRule = SourceConfig["rules"][number] & { readonly description: string };
@@ -260,7 +267,8 @@ function verdictOn(
   let inside: FolderPath = "";
   for (;;) {
     const above = inFolder(inside);
-    if (above.unreadable !== undefined) return { wanted: false, reason: unreadableReason(above.unreadable) };
+    if (above.unreadable !== undefined)
+      return { wanted: false, reason: unreadableReason(above.unreadable), isUnknown: true };
     const start = inside === "" ? 0 : inside.length + 1;
     const end = path.indexOf("/", start);
     if (end === -1) return above[what](path, path.slice(start));

@@ -6,7 +6,7 @@ import { kindOfName } from "../../formats/kinds.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import { type PassPreview, previewPass } from "../pass/preview.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { FileWork } from "../plan/version.ts";
+import type { FileWork, UnreadablePath } from "../plan/version.ts";
 import { runChecks } from "./checking.ts";
 import { openSourceParts, type SourceOptions, type SourceParts } from "./parts.ts";
 import { progressOf } from "./progress.ts";
@@ -90,8 +90,24 @@ function findingsOf({ context, passes, problems }: SourceParts) {
       ...(context.ledger.contacts.keepsMarkers() === false ? [NO_MARKERS] : []),
       ...problems.current(),
     ],
+    /** Returns what cannot be read at a path, below it, or on the way to it. */
+    unreadable: (below: RelativePath | undefined): UnreadablePath[] => {
+      const paths = [...(passes.memory.unreadable ?? [])].filter(
+        (path) => isBelow(path, below) || path === "" || (below !== undefined && isBelow(below, path)),
+      );
+      const known = paths.length === 0 ? [] : problems.current();
+      return paths.map((path) => {
+        const problem = known.find((each) => each.path === path);
+        return {
+          path,
+          reason: problem === undefined ? INACCESSIBLE : `${problem.reason} (${problem.remedy})`,
+        };
+      });
+    },
   };
 }
+
+const INACCESSIBLE = "it is inaccessible, so nothing is known of its contents (check owner and mode)";
 
 const NO_MARKERS: FolderWarning = {
   path: "",
@@ -101,7 +117,7 @@ const NO_MARKERS: FolderWarning = {
 };
 
 /** The pending work at a path. */
-function pathQueries({ agenda: { states }, contact, deletes, passes, context: { now }, state }: SourceParts) {
+function pathQueries({ agenda: { states }, contact, deletes, context: { now }, state }: SourceParts) {
   const workAt = (path: RelativePath): FileWork => {
     if (states.reading(path) !== undefined) return "reading";
     if (contact.waiting().has(path) || deletes.hasJob(path)) return "queued";
@@ -149,11 +165,6 @@ function pathQueries({ agenda: { states }, contact, deletes, passes, context: { 
         isBelow(path, below),
       ),
     isInFlight: (path: RelativePath): boolean => states.hasJob(path) || deletes.hasJob(path),
-    /** Returns what cannot be read at a path, below it, or on the way to it. */
-    unreadable: (below: RelativePath | undefined): RelativePath[] =>
-      [...(passes.memory.unreadable ?? [])].filter(
-        (path) => isBelow(path, below) || path === "" || (below !== undefined && isBelow(below, path)),
-      ),
     isPending: (path: RelativePath): boolean =>
       states.stateOf(path) !== "at rest" || contact.waiting().has(path) || deletes.hasJob(path),
   };

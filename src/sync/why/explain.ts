@@ -95,7 +95,7 @@ async function explainIn(
     version:
       next === undefined
         ? null
-        : await versionAt(path, { next, verdict, known, blocker, source, live, signal }),
+        : await versionAt(path, { next, verdict, known, disk, blocker, source, live, signal }),
     next: next === undefined ? stepOfNoFile(path, disk, verdict, known, blocker) : withBlocker(next, blocker),
   };
 }
@@ -107,6 +107,7 @@ async function versionAt(
     readonly next: NextStep;
     readonly verdict: Verdict;
     readonly known: Known | undefined;
+    readonly disk: OnDisk;
     readonly blocker: SenderBlocker | undefined;
     readonly source: WatchedSource;
     readonly live: LiveWork | undefined;
@@ -120,18 +121,41 @@ async function versionAt(
   if (isNew && (next.action === "nothing" || next.action === "hold") && verdict.wanted) return null;
   const docId = row?.state === "agreed" && facts.source.collection !== "fastest" ? row.docId : null;
   const refusal = isNew ? refusalOf(next, known) : undefined;
+  const unknown = unknownWords(facts);
   return versionOf({
     row: refusal === undefined ? row?.state : "failed",
     trouble: refusal ?? row?.error ?? undefined,
     ...(known?.row === undefined ? NO_WORK : (live?.source(known.row.id)?.workAt(path) ?? NO_WORK)),
-    change: refusal === undefined && isChange(next, row?.state) ? next.why : undefined,
-    leftOutBy: !verdict.wanted ? verdict.reason : isNew && next.action === "skip" ? next.why : undefined,
+    change: unknown ?? (refusal === undefined && isChange(next, row?.state) ? next.why : undefined),
+    leftOutBy: leftOutBy(verdict, isNew ? next : undefined),
     blocker,
     outage: live?.outage,
     hasMeaning: docId === null ? undefined : await live?.hasMeaning(docId, facts.signal),
     isOwnForm: row && isOwnForm(row),
     isFindable: row?.isFindable ?? refusal?.code === "delete_refused",
   });
+}
+
+/** The rule that leaves a file out; undefined: none does, or the rules cannot be read. */
+function leftOutBy(verdict: Verdict, next: NextStep | undefined): string | undefined {
+  if (!verdict.wanted) return verdict.isUnknown === true ? undefined : verdict.reason;
+  return next?.action === "skip" ? next.why : undefined;
+}
+
+/** Why nothing is known of a file whose rules cannot be read; undefined: they can, or it is as the ledger says. */
+function unknownWords({
+  verdict,
+  known,
+  disk,
+}: {
+  readonly verdict: Verdict;
+  readonly known: Known | undefined;
+  readonly disk: OnDisk;
+}): string | undefined {
+  if (verdict.wanted || verdict.isUnknown !== true) return undefined;
+  const row = known?.living;
+  const isSame = row?.sizeBytes === disk.sizeBytes && row?.mtimeMs === disk.mtimeMs;
+  return isSame ? undefined : `${verdict.reason}, so nothing there is sent or deleted`;
 }
 
 /** Reports whether the service keeps a text in a form of its own. */

@@ -14,6 +14,7 @@ const source = {
   failed: 0,
   held: 0,
   deletesRefused: 0,
+  unreadable: 0,
   unjudged: 0,
   lost: null,
   listed: true,

@@ -106,6 +106,7 @@ describe("the report of an audit", () => {
     failed: 0,
     held: 0,
     deletesRefused: 0,
+    unreadable: 0,
     lost: null,
     unjudged: 0,
     listed: true,

@@ -66,7 +66,8 @@ const wait = async (path?: string, more: Partial<WaitOptions> = {}): Promise<Wai
     workAt: () => ({ work: "queued" }),
     hasOnlyPictures: (each: string) => pictures.has(each),
     unsent: (below: string | undefined) => [...pending].filter(isIn(below)),
-    unreadable: (below: string | undefined) => unreadable.filter(isIn(below)),
+    unreadable: (below: string | undefined) =>
+      unreadable.filter(isIn(below)).map((at) => ({ path: at, reason: "it is inaccessible" })),
   } as unknown as SourceSync; // What a wait asks of a source.
   const parts = { lifecycle, ledger, listeners } as unknown as Parts;
   const sources = { all: () => [source] } as unknown as DaemonSources;

@@ -70,6 +70,7 @@ describe("the encoding of an ignore file", () => {
     const rules = rulesOf(bytes);
     expect(rules.wants("any.md")).toEqual({
       wanted: false,
+      isUnknown: true,
       reason: ".kbsyncignore is not text in UTF-8 or UTF-16",
     });
     expect(rules.inFolder("").unreadable).toMatchObject({ path: "", code: "EILSEQ" });
@@ -90,6 +91,7 @@ it.each([
   writeFileSync(join(root, file), line);
   expect(openRules(sourceAt(root, { gitignore: true })).wants("a.md")).toEqual({
     wanted: false,
+    isUnknown: true,
     reason: `${file} has a line of more than 4096 characters`,
   });
 });
@@ -101,6 +103,7 @@ describe("what is not a plain file under the name of an ignore file", () => {
     mkdirSync(path());
     expect(openRules(sourceAt(root)).wants("a.md")).toEqual({
       wanted: false,
+      isUnknown: true,
       reason: ".kbsyncignore is a folder, not a file",
     });
   });
@@ -109,6 +112,7 @@ describe("what is not a plain file under the name of an ignore file", () => {
     symlinkSync("missing", path());
     expect(openRules(sourceAt(root)).wants("a.md")).toEqual({
       wanted: false,
+      isUnknown: true,
       reason: ".kbsyncignore is a symbolic link that leads nowhere",
     });
   });
