@@ -25,10 +25,13 @@ function unreadableProblem({ path, code, file = IGNORE_FILE }: UnreadableIgnore)
     file,
     path,
     reason: `${file} ${ignoreFileWords(code)}: what it leaves out is unknown, so nothing ${where} is sent or deleted`,
-    remedy:
-      "Make it a text file that the user that kbsync runs as can read, or remove it. kbsync then continues by itself.",
+    remedy: `${code === "EACCES" ? LET_IN : MAKE_TEXT}. kbsync then continues by itself.`,
   };
 }
+
+const MAKE_TEXT = "Make it a text file that the user that kbsync runs as can read, or remove it";
+/** A folder that nobody may enter hides whether it has an ignore file. */
+const LET_IN = "Let the user that kbsync runs as read its folder, and the file";
 
 function doubt({ file, line, text, readings }: DoubtfulPattern): FolderProblem {
   const read = readings.map((each) => `\`${each}\``).join(" and as ");

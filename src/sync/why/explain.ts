@@ -154,7 +154,8 @@ function unknownWords({
 }): string | undefined {
   if (verdict.wanted || verdict.isUnknown !== true) return undefined;
   const row = known?.living;
-  const isSame = row?.sizeBytes === disk.sizeBytes && row?.mtimeMs === disk.mtimeMs;
+  const isUnread = row !== undefined && disk.kind === "unreadable";
+  const isSame = isUnread || (row?.sizeBytes === disk.sizeBytes && row?.mtimeMs === disk.mtimeMs);
   return isSame ? undefined : `${verdict.reason}, so nothing there is sent or deleted`;
 }
 
