@@ -199,6 +199,8 @@ function openWork(
     ledger.files.hold(id);
     ledger.sources.setHold(source.id, { halted: null, reason: OTHER_FOLDER });
   };
+  /** The text may be another one than the marker says: whoever receives the resource sends its own. */
+  const doubt = (id: number): void => ledger.files.setState(id, "unsure");
   const assign = (path: RelativePath, docId: string, then?: (id: number) => void): void => {
     const resource = resources.get(docId);
     const reading = readMarker(descriptions.get(docId));
@@ -231,7 +233,7 @@ function openWork(
           if (!isKnown(verdict.path, verdict.docId)) assign(verdict.path, verdict.docId);
           return;
         case "move":
-          assign(verdict.path, verdict.docId);
+          assign(verdict.path, verdict.docId, verdict.isUncertain === true ? doubt : undefined);
           return;
         case "ask": {
           const row = rows.get(verdict.docId);
@@ -265,7 +267,11 @@ function openWork(
             const isItsFile = verdict.kind === "delete" || verdict.file === fileTag(row.path);
             if (isItsFile && !isKnown(row.path, docId)) assign(row.path, docId);
           } else if (verdict.kind === "delete")
-            assign(absentName(resources.get(docId)?.title ?? "", docId), docId, isOther ? hold : undefined);
+            assign(
+              absentName(resources.get(docId)?.title ?? "", docId),
+              docId,
+              isOther ? hold : gathered.situation.isDistrusted ? undefined : doubt,
+            );
           return;
         }
         case "delete-again": {
@@ -285,13 +291,14 @@ function openWork(
         case "create":
       }
     },
-    resend: ({ row, alterations, resource }) => {
+    resend: ({ row, alterations, resource, isUnmarked }) => {
       find(row.path, row.docId, "altered", alterationWords(alterations));
       change(row.path, () => {
         // It may have been sent since.
         if (ledger.files.acknowledged(row.docId)?.acknowledgedMs !== row.acknowledgedMs) return;
         ledger.files.setState(row.id, "unsure");
-        ledger.files.setStored(row.id, resource);
+        // Where markers are kept, a description without one is no form of the service's own: a person may remove it often.
+        ledger.files.setStored(row.id, isUnmarked ? { ...resource, label: row.label } : resource);
       });
     },
     write: async () => {

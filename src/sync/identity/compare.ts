@@ -73,7 +73,7 @@ export interface Situation {
   readonly writer: string;
   /** A person agreed to take over what other installations wrote, and to leave damaged markers alone. */
   readonly isApproved: boolean;
-  /** Resources with a damaged marker that a person left alone. */
+  /** Resources with a damaged marker, or another installation's with a text of their own, that a person left alone. */
   readonly leftAlone: ReadonlySet<string>;
   readonly items: readonly Item[];
   readonly files: readonly DiskFile[];
@@ -130,8 +130,16 @@ export type Verdict =
    * with the file's marker.
    */
   | { readonly kind: "ask"; readonly path: string; readonly docId: string; readonly instead?: string }
-  /** The file was renamed: the resource gets its title and description and keeps its id. */
-  | { readonly kind: "move"; readonly path: string; readonly docId: string }
+  /**
+   * The file was renamed: the resource gets its title and description and keeps its id. `isUncertain`: its text too, for it may be a
+   * copy that a person changed.
+   */
+  | {
+      readonly kind: "move";
+      readonly path: string;
+      readonly docId: string;
+      readonly isUncertain?: true;
+    }
   /** No file has the resource. The brakes decide whether it goes now. */
   | { readonly kind: "delete"; readonly docId: string }
   /** Its file may be there and cannot be seen. It is decided about when it can. */
@@ -168,15 +176,15 @@ export function compare(situation: Situation): Comparison {
   const list = situation.memory.list + 1;
   const undead = new Map(tombstones.map((docId) => [docId, situation.memory.undead.get(docId) ?? list]));
   const visible = visibleIn(situation, own, rows);
-  if (holds.length > 0) {
+  if (holds.length > 0)
     return { holds, verdicts: [], memory: { ...situation.memory, list, undead, visible } };
-  }
 
   const verdicts: Verdict[] = [];
   for (const [docId, seen] of undead)
     if (seen < list || situation.lagMs === 0) verdicts.push({ kind: "delete-again", docId });
 
   const byFile = groupBy(own, ({ file }) => file);
+  const shared = new Set([...byFile.keys()].filter((file) => (byFile.get(file)?.length ?? 0) > 1));
   const rowOfFile = new Map(situation.rows.map((row) => [row.file, row]));
   const listed = new Set(situation.items.map(({ docId }) => docId));
   const stale = new Map<string, Stale>();
@@ -223,14 +231,14 @@ export function compare(situation: Situation): Comparison {
     if (unlisted !== undefined) verdicts.push({ kind: "ask", path, docId: unlisted.docId });
     else if (item !== undefined) {
       moved.add(item.docId);
-      verdicts.push({ kind: "move", path, docId: item.docId });
+      verdicts.push(moveOf(situation, path, item, shared));
       if (probe !== undefined) surplus.push({ item: probe, ofDocId: item.docId });
     } else if (probe !== undefined) giveOwn(file, probe, row);
     else verdicts.push({ kind: "create", path });
   }
   for (const { item, ofDocId } of surplus) {
     if (moved.has(item.docId)) continue;
-    const isOurs = item.writer === situation.writer;
+    const isOurs = item.writer === situation.writer || situation.isApproved;
     verdicts.push({ kind: "surplus", docId: item.docId, ofDocId, isOurs });
   }
   for (const { docId, file } of homeless) {
@@ -246,6 +254,17 @@ export function compare(situation: Situation): Comparison {
  */
 function unlistedRow(row: LedgerRow | undefined, listed: ReadonlySet<string>): LedgerRow | undefined {
   return row === undefined || listed.has(row.docId) ? undefined : row;
+}
+
+/** A ledger that is not new knows renamed files, and those resources need no decision here. `shared`: files that several items name. */
+function moveOf(
+  { isDistrusted }: Situation,
+  path: string,
+  { docId, file }: OwnItem,
+  shared: ReadonlySet<string>,
+): Verdict {
+  const isUncertain = !isDistrusted || shared.has(file);
+  return { kind: "move", path, docId, ...(isUncertain && { isUncertain }) };
 }
 
 /** Decides of each item whose it is. */
@@ -276,7 +295,7 @@ function sortItems(
       if (!situation.leftAlone.has(docId)) damaged.push(docId);
     } else if (reading.kind === "whole" && reading.marker.source === situation.source) {
       const { marker } = reading;
-      if (isStranger(situation, marker, row))
+      if (isStranger(situation, marker, row) && !situation.leftAlone.has(docId))
         byWriter.set(marker.writer, [...(byWriter.get(marker.writer) ?? []), docId]);
       else {
         // A marker that this ledger sent is what it knows, or older: the ledger decides. Another one is newer than the

@@ -255,7 +255,7 @@ export function openContact(options: ContactOptions): Contact {
         }
         if ((isFirst && lagMs > 0) || hasCreates || unjudged > 0 || hidden.files.size > 0) compareLater();
         else if (again !== undefined && again.atMs <= Date.now()) compareLater(again.round + 1);
-        if (isApproved) await leaveDamagedAlone(context, source, gathered);
+        if (isApproved) await leaveAlone(context, source, compared);
         return await open();
       }
     }
@@ -429,16 +429,18 @@ async function noteMarkers({ ledger }: ActionContext, { marked, unmarked }: Gath
   await ledger.write(() => ledger.contacts.setKeepsMarkers(marked > 0));
 }
 
-/** Records the resources with a damaged marker that a person, who saw them, left alone. */
-async function leaveDamagedAlone(
+/** Records the resources that a person, who saw them, left alone: with a damaged marker, and second ones with another text. */
+async function leaveAlone(
   { ledger }: ActionContext,
   { id }: ContactOptions["source"],
-  { descriptions, rows }: Gathered,
+  { gathered: { descriptions, rows }, findings }: Extract<Compared, { readonly kind: "applied" }>,
 ): Promise<void> {
   const damaged = [...descriptions]
     .filter(([docId, description]) => !rows.has(docId) && readMarker(description).kind === "damaged")
     .map(([docId]) => docId);
-  if (damaged.length > 0) await ledger.write(() => ledger.contacts.setLeftAlone(id, damaged));
+  const second = findings.filter(({ kind, isRepaired }) => kind === "twice" && !isRepaired);
+  const left = [...damaged, ...second.map(({ docId }) => docId)];
+  if (left.length > 0) await ledger.write(() => ledger.contacts.setLeftAlone(id, left));
 }
 
 function omissionOptions(

@@ -6,6 +6,7 @@ import type { ActionSource } from "../send/context.ts";
 import type { Scope } from "../ledger/contacts.ts";
 import type { AcknowledgedRow } from "../ledger/files/rows.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import { isSameRoot } from "../plan/brakes.ts";
 import { alterationsOf, isAsStored, type Alteration } from "../plan/alterations.ts";
 import { sameStat } from "../plan/compared-rows.ts";
 import { bytesTag, fileTag, markedDescription, readMarker } from "../plan/marker.ts";
@@ -61,6 +62,8 @@ export interface Altered {
   readonly resource: ListedResource;
   /** Nobody changed it since it was sent. */
   readonly isAsStored: boolean;
+  /** Its description has no marker of the source. */
+  readonly isUnmarked: boolean;
 }
 
 /** Dependencies of gathering. */
@@ -121,8 +124,8 @@ export async function gather(
       files,
       rows: [...rows.values()].map(ledgerRowOf),
       leftAlone: ledger.contacts.leftAlone(source.id),
-      // Where another folder is in the source's place, the rows of what it lacks halt the source.
-      isPartial: scan.root === undefined || scan.unreadable.length > 0,
+      // Another folder in the source's place hides its files. What it lacks halts the source.
+      isPartial: scan.root === undefined || isOtherRoot(context, source, scan) || scan.unreadable.length > 0,
       isDistrusted: !ledger.contacts.isAdopted(source.id),
       isNew: ledger.contacts.isNew(source.id),
       tombstones: new Set(
@@ -136,6 +139,11 @@ export async function gather(
     unreadable: scan.unreadable.length,
     isRootless: scan.root === undefined,
   };
+}
+
+function isOtherRoot({ ledger }: GatherContext, { id }: IdentitySource, { root }: Scan): boolean {
+  const { root: before } = ledger.sources.get(id);
+  return before !== undefined && !isSameRoot(before, root);
 }
 
 /** Reports whether the service keeps markers, as far as it has shown. */
@@ -254,8 +262,10 @@ function openCollector(
         unmarked += Number(isUnmarked);
         const resource = resourceOf(record);
         const alterations = alterationsOf(row, resource, isAsSaid);
-        if (alterations.length > 0)
-          altered.push({ row, alterations, resource, isAsStored: isAsStored(row.storedMs, resource) });
+        if (alterations.length > 0) {
+          const asStored = isAsStored(row.storedMs, resource);
+          altered.push({ row, alterations, resource, isAsStored: asStored, isUnmarked });
+        }
         return;
       }
       unowned.add(record._id);

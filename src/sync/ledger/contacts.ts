@@ -74,7 +74,7 @@ export function openContacts(db: Sqlite) {
       return keeps === undefined ? undefined : keeps === "1";
     },
     setKeepsMarkers: (keeps: boolean): void => meta.set("keeps_markers", keeps ? "1" : "0"),
-    /** Resources with a damaged marker that a person left alone. */
+    /** Resources that a person left alone, though nothing shows whose they are. */
     leftAlone: (source: number): ReadonlySet<string> =>
       new Set(Ids.parse(JSON.parse(meta.get(`left_alone ${source}`) ?? "[]"))),
     setLeftAlone: (source: number, docIds: Iterable<string>): void =>

@@ -104,6 +104,14 @@ describe("what a person did at the service", () => {
     expect(link.url).toBe("https://example.org/1");
   });
 
+  it("is undone as often as a marker is removed", async () => {
+    for (let times = 0; times < 2; times += 1) {
+      edit("3.txt", { description: "3.txt" });
+      expect(words(await audit())).toEqual([["3.txt", "altered", true]]);
+    }
+    expect(readMarker(document("3.txt").description).kind).toBe("whole");
+  });
+
   it("is only reported without a repair", async () => {
     edit("3.txt", { content: "edited" });
     const before = world.service.count("update");

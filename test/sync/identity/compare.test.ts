@@ -285,7 +285,21 @@ describe("each row of the table", () => {
     [
       "of several resources of a file the ledger's stays, and the others are surplus",
       {
-        items: [item("d1", "a.md", "A"), item("d2", "a.md", "A"), item("d3", "a.md", "A", { writer: OTHER })],
+        items: [item("d1", "a.md", "A"), item("d2", "a.md", "A")],
+        files: [file("a.md", "A")],
+        rows: [row("d2", "a.md", "A")],
+      },
+      {
+        verdicts: [
+          { kind: "same", path: "a.md", docId: "d2" },
+          { kind: "surplus", docId: "d1", ofDocId: "d2", isOurs: true },
+        ],
+      },
+    ],
+    [
+      "a second resource that another installation wrote is taken over with the others once a person approved that",
+      {
+        items: [item("d2", "a.md", "A"), item("d3", "a.md", "A", { writer: OTHER })],
         files: [file("a.md", "A")],
         rows: [row("d2", "a.md", "A")],
         isApproved: true,
@@ -293,8 +307,7 @@ describe("each row of the table", () => {
       {
         verdicts: [
           { kind: "same", path: "a.md", docId: "d2" },
-          { kind: "surplus", docId: "d1", ofDocId: "d2", isOurs: true },
-          { kind: "surplus", docId: "d3", ofDocId: "d2", isOurs: false },
+          { kind: "surplus", docId: "d3", ofDocId: "d2", isOurs: true },
         ],
       },
     ],

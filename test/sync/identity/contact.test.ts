@@ -74,6 +74,27 @@ describe("a second installation", () => {
     },
   );
 
+  it("that was approved leaves a person's copy with another text alone, and is not held for it again", async () => {
+    writeAll(2);
+    await world.sync();
+    const [own] = documentsOf(world, "1.txt");
+    if (own === undefined) throw new Error("no document");
+    const copy = { ...own, _id: "f".repeat(24), content: "a person's own words" };
+    world.service.resources.set(copy._id, copy);
+    rmSync(world.stateDir, { recursive: true });
+    await world.sync();
+    await world.offline.approve();
+    await world.sync();
+    const daemon = world.daemon({ service: promptService(world) });
+    const report = await daemon.audit({ repair: true });
+    await daemon.close();
+    expect(report).toMatchObject({
+      findings: [{ docId: copy._id, kind: "twice", repaired: false }],
+      sources: [{ lost: null }],
+    });
+    expect(world.service.resources.get(copy._id)).toEqual(copy);
+  });
+
   it("that was approved stops the first one at the next document that both write", async () => {
     writeAll(3);
     await world.sync();
