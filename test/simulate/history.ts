@@ -137,6 +137,10 @@ export type Happening = { readonly atMs: number; readonly isGiven?: true } & (
   | { readonly kind: "restore"; readonly agoMs: number }
   /** Others make a resource in the daemon's own collection and under its owner. */
   | { readonly kind: "foreign"; readonly title: string; readonly description: string; readonly text: string }
+  /** A person does something at the service's own page, to the nth of the daemon's resources. */
+  | { readonly kind: "page"; readonly deed: PageDeed; readonly nth: number }
+  /** The next process runs on another machine, with a copy of the state folder or an empty one. */
+  | { readonly kind: "elsewhere"; readonly state: "copied" | "new" }
   /** The machine's clock is set. */
   | { readonly kind: "clock"; readonly byMs: number }
   /**
@@ -182,6 +186,12 @@ export type Happening = { readonly atMs: number; readonly isGiven?: true } & (
   /** Some folder cannot be watched: hints are lost, and the watcher says so. */
   | { readonly kind: "degraded"; readonly forMs: number }
 );
+
+/**
+ * What a person does to a resource: writes another description, removes its marker, writes another text, copies it with its
+ * description, also with another text, or deletes it.
+ */
+export type PageDeed = "describe" | "unmark" | "edit" | "copy" | "copy-edited" | "delete";
 
 /** How the daemon runs: until it is stopped, or for one pass. */
 export type Mode = "run" | "once";

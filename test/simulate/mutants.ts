@@ -562,8 +562,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "identity/situation.ts",
-        "isPartial: scan.root === undefined || scan.unreadable.length > 0,",
-        "isPartial: scan.root === undefined && scan.unreadable.length > 1e6,",
+        "isPartial: scan.root === undefined || isOtherRoot(context, source, scan) || scan.unreadable.length > 0,",
+        "isPartial: scan.root === undefined && isOtherRoot(context, source, scan),",
       ),
     ],
   },

@@ -236,7 +236,7 @@ async function pass({ clock, stage, runner, judge }: World, untilMs: number): Pr
 
 /** What nobody can notice who only sends: the service lost something, or an update acted after a newer one. */
 function isBehindTheBack(happening: Happening): boolean {
-  if (happening.kind === "reset" || happening.kind === "restore") return true;
+  if (["reset", "restore", "page"].includes(happening.kind)) return true;
   if (happening.kind !== "fault" || happening.fault !== "acts-late") return false;
   return happening.operation === "update" || happening.operation === "any";
 }

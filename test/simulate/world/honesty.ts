@@ -97,5 +97,5 @@ function saysAgreement({ idle, sources }: DaemonStatus): boolean {
 /** What the daemon cannot notice at once: lost hints, what others did at the service, and an update that acts late. */
 export function isUnknowable(happening: Happening): boolean {
   if (happening.kind === "fault") return happening.fault === "acts-late";
-  return ["deaf", "degraded", "reset", "restore"].includes(happening.kind);
+  return ["deaf", "degraded", "reset", "restore", "page"].includes(happening.kind);
 }

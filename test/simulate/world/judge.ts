@@ -59,6 +59,8 @@ export interface Judge {
   acknowledged(source: string, path: string): void;
   /** The daemon reports a file of a source, and the resource that it has. */
   reported(source: string, path: string, docId: string | null): void;
+  /** The next process is on another machine, with another ledger or a copy of it. */
+  movedOn(): void;
   /** Sources are held for these reasons now, before a comparison with the list. */
   holds(kinds: readonly HoldKind[]): void;
   /** A process that is a single pass starts. It cannot ask a minute later whether a 404 was true. */
@@ -172,6 +174,8 @@ const LOSS_MIN = 5;
 const REMADE_MAX = 3;
 /** A collection that is denied so often, which takes half a minute, is taken for one that is not there. */
 const DENIALS_BELIEVED = 5;
+/** A service that does not name the collection gets one file, and another one of the next process. */
+const PROBES_MAX = 2;
 /** A refused delete is sent again after some time: there is no file that could change. */
 const KEPT_WHEN_REFUSED: ReadonlySet<string> = new Set(["create", "update", "upload"]);
 const CHANGES: ReadonlySet<string> = new Set(["create", "update", "delete", "upload"]);
@@ -257,6 +261,10 @@ export function openJudge(options: JudgeOptions): Judge {
   const acknowledged = new Map<string, number>();
   /** Places and resources that the daemon reported. */
   const reported = new Set<string>();
+  /** The daemon runs on another machine than the one that wrote these resources, and nobody agreed to that. */
+  let isStranger = false;
+  /** What it created all the same. */
+  const probes = new Set<string>();
   let holdsNow: readonly HoldKind[] = [];
   const heldCounts = { lost: 0, unclear: 0, identity: 0 };
 
@@ -286,6 +294,11 @@ export function openJudge(options: JudgeOptions): Judge {
     if (resource.foreign) fail("foreign", `${what} of ${id}, a resource of others: ${title}`);
     if (what !== "delete") return;
     const place = placeOf(resource);
+    const isOfVersion = (each: Resource): boolean => each.process !== 0 && each.sent === resource.sent;
+    // A copy of an earlier version may be one that the daemon made.
+    const isHere = clock.nowMs() - agreedMs > AGREED_MS && expectations.at(place)?.body !== undefined;
+    if (resource.isOwnWords === true && isHere && ours().some(isOfVersion))
+      fail("own-words", `the copy ${id} of ${place} is deleted, to which a person gave another text`);
     if (ours().some((each) => each.id !== id && placeOf(each) === place)) return;
     const file = expectations.at(place);
     // A create acted late whose file was emptied meanwhile: the file is no document any more.
@@ -349,7 +362,7 @@ export function openJudge(options: JudgeOptions): Judge {
       else loss.before += 1;
       if (2 * loss.missed <= loss.before) lost = new Map();
     }
-    if (resource.late || !options.isListTrue) return;
+    if (resource.late || !options.isListTrue || isStranger) return;
     if (!hasList()) return;
     // It takes the place of one that the ledger has.
     if (options.ownedBy(place).length > 0) return;
@@ -365,6 +378,7 @@ export function openJudge(options: JudgeOptions): Judge {
     const twin = ours().find(
       (each) =>
         !each.late &&
+        each.process !== 0 &&
         !cameAfterList(each) &&
         placeOf(each) === place &&
         isSameSort(each, resource) &&
@@ -536,6 +550,10 @@ export function openJudge(options: JudgeOptions): Judge {
       } else if (refusals.has(wordOf(request))) {
         fail("refused-again", `${operation} is sent again as it was refused, and nothing has changed since`);
       }
+      if (isStranger && operation === "create") probes.add(madeBy(request));
+      const isProbe = (operation === "create" || operation === "upload") && probes.size <= PROBES_MAX;
+      if (isStranger && ours().length > 0 && CHANGES.has(operation) && !isProbe && !isQuestion(request))
+        fail("unasked", `${operation} leaves from another machine than the resources are of`);
       if (pausedSinceMs !== undefined && CHANGES.has(operation) && begunMs > pausedSinceMs) {
         fail("paused", `${operation} leaves while the daemon is paused`);
       }
@@ -640,6 +658,7 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     reset: (gone, before) => {
       for (const { id } of gone) lostIds.add(id);
+      if (ours().length === 0) isStranger = false;
       // Nobody can miss what no ledger knows. One that was lost may still know nothing when the process after it has ended.
       if (isBlank || (forgotten !== undefined && !options.isLedgerOpen())) return;
       // What the service was still working on was never acknowledged, and is on its way.
@@ -662,6 +681,7 @@ export function openJudge(options: JudgeOptions): Judge {
       }
     },
     agreed: (deletes) => {
+      isStranger = false;
       if (deletes > 0) agreedMs = clock.nowMs();
       held = new Set();
       heldGone = 0;
@@ -717,8 +737,10 @@ export function openJudge(options: JudgeOptions): Judge {
         service.madeMs(each.id) < forgotten.atMs &&
         placeOf(each).startsWith(SECOND_PLACE) &&
         !options.hasInner();
+      const isReported = ({ id, isOwnWords }: Resource): boolean =>
+        (options.losesWrites || isOwnWords === true) && reported.has(id);
       const isExcused = (each: Resource): boolean =>
-        denied.has(each.id) || (options.losesWrites && reported.has(each.id)) || isUnknown(each);
+        denied.has(each.id) || isReported(each) || isUnknown(each);
       const strays = options.showsMarkers && hasList() ? extra.filter((each) => !isExcused(each)) : [];
       if (strays.length > keepers)
         words.push(...strays.map((stray) => `${stray.id} of ${placeOf(stray)} is too many`));
@@ -730,6 +752,10 @@ export function openJudge(options: JudgeOptions): Judge {
     reported: (source, path, docId) => {
       reported.add(placeIn(source, path));
       if (docId !== null) reported.add(docId);
+    },
+    movedOn: () => {
+      isStranger = options.isListTrue && ours().length > 0;
+      probes.clear();
     },
     holds: (kinds) => {
       for (const kind of kinds) if (!holdsNow.includes(kind)) heldCounts[kind] += 1;

@@ -31,6 +31,8 @@ export interface Machine {
   kill(process: SimulatedProcess, kept: Kept): Kept;
   /** Copies the state folder as it is. */
   backUp(): void;
+  /** Empties the state folder, which no process has. */
+  empty(): void;
   /** Closes what dead processes left open. */
   bury(): void;
   close(): void;
@@ -125,6 +127,10 @@ export function openMachine(): Machine {
     backUp: () => {
       rmSync(backup, { recursive: true, force: true });
       copyState(folder, backup, "all", durable);
+    },
+    empty: () => {
+      rmSync(folder, { recursive: true });
+      mkdirSync(folder);
     },
     bury,
     close: () => {

@@ -45,6 +45,8 @@ export interface Runner {
   crash(effects: number, kept: Kept, restMs: number, next: Mode): void;
   /** Processes die one after another, each at its nth effect. */
   crashInARow(effects: readonly number[], restMs: number): void;
+  /** The process stops, and the next one starts on another machine. */
+  moveOn(state: "copied" | "new"): void;
   /** No crash that was asked for will come any more. */
   spare(): void;
   /** Counts an effect of the process that runs; false: it died of it. */
@@ -98,9 +100,21 @@ export function openRunner(options: RunnerOptions): Runner {
   };
   let settingsNow = settings;
 
+  let machines = 1;
+  let movesTo: "copied" | "new" | undefined;
+
   const startIn = (ms: number, mode: Mode): void => {
     clock.at(clock.nowMs() + Math.max(1, ms), { alive: true }, () => {
       machine.bury();
+      if (movesTo !== undefined) {
+        machines += 1;
+        if (movesTo === "new") {
+          machine.empty();
+          judge().ledgerLost(false);
+        }
+        judge().movedOn();
+        movesTo = undefined;
+      }
       start(mode);
     });
   };
@@ -169,7 +183,7 @@ export function openRunner(options: RunnerOptions): Runner {
       watch: watching.watchFor(process),
       random: () => stage.random.next(),
       openReader: openLocalReader,
-      machineId: () => "a machine",
+      machineId: () => `machine ${machines}`,
       connect: (_origin, limits) =>
         new SimulatedConnection({
           clock,
@@ -222,6 +236,12 @@ export function openRunner(options: RunnerOptions): Runner {
     stop: (restMs, mode) => {
       if (current === undefined || planned !== undefined) return;
       planned = { restMs, mode };
+      current.stop.abort(new Error("stopped"));
+    },
+    moveOn: (state) => {
+      movesTo = state;
+      if (current === undefined || planned !== undefined) return;
+      planned = { restMs: 1000, mode: "run" };
       current.stop.abort(new Error("stopped"));
     },
     crash: (effects, kept, restMs, mode) => {

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../virtual/clock.ts";
 import { openRandom, type Random } from "../virtual/random.ts";
-import type { Conditions, Operation } from "../history.ts";
+import { withoutMarker } from "../../../src/wire/marker.ts";
+import type { Conditions, Operation, PageDeed } from "../history.ts";
 import { describedBy, PUT_ID, shownBy } from "./hostility.ts";
 import { normaliserOf } from "./normalise.ts";
 
@@ -30,6 +31,8 @@ export interface Resource {
   readonly process: number;
   /** It was made some time after its request had broken off. */
   readonly late: boolean;
+  /** A copy to which a person gave another text. */
+  readonly isOwnWords?: boolean;
 }
 
 /** Work that goes on after its answer: what of a resource is another then. */
@@ -96,6 +99,8 @@ export interface Service {
     facts: Pick<Resource, "title" | "description" | "content" | "ownerId" | "tier">,
     ageMs?: number,
   ): void;
+  /** A person does something to the nth of the daemon's resources that nothing is worked on. Returns it as it was. */
+  edit(deed: PageDeed, nth: number): Resource | undefined;
   /** What it stores of a description. */
   describe(description: string): string;
   /** SHA-256 of the bytes of an upload; undefined for any other address. */
@@ -361,7 +366,8 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       service.onWrite("update", before);
       if (isPatient(request) && (typeof url === "string" || typeof content === "string"))
         return begin({ ...before, updatedMs, queued: [...before.queued, fieldsOf(fields)] });
-      const done = { ...finished(before, before.queued.length), ...fieldsOf(fields), updatedMs };
+      const isOwnWords = before.isOwnWords === true && content === undefined;
+      const done = { ...finished(before, before.queued.length), ...fieldsOf(fields), updatedMs, isOwnWords };
       if (hostility.puts === "copied") {
         answeredId = newId();
         origins.set(answeredId, service.originOf(before.id));
@@ -586,6 +592,31 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
         queued: [],
       });
     },
+    edit: (deed, nth) => {
+      const ours = service
+        .resources()
+        .filter(({ foreign, deleted, queued }) => !foreign && !deleted && queued.length === 0)
+        // The daemon has learned of it.
+        .filter(({ id }) => clock.nowMs() - service.writtenMs(id) > PAGE_SHOWS_MS);
+      const before = ours[nth % ours.length];
+      // A copy without a marker is of others.
+      const isCopy = before?.process === 0 || deed.startsWith("copy");
+      const isUnmarked = deed === "unmark" || deed === "describe" || !before?.description.endsWith("]");
+      if (before === undefined || (isCopy && isUnmarked)) return undefined;
+      const updatedMs = Math.max(service.wallMs(), before.createdMs + 1);
+      const copy = { ...before, id: newId(), createdMs: updatedMs, updatedMs, process: 0 };
+      const words = before.content === undefined ? {} : { content: `a person's own words ${nth}` };
+      const changes: Readonly<Record<PageDeed, Resource>> = {
+        describe: { ...before, description: "by hand" },
+        unmark: { ...before, description: withoutMarker(before.description) },
+        edit: { ...before, ...words },
+        copy,
+        "copy-edited": { ...copy, ...words, isOwnWords: before.content !== undefined },
+        delete: { ...before, deleted: true },
+      };
+      put({ ...changes[deed], updatedMs });
+      return before;
+    },
     describe: normalise.description,
     uploadOf: (url) => uploads.get(url)?.hash,
     writtenMs: (id) => versions.get(id)?.at(-1)?.atMs ?? 0,
@@ -610,6 +641,8 @@ const QUICK = '"q/';
 const SEARCH_RESULTS = 5;
 /** How old a stale list is. */
 const STALE_MS = 60_000;
+/** A person changes nothing that is newer. */
+const PAGE_SHOWS_MS = 60_000;
 /** What a short list shows. */
 const SHORT_SHARE = 0.5;
 /** The service's own clock is right, whatever becomes of the daemon's. */

@@ -124,7 +124,7 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     showsWork: odd !== "numbers",
     deletes: deletes === undefined,
     losesWrites: puts === "ignored" || upserts === true,
-    mayAskWhose: conditions.hostility !== undefined,
+    mayAskWhose: conditions.hostility !== undefined || happenings.some(({ kind }) => kind === "elsewhere"),
     keepsRenamed: conditions.isLostAtRest === true,
     reportsCollections: conditions.collections,
     knowsCollection: () => knowsCollection(stage.process),
@@ -248,6 +248,14 @@ export function happen(world: World, happening: Happening): void {
       service.addForeign({ title, description, content: text, ownerId: OWNER_ID, tier: "fastest" });
       break;
     }
+    case "page": {
+      const before = service.edit(happening.deed, happening.nth);
+      if (happening.deed === "delete" && before !== undefined) judge.reset([before], 1);
+      break;
+    }
+    case "elsewhere":
+      runner.moveOn(happening.state);
+      break;
     case "clock":
       clock.setWall(happening.byMs);
       judge.clockSet();

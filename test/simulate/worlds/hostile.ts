@@ -1,4 +1,4 @@
-import type { Happening, Hostility } from "../history.ts";
+import type { Happening, Hostility, PageDeed } from "../history.ts";
 import type { Random } from "../virtual/random.ts";
 import { MINUTE_MS, without, withConditions, withHappenings, type UnkindWorld } from "./unkind-world.ts";
 
@@ -74,7 +74,56 @@ export const HOSTILE_WORLDS: readonly UnkindWorld[] = [
       ]);
     },
   },
+  {
+    name: "by-hand",
+    does: "a person changes, copies and deletes resources at the service's own page",
+    share: 0.05,
+    passes: true,
+    change: (random, history, endMs) => {
+      const { mounted, slow } = history.conditions;
+      if (mounted === true || slow?.quickMs !== undefined) return history;
+      const isKnown = random.chance(0.5);
+      const deeds = [...COPYING, ...(isKnown ? CHANGING : [])];
+      const happenings = Array.from({ length: 1 + random.below(6) }, (): Happening => {
+        const atMs = random.between(MINUTE_MS, Math.max(2 * MINUTE_MS, endMs));
+        return { atMs, kind: "page", deed: random.pick(deeds), nth: random.below(1000) };
+      });
+      // A new ledger, and one without an answer to a create, knows a resource by its marker, and its text by that.
+      return withHappenings(isKnown ? without(history, isUnanswered) : history, happenings);
+    },
+  },
+  {
+    name: "other-machine",
+    does: "the daemon goes on on another machine, with a copy of the state folder or without",
+    share: 0.05,
+    passes: true,
+    change: (random, history, endMs) => {
+      const { second, mounted, hostility } = history.conditions;
+      // A service that never names a collection cannot be asked for a list.
+      if (second !== undefined || mounted === true || hostility?.odd === "no-collection") return history;
+      if (history.happenings.some(isChangeByHand)) return history;
+      return withHappenings(
+        history,
+        Array.from({ length: 1 + random.below(2) }, () => ({
+          atMs: random.between(MINUTE_MS, Math.max(2 * MINUTE_MS, endMs)),
+          kind: "elsewhere",
+          state: random.pick(["copied", "new"]),
+        })),
+      );
+    },
+  },
 ];
+
+const COPYING: readonly PageDeed[] = ["copy", "copy-edited", "copy-edited", "delete"];
+const CHANGING: readonly PageDeed[] = ["edit", "edit", "describe", "unmark", "unmark"];
+
+function isChangeByHand(happening: Happening): boolean {
+  return happening.kind === "page" && CHANGING.includes(happening.deed);
+}
+
+function isUnanswered({ kind }: Happening): boolean {
+  return ["crash", "kills", "stop", "fault", "storm"].includes(kind);
+}
 
 function hostile(name: string, does: string, hostility: (random: Random) => Hostility): UnkindWorld {
   return {
