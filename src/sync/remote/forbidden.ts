@@ -11,11 +11,11 @@ const VALID_MS = 10_000;
 const FORBIDDEN_ANSWERS = 2;
 
 /**
- * Opens the check. `ask` sends one request; `onForbidden` is called once for each kind of request that is forbidden; `elapsed`
- * is a monotonic clock.
+ * Opens the check. `ask` sends one request, unless all requests wait; `onForbidden` is called once for each kind of request that is
+ * forbidden; `elapsed` is a monotonic clock.
  */
 export function openForbiddenCheck(
-  ask: (path: string, signal: AbortSignal) => Promise<RawAnswer>,
+  ask: (path: string, signal: AbortSignal) => Promise<RawAnswer | undefined>,
   onForbidden: (reason: string) => void = () => undefined,
   elapsed: () => number = () => performance.now(),
 ) {
@@ -32,6 +32,7 @@ export function openForbiddenCheck(
     if (elapsed() - validMs < VALID_MS) return "valid";
     try {
       const answer = await ask(name === "list" ? ROUTES.collections : ROUTES.byCollection, signal);
+      if (answer === undefined) return "unknown";
       const { status } = answer;
       if (status === 429 || status === 503) {
         const reply = readAnswer(answer, z.unknown(), "address", Date.now());

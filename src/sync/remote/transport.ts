@@ -159,10 +159,12 @@ export function openTransport(options: TransportOptions, hosts: Hosts): Transpor
     const { pool, prefix } = hosts[to];
     return exchange(pool, { ...request, path: prefix + path }, signal);
   };
-  const forbidden = openForbiddenCheck(
-    (path, signal) => send("db", { method: "GET", path, headers: auth }, signal),
-    options.onForbidden,
-  );
+  const forbidden = openForbiddenCheck(async (path, signal) => {
+    const state = options.pacer.state();
+    // Another request may have been asked to wait since this one left.
+    if (state.kind !== "open" && state.untilMs > Date.now()) return undefined;
+    return await send("db", { method: "GET", path, headers: auth }, signal);
+  }, options.onForbidden);
   return {
     db: hosts.db,
     auth,

@@ -178,6 +178,17 @@ describe("what an answer to a create means", () => {
     },
   );
 
+  it("does not ask whether the service accepts the key while all requests wait", async () => {
+    service.fault = () => {
+      // Another request is asked to wait meanwhile.
+      pacer.failed(0, { kind: "later", acted: "no", blame: "service", reason: "busy", retryAfterMs: 60_000 });
+      return answer(403, words);
+    };
+    await remote.create(text, "key", signal);
+    expect(service.requests.map(({ operation }) => operation)).toEqual(["create"]);
+    expect(pacer.state()).toMatchObject({ kind: "waiting", reason: "busy" });
+  });
+
   it("proves with a refused connection that nothing was done", async () => {
     await service.close();
     expect(await remote.create(text, "key", signal)).toMatchObject({
