@@ -176,6 +176,8 @@ const REMADE_MAX = 3;
 const DENIALS_BELIEVED = 5;
 /** A service that does not name the collection gets one file, and another one of the next process. */
 const PROBES_MAX = 2;
+/** Answers without the ids of the collections after which the service counts as one that names none. */
+const NAMELESS_BELIEVED = 4;
 /** A refused delete is sent again after some time: there is no file that could change. */
 const KEPT_WHEN_REFUSED: ReadonlySet<string> = new Set(["create", "update", "upload"]);
 const CHANGES: ReadonlySet<string> = new Set(["create", "update", "delete", "upload"]);
@@ -217,6 +219,8 @@ export function openJudge(options: JudgeOptions): Judge {
   const denied = new Set<string>();
   /** By process: how many lists in a row the service said that it does not know of. */
   const denials = new Map<number, number>();
+  /** By process: how many answers in a row did not name the collections. A gateway may refuse their address like a key. */
+  const nameless = new Map<number, number>();
   /** When something changed that may make a refused request a new one. */
   let changedMs = -1;
   /** Paths of a mass delete that nobody agreed to, and how many of their resources went. */
@@ -368,6 +372,7 @@ export function openJudge(options: JudgeOptions): Judge {
     if (options.ownedBy(place).length > 0) return;
     // The extra one goes.
     if ((denials.get(resource.process) ?? 0) >= DENIALS_BELIEVED) return;
+    if ((nameless.get(resource.process) ?? 0) >= NAMELESS_BELIEVED) return;
     // Of two sources each may send its first file before an answer to either shows the collection's id.
     if (begunMs < (learnedMs.get(resource.process) ?? -Infinity) + READ_AFTER_MS) return;
     const listedMs = service.listedMs(resource.process) ?? Infinity;
@@ -593,6 +598,11 @@ export function openJudge(options: JudgeOptions): Judge {
       if (request.operation === "list" && text.includes('"success":true')) denials.delete(process);
       if (request.operation === "list" && status === 404 && text.includes('"success":false'))
         denials.set(process, 1 + (denials.get(process) ?? 0));
+      if (operation === "collections") {
+        const more = status === 401 || status === 403 ? NAMELESS_BELIEVED : status < 300 ? 1 : 0;
+        if (text.includes('"collections":')) nameless.delete(process);
+        else nameless.set(process, more + (nameless.get(process) ?? 0));
+      }
       // What was read before the last change says nothing of what is there now.
       const isNews =
         request.begunMs - changedMs > READ_AFTER_MS + (options.hasCoarseTimes ? COARSE_STEP_MS : 0);
