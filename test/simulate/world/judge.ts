@@ -408,7 +408,7 @@ export function openJudge(options: JudgeOptions): Judge {
   const countGrowth = ({ body }: SentRequest): void => {
     if (!body.includes(GROWING)) return;
     // A create of what an update was to send, as for a resource that was lost, sends no other version.
-    const text = (JSON.parse(body.toString("utf8")) as { content?: string }).content;
+    const text = contentOf(body);
     if (text === undefined || growth.texts.has(text)) return;
     growth.texts.add(text);
     if (growth.texts.size === 1) growth.sinceMs = clock.nowMs();
@@ -418,6 +418,10 @@ export function openJudge(options: JudgeOptions): Judge {
         "greedy",
         `${growth.texts.size} versions of a growing file are sent in ${(elapsedMs / MINUTE_MS).toFixed(1)} minutes`,
       );
+  };
+  /** What the service did not take is no version. */
+  const uncountGrowth = ({ body }: SentRequest): void => {
+    if (body.includes(GROWING)) growth.texts.delete(contentOf(body) ?? "");
   };
   const countUpload = ({ body }: SentRequest): void => {
     const name = /filename="([^"]*)"/.exec(body.toString("utf8"))?.[1] ?? "";
@@ -590,6 +594,7 @@ export function openJudge(options: JudgeOptions): Judge {
       const isDenied = !options.deletes || (status === 404 && passes.has(process));
       if (operation === "delete" && isDenied && docId !== undefined) denied.add(docId);
       if (operation === "create" || operation === "update") noteRefusal(request, status, text);
+      if (operation === "update" && status === 404) uncountGrowth(request);
       if (request.operation === "create" && (status === 201 || status === 202)) {
         making.delete(madeBy(request));
         if (text.endsWith("}") && !options.knowsCollection()) learnedMs.set(process, clock.nowMs());
@@ -845,6 +850,10 @@ function recalled<T>(version: () => string | number, make: () => T): () => T {
     if (last?.version !== now) last = { version: now, value: make() };
     return last.value;
   };
+}
+
+function contentOf(body: Buffer): string | undefined {
+  return (JSON.parse(body.toString("utf8")) as { content?: string }).content;
 }
 
 function chunkSizeOf({ settings }: Resource): number {
