@@ -76,6 +76,7 @@ export function openDaemonSources(parts: Parts, onChange: () => void) {
       removals = openRemovals({
         context,
         queue: work,
+        lagMs: options.service.listLagMs ?? LIST_LAG_MS,
         once,
         onBegin: (row) => paths.set(row.id, row.path),
         onWarning: parts.warn,

@@ -167,13 +167,12 @@ export function openContact(options: ContactOptions): Contact {
     ledger.note(() => ledger.contacts.setAgain(source.id, next));
   };
   const compareLater = (round = 0): void => {
-    const lags = AGAIN_LAGS[round];
     if (hidden.files.size > 0) setAgain({ atMs: Date.now() + HIDDEN_AGAIN_MS, round });
-    else if (lags !== undefined) setAgain({ atMs: Date.now() + lags * Math.max(lagMs, LATE_MS), round });
     else {
-      setAgain(undefined);
+      const next = againAfter(round, lagMs);
+      setAgain(next);
       // What did not act by now is not expected to.
-      ledger.note(() => ledger.intents.forgetDoubts(source.id));
+      if (next === undefined) ledger.note(() => ledger.intents.forgetDoubts(source.id));
     }
   };
   if (again === undefined && ledger.intents.doubts(source.id).length > 0) compareLater();
@@ -346,6 +345,12 @@ export function openContact(options: ContactOptions): Contact {
     againMs: () => again?.atMs,
     compareLater: () => compareLater(),
   };
+}
+
+/** Returns the comparison of a round, for a list that may lag; undefined: there is none. */
+export function againAfter(round: number, lagMs: number): Again | undefined {
+  const lags = AGAIN_LAGS[round];
+  return lags === undefined ? undefined : { atMs: Date.now() + lags * Math.max(lagMs, LATE_MS), round };
 }
 
 /**

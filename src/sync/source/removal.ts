@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { againAfter } from "../identity/contact.ts";
 import type { ActionContext } from "../send/context.ts";
 import { openAlarm } from "../agenda/agenda.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
@@ -12,6 +14,8 @@ export type Removals = ReturnType<typeof openRemovals>;
 export interface RemovalsOptions {
   readonly context: ActionContext;
   readonly queue: Pick<WorkQueue<Job>, "push">;
+  /** How far the list may lag behind the service's answers; 0: not at all. */
+  readonly lagMs: number;
   /** One pass: leaves what the service refuses to the next. */
   readonly once: boolean;
   /** Notified of each source whose removal begins. */
@@ -36,7 +40,7 @@ export function openRemovals(options: RemovalsOptions) {
   const running = new Map<number, SourceDeletes | undefined>();
 
   const remove = async (row: SourceRow): Promise<void> => {
-    await takeUnowned(context, row, stopping.signal);
+    await takeUnowned(context, row, options.lagMs, stopping.signal);
     await beginDeletes(context, row.id, stopping.signal);
     const deletes: SourceDeletes = openSourceDeletes({
       row,
@@ -56,11 +60,32 @@ export function openRemovals(options: RemovalsOptions) {
     running.set(row.id, deletes);
     deletes.beginLeft();
     endIfDone(row.id, deletes);
+    await settleDoubts(row, deletes);
+  };
+  /** A list may not show yet what creates in doubt have made. A single pass leaves them to a later one. */
+  const settleDoubts = async (row: SourceRow, deletes: SourceDeletes): Promise<void> => {
+    for (;;) {
+      ledger.flush();
+      if (ledger.intents.doubts(row.id).length === 0) return;
+      const { atMs = 0, round = 0 } = ledger.contacts.again(row.id) ?? {};
+      const waitMs = atMs - Date.now();
+      if (waitMs > 0 && once) return;
+      if (waitMs > 0) await sleep(waitMs, undefined, { signal: stopping.signal });
+      await takeUnowned(context, row, options.lagMs, stopping.signal);
+      const next = againAfter(round + 1, options.lagMs);
+      await ledger.write(() => {
+        ledger.contacts.setAgain(row.id, next);
+        if (next === undefined) ledger.intents.forgetDoubts(row.id);
+      });
+      deletes.beginLeft();
+      endIfDone(row.id, deletes);
+    }
   };
   const endIfDone = (source: number, deletes: SourceDeletes): void => {
     if (deletes.hasJobs()) return;
     ledger.flush();
-    if (ledger.intents.deletes(source).length === 0) ledger.note(() => ledger.sources.approvalUsed(source));
+    const isLeft = ledger.intents.deletes(source).length + ledger.intents.doubts(source).length > 0;
+    if (!isLeft) ledger.note(() => ledger.sources.approvalUsed(source));
     options.onChange();
   };
   const sendAgain = async (): Promise<void> => {
@@ -76,8 +101,8 @@ export function openRemovals(options: RemovalsOptions) {
     /** Begins with those that are agreed to and not in flight. Their folders need not exist. */
     begin: (): void => {
       ledger.flush();
-      for (const row of ledger.sources.removed()) {
-        if (!row.approved || running.has(row.id)) continue;
+      for (const row of ledger.sources.withFiles()) {
+        if (row.active || !row.approved || running.has(row.id)) continue;
         running.set(row.id, undefined);
         options.onBegin(row);
         remove(row).catch((error: unknown) => {
@@ -95,11 +120,18 @@ export function openRemovals(options: RemovalsOptions) {
 }
 
 /** Records the deletes of resources that have the source's markers and no row, such as those of interrupted creates. */
-async function takeUnowned(context: ActionContext, row: SourceRow, signal: AbortSignal): Promise<void> {
+async function takeUnowned(
+  context: ActionContext,
+  row: SourceRow,
+  lagMs: number,
+  signal: AbortSignal,
+): Promise<void> {
   const { ledger } = context;
   const found = await ownResources(context, row.id, signal);
   await ledger.write(() => {
-    for (const { id } of ledger.intents.creates(row.id)) ledger.intents.remove(id);
+    const creates = ledger.intents.creates(row.id);
+    for (const { id } of creates) ledger.intents.doubt(id, null);
+    if (creates.length > 0) ledger.contacts.setAgain(row.id, againAfter(0, lagMs));
     for (const { docId, title } of found) ledger.intents.delete(row.id, title, docId);
   });
 }

@@ -2,6 +2,7 @@ import { mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { innerFolders } from "../../../src/config/folders.ts";
+import { changeLedger } from "../../../src/sync/operator/offline.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
 import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
@@ -178,6 +179,33 @@ it("an inner source that takes files over from a paused one is paused, too", asy
   await world.offline.resume();
   await world.sync({ sources: nested(OUTER, INNER) });
   expect(owners()).toEqual({ outer: 1, inner: 1 });
+});
+
+it("a source that hands all of its files over also leaves nothing of a create that no list showed", async () => {
+  await world.end();
+  let isShown = false;
+  const first = (): string | undefined => [...world.service.resources.keys()][0];
+  world = await openWorld({
+    collections: true,
+    listed: () => [...world.service.resources.values()].filter(({ _id }) => isShown || _id !== first()),
+  });
+  mkdirSync(join(world.root, "team"));
+  await world.sync({ sources: nested(OUTER, INNER) });
+  world.write("team/b.md", "of the inner one");
+  let creates = 0;
+  world.service.fault = ({ operation }) =>
+    operation === "create" && (creates += 1) === 1 ? { kind: "lose-answer" } : undefined;
+  await world.sync({ sources: nested(OUTER, INNER) });
+  await world.sync({ sources: nested(OUTER) });
+  expect(owners()).toEqual({ inner: 1, outer: 1 });
+  expect(removed()).toEqual([]);
+  isShown = true;
+  await changeLedger(world.stateDir, async ({ contacts, sources, write }) => {
+    const [inner] = [...sources.folders()].find(([, path]) => path === join(world.root, "team")) ?? [0];
+    await write(() => contacts.setAgain(inner, { atMs: 0, round: 3 }));
+  });
+  await world.sync({ sources: nested(OUTER) });
+  expect(owners()).toEqual({ outer: 1 });
 });
 
 it("a hand-over that ends amid unanswered creates is compared with the lists of both owners", async () => {
