@@ -78,8 +78,12 @@ export async function applyComparison(
   // Acknowledgements in one millisecond have later times than that.
   const settledMs = options.lagMs === 0 ? Infinity : Date.now() - options.lagMs;
   const unlisted = verdicts.filter((each) => each.kind === "ask");
-  // A list may be older than what was just sent: it may lack that, or show the version before.
-  const absent = unlisted.filter(({ docId }) => (gathered.rows.get(docId)?.acknowledgedMs ?? 0) <= settledMs);
+  // A list may be older than what was just sent: it may lack that, or show the version before. An old ledger sent that before it
+  // was copied: whether it is there, only the service says.
+  const isOld = ({ instead }: Of<"ask">): boolean => gathered.situation.isDistrusted && instead !== undefined;
+  const absent = unlisted.filter(
+    (each) => isOld(each) || (gathered.rows.get(each.docId)?.acknowledgedMs ?? 0) <= settledMs,
+  );
   const altered = gathered.altered.filter(({ row }) => row.acknowledgedMs <= settledMs);
   const there = await findThere(context, gathered, absent, options.signal);
   if (there !== undefined && !options.isApproved)

@@ -77,6 +77,15 @@ describe("a ledger that was restored from a backup", () => {
     expect(textsOf("0.txt")).toEqual(["another text"]);
   });
 
+  it("keeps the document that took the place of one that it knows", async () => {
+    world.write("0.txt", "%PDF-1.4 pages 1");
+    await world.sync();
+    const [now] = documentsOf(world, "0.txt").map(({ _id }) => _id);
+    restore();
+    expect(await writesOfPass(world)).not.toHaveProperty("create");
+    expect(documentsOf(world, "0.txt").map(({ _id }) => _id)).toEqual([now]);
+  });
+
   it("is compared before anything is sent where a person says that it is old", async () => {
     expect(distrustLedger(world.stateDir, Date.now())).toBeUndefined();
     const before = world.service.count("list");
