@@ -69,7 +69,8 @@ function folderOf(source: SourceStatus): StatusOutput["folders"][number] {
     paused,
     unreadable,
   } = source;
-  const unread = unreadable === 0 ? undefined : `${unreadable} paths cannot be read.`;
+  const unread =
+    unreadable === 0 ? undefined : `${unreadable} ${unreadable === 1 ? "path" : "paths"} cannot be read.`;
   const problem = holdReason ?? (paused ? "A person paused it." : (unread ?? degraded));
   return {
     folder: path,

@@ -15,7 +15,9 @@ export function outageWords({ reason, hint }: Pick<Outage, "reason" | "hint">): 
 /** Says why requests do not leave; undefined: they do. */
 export function paceTrouble(state: PaceState): string | undefined {
   if (state.kind === "waiting") return outageWords(state);
-  return state.kind === "key_refused" ? `the service refuses the key: ${state.reason}` : undefined;
+  return state.kind === "key_refused"
+    ? `the service refuses the key: ${state.reason.replace(/\.$/, "")}`
+    : undefined;
 }
 
 function outageOf({ hint }: Pick<Outage, "hint">): string {
