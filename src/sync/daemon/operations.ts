@@ -5,8 +5,8 @@ import type { AnswerOf, RequestOf } from "../../wire/daemon.ts";
 import { erase } from "../operator/erase.ts";
 import { type FilesQuery, openCommands, type WakeUps } from "../operator/commands.ts";
 import type { RelativePath } from "../plan/model.ts";
-import { innermost, pathBelow } from "../../lib/path-below.ts";
-import { outsideSources } from "../disk/source-path.ts";
+import { pathBelow } from "../../lib/path-below.ts";
+import { targetIn } from "../disk/source-path.ts";
 import type { SourceSync } from "../source/source.ts";
 import type { LiveWork } from "../plan/version.ts";
 import { paceTrouble } from "../remote/pacer.ts";
@@ -43,7 +43,7 @@ export function openOperations(parts: Parts, sources: DaemonSources) {
       return commands.retry(path);
     },
     files: (query: FilesQuery) => {
-      if (query.path !== undefined) targetOf(sources.all(), query.path);
+      if (query.path !== undefined) targetIn(sources.all(), rootOf, query.path);
       // A summary of the work may be read after the ledger has become unreadable or was closed.
       return parts.read(() => commands.files(query), []);
     },
@@ -120,13 +120,6 @@ export interface SourceTarget<S> {
   readonly source: S;
   /** Undefined: the source as a whole. */
   readonly below: RelativePath | undefined;
-}
-
-/** Finds the source that contains an absolute path. Throws `outside_sources`. */
-export function targetOf(sources: readonly SourceSync[], path: string): SourceTarget<SourceSync> {
-  const found = innermost(sources, rootOf, path);
-  if (found !== undefined) return { source: found.item, below: found.below === "" ? undefined : found.below };
-  throw outsideSources(path, sources.map(rootOf));
 }
 
 /** The folder of a source. */

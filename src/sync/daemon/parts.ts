@@ -11,7 +11,6 @@ import { type Installation, openInstallation } from "../identity/installation.ts
 import { isLedgerFailure, ledgerFailure } from "../ledger/database/open.ts";
 import { openRequestLimit, type RequestLimit } from "../remote/request-limit.ts";
 import { openPacer, type Pacer, type PacerOptions } from "../remote/pacer.ts";
-import type { DocumentReader } from "../read/reader.ts";
 import { checkSecrets } from "../read/secret-check.ts";
 import type { OnOddField } from "../remote/record.ts";
 import { openRemote, type Remote } from "../remote/remote.ts";
@@ -40,8 +39,8 @@ export interface Parts {
   readonly held: WeakMap<AbortSignal, () => boolean>;
   /** Listeners for activities, in addition to `onActivity`. */
   readonly listeners: Set<(activity: DaemonActivity) => void>;
-  /** Counts of work of any size: requests that ended, files that were read, steps of scans. */
-  steps(): { readonly requests: number; readonly reads: number; readonly scans: number };
+  /** Counts of work of any size: requests that ended, steps of scans. */
+  steps(): { readonly requests: number; readonly scans: number };
   /** Sets the time without an answer after which the daemon gives up. */
   setPatience(ms: number): void;
   /** Reads from the ledger. Returns `otherwise` once it is closed or unreadable; the latter ends the daemon. */
@@ -110,15 +109,14 @@ function assemble(
   const listeners = new Set<(activity: DaemonActivity) => void>();
   let patienceMs = options.patienceMs ?? Infinity;
   let closed = false;
-  const steps = { requests: 0, reads: 0, scans: 0 };
+  const steps = { requests: 0, scans: 0 };
 
   const { pacer, limit, closeGate } = openPace(options, {
     patienceMs: () => patienceMs,
     onWidth: (width) => work.setWidth(width),
   });
   lifecycle.onFatal(closeGate);
-  const onRead = (): void => void (steps.reads += 1);
-  const reader = countReads(world.openReader(), onRead);
+  const reader = world.openReader();
   const context: ActionContext = {
     ...openService(options, ledger, { pacer, limit }, steps, (signal) => held.get(signal)?.() === true),
     secretCheck: sync.blockSecrets === true ? checkSecrets : undefined,
@@ -186,18 +184,6 @@ function assemble(
         unlock();
       }
     },
-  };
-}
-
-/** Calls `onRead` after each file that was read. */
-function countReads(reader: DocumentReader, onRead: () => void): DocumentReader {
-  return {
-    read: async (...args) => {
-      const read = await reader.read(...args);
-      onRead();
-      return read;
-    },
-    close: () => reader.close(),
   };
 }
 

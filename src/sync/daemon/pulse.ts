@@ -32,7 +32,7 @@ export function pulseOf(parts: Parts, sources: DaemonSources): DaemonPulse {
   const pace = paceOf(parts);
   return {
     queue: {
-      moves: parts.steps().requests + parts.steps().reads + parts.work.progress().done,
+      moves: parts.steps().requests + parts.work.read() + parts.work.progress().done,
       atWork: sources.all().some((source) => source.isSending()),
     },
     scan: {

@@ -3,14 +3,14 @@ import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import { WAIT_REASONS_MAX, type WaitAnswer, type WaitReason } from "../../wire/daemon.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { RelativePath } from "../plan/model.ts";
-import { isBelow } from "../disk/source-path.ts";
+import { isBelow, targetIn } from "../disk/source-path.ts";
 import type { SourceSync } from "../source/source.ts";
 import { senderBlocker } from "../ledger/blockers.ts";
 import { listFiles } from "../operator/listed-files.ts";
 import { type FileWork, versionOf } from "../plan/version.ts";
 import { inspectPath } from "../disk/inspect-path.ts";
 import { waitForMeaning } from "./meaning.ts";
-import { targetOf, rootOf, type SourceTarget } from "./operations.ts";
+import { rootOf, type SourceTarget } from "./operations.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 
@@ -49,7 +49,7 @@ export async function waitFor(
   const targets =
     path === undefined
       ? sources.all().map((source) => ({ source, below: undefined }))
-      : [targetOf(sources.all(), path)];
+      : [targetIn(sources.all(), rootOf, path)];
   const since = performance.now();
   const [only] = targets;
   const isKnown = only?.below === undefined || wasKnown(parts, only.source, only.below);

@@ -18,6 +18,16 @@ export function rootIdentityOf({
   return { dev, ino: Number.parseInt(hash("sha256", `${ino} ${birthtimeMs}`).slice(0, 12), 16), born: true };
 }
 
+/** Returns the identity of the folder at a path; undefined if there is none, or it is inaccessible: an error proves nothing. */
+export function rootIdentityAt(path: string): RootIdentity | undefined {
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    return stats?.isDirectory() === true ? rootIdentityOf(stats) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 let hasBirthTime: boolean | undefined;
 
 /**

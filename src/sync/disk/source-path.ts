@@ -1,4 +1,5 @@
 import { KbsyncError } from "../../lib/failure.ts";
+import { innermost } from "../../lib/path-below.ts";
 import type { RelativePath } from "../plan/model.ts";
 
 /** `source_unknown`: the given folder is not a source. */
@@ -17,6 +18,20 @@ export function outsideSources(path: string, known: readonly string[]): KbsyncEr
     subject: path,
     hint: knownWords(known),
   });
+}
+
+/**
+ * Finds the innermost source that contains an absolute path. `below` is undefined for the source as a whole. Throws
+ * `outside_sources`.
+ */
+export function targetIn<S>(
+  sources: readonly S[],
+  folderOf: (source: S) => string,
+  path: string,
+): { readonly source: S; readonly below: RelativePath | undefined } {
+  const found = innermost(sources, folderOf, path);
+  if (found === undefined) throw outsideSources(path, [...new Set(sources.map(folderOf))]);
+  return { source: found.item, below: found.below === "" ? undefined : found.below };
 }
 
 function knownWords(known: readonly string[]): string {

@@ -1,4 +1,4 @@
-import { innermost, pathBelow } from "../../lib/path-below.ts";
+import { pathBelow } from "../../lib/path-below.ts";
 import type {
   DaemonActivity,
   Explanation,
@@ -8,7 +8,7 @@ import type {
 } from "../../wire/daemon-files.ts";
 import type { Approval } from "../../wire/daemon-status.ts";
 import type { AnswerOf, RequestOf, Retried } from "../../wire/daemon.ts";
-import { outsideSources, unknownSource } from "../disk/source-path.ts";
+import { targetIn, unknownSource } from "../disk/source-path.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { LiveWork } from "../plan/version.ts";
@@ -119,10 +119,12 @@ function openChanges(ledger: OperatorLedger, { stateDir, wakeUps }: CommandOptio
     undelete: async (path: string, atMs?: number): Promise<readonly PutBack[]> => {
       ledger.flush();
       const results = await undelete(ledger, stateDir, path, atMs);
-      for (const { outcome, path: restored } of results) {
-        const target = outcome === "restored" ? targetAt(ledger, restored) : undefined;
-        if (target !== undefined) wakeUps?.check(target.row.id, target.below);
-      }
+      const restored = results.filter(({ outcome }) => outcome === "restored");
+      for (const source of sources.active())
+        for (const each of restored) {
+          const below = pathBelow(source.path, each.path);
+          if (below !== undefined) wakeUps?.check(source.id, below === "" ? undefined : below);
+        }
       return results;
     },
   };
@@ -198,21 +200,11 @@ function chosenRows({ sources }: OperatorLedger, folder: string | undefined): re
 }
 
 /** The targets of an absolute path; without one, every source. Throws `outside_sources`. */
-function targetsOf(ledger: OperatorLedger, path: string | undefined): readonly Target[] {
-  const all = ledger.sources.active();
+function targetsOf({ sources }: OperatorLedger, path: string | undefined): readonly Target[] {
+  const all = sources.active();
   if (path === undefined) return all.map((row) => ({ row, below: undefined }));
-  const target = targetAt(ledger, path);
-  if (target !== undefined) return [target];
-  throw outsideSources(
-    path,
-    all.map((row) => row.path),
-  );
-}
-
-/** The configured source that an absolute path is in. */
-function targetAt({ sources }: OperatorLedger, path: string): Target | undefined {
-  const found = innermost(sources.active(), (row) => row.path, path);
-  return found && { row: found.item, below: found.below === "" ? undefined : found.below };
+  const { source: row, below } = targetIn(all, (each) => each.path, path);
+  return [{ row, below }];
 }
 
 /** Operations of a daemon that need only its ledger. Without a daemon, they run on the ledger directly. */

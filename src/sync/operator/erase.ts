@@ -1,10 +1,9 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { KbsyncError } from "../../lib/failure.ts";
-import { innermost } from "../../lib/path-below.ts";
 import { shellWord } from "../../lib/shell-word.ts";
 import type { AnswerOf, RequestOf } from "../../wire/daemon.ts";
-import { outsideSources } from "../disk/source-path.ts";
+import { targetIn } from "../disk/source-path.ts";
 import type { ErasedSubtree } from "../ledger/erasures.ts";
 import { trashFolder } from "../ledger/trash.ts";
 import type { RelativePath } from "../plan/model.ts";
@@ -151,12 +150,6 @@ function stillSynced(rules: Rules, path: RelativePath, words: string): KbsyncErr
 
 /** The subtree of an absolute path, also in a source that left the configuration. Throws `outside_sources`. */
 function subtreeOf({ ledger }: ErasureParts, path: string): ErasedSubtree {
-  const folders = [...ledger.sources.folders()];
-  const found = innermost(folders, ([, folder]) => folder, path);
-  if (found !== undefined)
-    return { source: found.item[0], below: found.below === "" ? undefined : found.below };
-  throw outsideSources(
-    path,
-    folders.map(([, folder]) => folder),
-  );
+  const { source, below } = targetIn([...ledger.sources.folders()], ([, folder]) => folder, path);
+  return { source: source[0], below };
 }

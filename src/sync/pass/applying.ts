@@ -1,4 +1,4 @@
-import { noteRefused, noteSkipped } from "../send/prepare.ts";
+import { noteUnsent } from "../send/prepare.ts";
 import type { BusyPaths } from "../agenda/jobs.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import {
@@ -110,14 +110,16 @@ function applyQuietly(
   }
   for (const { path, reason, known } of refused) {
     if (known?.state === "failed" && known.ino === 0) continue; // Noted before; its identity is unknown.
-    noteRefused(
+    noteUnsent(
       context,
       source,
       { entry: { path, sizeBytes: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 }, known },
+      "failed",
       reason,
     );
   }
-  for (const { entry, reason, known } of skipped) noteSkipped(context, source, { entry, known }, reason);
+  for (const { entry, reason, known } of skipped)
+    noteUnsent(context, source, { entry, known }, "skipped", reason);
 }
 
 /** Restores rows whose delete was held and whose path has a file again. */
@@ -153,7 +155,7 @@ function skipTwins(
       : (taken.get(composed) ?? twins.find((form) => hasResource(context.ledger.files.living(id, form))));
     taken.set(composed, taken.get(composed) ?? path);
     if (twin === undefined) return true;
-    noteSkipped(context, { id, rulesKey: () => 0 }, candidate, SAME_NAME);
+    noteUnsent(context, { id, rulesKey: () => 0 }, candidate, "skipped", SAME_NAME);
     return false;
   };
   return candidates.filter(isFree);

@@ -61,7 +61,7 @@ export async function prepareFile(
   }
   const row = candidate.known === undefined ? undefined : ledger.files.get(candidate.known.id);
   if (isBlank(document.entry, row)) {
-    noteSkipped(context, source, { ...candidate, entry: document.entry }, EMPTY_FILE);
+    noteUnsent(context, source, { ...candidate, entry: document.entry }, "skipped", EMPTY_FILE);
     return undefined;
   }
   const metadata = context.capabilities.takesMetadata() ? metadataOf(document, source.rules) : undefined;
@@ -147,11 +147,10 @@ async function readAgain(
       return undefined;
     case "skipped":
       // A person must decide about this, so its resource stays as long as a file of that name exists.
-      if (hasResource(candidate)) noteRefused(context, judged, candidate, outcome.reason);
-      else noteSkipped(context, judged, candidate, outcome.reason);
+      noteUnsent(context, judged, candidate, hasResource(candidate) ? "failed" : "skipped", outcome.reason);
       return undefined;
     case "refused":
-      noteRefused(context, judged, candidate, outcome.reason);
+      noteUnsent(context, judged, candidate, "failed", outcome.reason);
       return undefined;
     case "unreadable": {
       const message = `cannot be read: ${codeWords(outcome.code)}`;
@@ -165,32 +164,19 @@ function hasResource({ known }: Candidate): boolean {
   return known !== undefined && known.docId !== null;
 }
 
-/** Records a file that cannot become a resource, with the reason, until it changes. Its old resource stays. */
-export function noteRefused(
+/**
+ * Records a file that is not sent, with the reason, so that it is not read again until it changes. `failed`: it cannot become
+ * a resource, and its old one stays. `skipped`: it has none, and need not be sent.
+ */
+export function noteUnsent(
   context: Reporting,
   source: RuledSource,
   candidate: Candidate,
+  state: "failed" | "skipped",
   reason: string,
 ): void {
-  giveUp(context, source, unsentOf(context, source, candidate), {
-    state: "failed",
-    code: "not_accepted",
-    message: reason,
-  });
-}
-
-/** Records a file without a resource that need not be sent, so that it is not read again until it changes. */
-export function noteSkipped(
-  context: Reporting,
-  source: RuledSource,
-  candidate: Candidate,
-  reason: string,
-): void {
-  giveUp(context, source, unsentOf(context, source, candidate), {
-    state: "skipped",
-    code: "skipped",
-    message: reason,
-  });
+  const code = state === "failed" ? "not_accepted" : state;
+  giveUp(context, source, unsentOf(context, source, candidate), { state, code, message: reason });
 }
 
 function unsentOf(

@@ -1,7 +1,5 @@
-import { statSync } from "node:fs";
-import { rootIdentityOf } from "../disk/root-identity.ts";
+import { rootIdentityAt } from "../disk/root-identity.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { RootIdentity } from "../plan/model.ts";
 import { findSourceMoves, type SourceMove } from "../plan/source-moves.ts";
 import type { WatchedSource } from "../rules/rules.ts";
 
@@ -22,18 +20,9 @@ export function movedSources(ledger: Ledger, configured: readonly WatchedSource[
       path: absolutePath,
       ownerId,
       tier: collection,
-      root: identify(absolutePath),
+      // Without an identity the sources stay two, and nothing is lost.
+      root: rootIdentityAt(absolutePath),
     })),
     lost,
   );
-}
-
-function identify(path: string): RootIdentity | undefined {
-  try {
-    const stats = statSync(path, { throwIfNoEntry: false });
-    return stats?.isDirectory() === true ? rootIdentityOf(stats) : undefined;
-  } catch {
-    // An error proves nothing here: the sources stay two, and nothing is lost.
-    return undefined;
-  }
 }

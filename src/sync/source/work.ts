@@ -45,8 +45,14 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions) {
     drop: () => drop?.(),
   });
   type FileJob = Extract<Job, { kind: "file" }>;
-  const prepareOf = async (job: Job): Promise<Prepared | undefined> =>
-    job.kind === "file" && !isBroken() ? prepareJob(job.source, job.candidate) : undefined;
+  /** Number of files that were read. */
+  let read = 0;
+  const prepareOf = async (job: Job): Promise<Prepared | undefined> => {
+    if (job.kind !== "file" || isBroken()) return undefined;
+    const prepared = await prepareJob(job.source, job.candidate);
+    read += 1;
+    return prepared;
+  };
 
   const queue = openQueue<Job>({
     width,
@@ -94,6 +100,8 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions) {
       for (const job of queue.withdraw(isTheFile)) finish(job);
     },
     progress: counts.progress,
+    /** Returns how many files were read. */
+    read: (): number => read,
     reported: counts.report,
   };
 }

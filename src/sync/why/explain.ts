@@ -1,9 +1,8 @@
 import { join } from "node:path";
-import { innermost } from "../../lib/path-below.ts";
 import type { Explanation, FileFacts, NextStep, OnDisk, OpenIntent } from "../../wire/daemon-files.ts";
 import type { UserMetadata } from "../../wire/metadata.ts";
 import { metadataOf, withMarker } from "../send/observe.ts";
-import { outsideSources } from "../disk/source-path.ts";
+import { targetIn } from "../disk/source-path.ts";
 import { readDocument } from "../read/read.ts";
 import type { ReadOptions, ReadOutcome } from "../read/outcome.ts";
 import type { Activity } from "../ledger/activity.ts";
@@ -41,9 +40,8 @@ export async function explain(
   signal: AbortSignal,
   live?: LiveWork,
 ): Promise<Explanation> {
-  const found = innermost(sources, ({ absolutePath }) => absolutePath, path);
-  if (found !== undefined) return explainIn(ledger, found.item, found.below, signal, live);
-  throw outsideSources(path, [...new Set(sources.map(({ absolutePath }) => absolutePath))]);
+  const { source, below = "" } = targetIn(sources, ({ absolutePath }) => absolutePath, path);
+  return explainIn(ledger, source, below, signal, live);
 }
 
 async function explainIn(
