@@ -6,14 +6,21 @@ import { openDaemonAudits, type DaemonAudits, whileServiceAnswers } from "./daem
 import type { Chores } from "./daemon/chores.ts";
 import { type Notices, startNotices } from "./daemon/notices.ts";
 import { openParts, type Parts } from "./daemon/parts.ts";
-import { previewSources } from "./daemon/preview.ts";
 import { openDaemonSources, type DaemonSources } from "./daemon/sources.ts";
-import { openStatusReporter, type DaemonFigures, type DaemonStatus, figuresOf } from "./daemon/status.ts";
+import {
+  openStatusReporter,
+  type DaemonFigures,
+  type DaemonPulse,
+  type DaemonStatus,
+  figuresOf,
+  pulseOf,
+} from "./daemon/status.ts";
 import { waitFor, type WaitEnd, type WaitOptions } from "./daemon/wait.ts";
 import { watchSources, type Watching } from "./daemon/watching.ts";
-import type { PlannedAction } from "./operator/preview.ts";
+import { previewOf, removalsOf, type PlannedAction } from "./operator/preview.ts";
+import { freshRow, type SourceRow } from "./ledger/sources/rows.ts";
+import { movedSources } from "./source/moved-sources.ts";
 import { storedStatus } from "./operator/status.ts";
-import { type DaemonPulse, pulseOf } from "./daemon/pulse.ts";
 
 export type { DaemonOptions, World } from "./daemon/options.ts";
 export type { DaemonStatus } from "./daemon/status.ts";
@@ -187,4 +194,30 @@ async function runPass(
   ledger.flush();
   // What cannot be removed now stays in the trash until the next pass.
   await context.trash?.prune(signal).catch((error: Error) => warn(error));
+}
+
+/** Plans all sources on rows that are only read. The daemon's sources stay closed, so nothing is written. Returns the rows too. */
+async function previewSources(
+  { options, ledger, context }: Parts,
+  sources: DaemonSources,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly planned: readonly PlannedAction[]; readonly rows: readonly SourceRow[] }> {
+  const planned: PlannedAction[] = [];
+  const rows: SourceRow[] = [];
+  const moves = new Map(
+    movedSources(ledger, options.sources).map(({ id, path }) => [path, { ...ledger.sources.get(id), path }]),
+  );
+  for (const [index, source] of options.sources.entries()) {
+    const { absolutePath, ownerId, collection } = source;
+    // Rows of the ledger have no negative numbers.
+    const row =
+      moves.get(absolutePath) ??
+      ledger.sources.peek(absolutePath, ownerId, collection) ??
+      freshRow(-1 - index, absolutePath, ownerId, collection);
+    rows.push(row);
+    const opened = sources.openOn(row, source, true);
+    planned.push(...(await previewOf(ledger, row, opened, { signal, check: context.secretCheck })));
+  }
+  planned.push(...removalsOf(ledger, new Set(options.sources.map(({ absolutePath }) => absolutePath))));
+  return { planned, rows };
 }

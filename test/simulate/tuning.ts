@@ -40,12 +40,12 @@ export const TUNING: readonly Patch[] = [
     replace: "export const STEP_ITEMS = 5;",
   },
   {
-    file: "sync/pass/slices.ts",
+    file: "sync/pass/compare.ts",
     find: "    } while (performance.now() < endMs);",
     replace: "    } while (performance.now() < endMs - SLICE_MS);",
   },
   {
-    file: "sync/pass/slices.ts",
+    file: "sync/pass/compare.ts",
     find: 'import { setImmediate as nextTurn } from "node:timers/promises";',
     replace:
       'import { setTimeout as sleep } from "node:timers/promises";\nconst nextTurn = (): Promise<void> => sleep(2);',

@@ -1,12 +1,12 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { BusyPaths } from "../agenda/jobs.ts";
-import type { Difference, RelativePath, Scan } from "../plan/model.ts";
-import { holdsKnownFiles } from "../plan/mounts.ts";
+import type { Difference, KnownFile, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
 import { reconcileInSteps } from "../plan/reconcile.ts";
 import { scopeTest } from "../plan/scope.ts";
+import type { Steps } from "../plan/steps.ts";
 import { MOUNTED_OVER } from "../rules/sub-mounts.ts";
 import { withoutMounts } from "../scan/scan.ts";
 import type { PassContext } from "./context.ts";
-import { inSlices } from "./slices.ts";
 
 /**
  * Compares a scan with the source's rows in the ledger. `busy` is older than the comparison: otherwise a row acknowledged
@@ -54,4 +54,49 @@ export async function compareJudged(
     refused.map((path) => ({ path, code: MOUNTED_OVER })),
   );
   return { scan: open, difference: await compareWithLedger(pass, open, busy, allParked) };
+}
+
+/**
+ * Reports whether the files below a mount are those that the ledger knows there, and not others that hide them: each
+ * has a file at its path, or most are the very same. Pure. `rows` are all rows below the mount's path.
+ */
+export function holdsKnownFiles(
+  rows: Iterable<KnownFile>,
+  entryAt: (path: RelativePath) => Pick<ScanEntry, "ino"> | undefined,
+): boolean {
+  let known = 0;
+  let there = 0;
+  let same = 0;
+  for (const { path, ino, state, docId } of rows) {
+    if (docId === null || state === "held" || state === "doomed") continue;
+    const entry = entryAt(path);
+    known += 1;
+    there += Number(entry !== undefined);
+    same += Number(entry?.ino === ino);
+  }
+  return there === known || 2 * same >= known;
+}
+
+/** Longest run of steps. With a page of the ledger within a step, the loop's lag stays below what a person notices. */
+const SLICE_MS = 8;
+
+/**
+ * Runs the steps a slice at a time, with a turn of the loop between two slices. `onSlice` is notified of each. Throws
+ * the signal's reason.
+ */
+export async function inSlices<T>(
+  steps: Steps<T>,
+  signal: AbortSignal,
+  onSlice: () => void = () => undefined,
+): Promise<T> {
+  for (;;) {
+    const endMs = performance.now() + SLICE_MS;
+    do {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+    } while (performance.now() < endMs);
+    onSlice();
+    await nextTurn();
+    signal.throwIfAborted();
+  }
 }

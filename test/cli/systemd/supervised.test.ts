@@ -4,7 +4,7 @@ import { supervisedDaemon } from "../../../src/cli/commands/run-daemon.ts";
 import { servicePulse } from "../../../src/cli/systemd/service-pulse.ts";
 import { openStopBudget } from "../../../src/cli/systemd/stop-budget.ts";
 import { loadConfig } from "../../../src/config/load.ts";
-import type { DaemonPulse } from "../../../src/sync/daemon/pulse.ts";
+import type { DaemonPulse } from "../../../src/sync/daemon/status.ts";
 import type { DaemonStatus } from "../../../src/sync/daemon.ts";
 import { IDLE_STATUS } from "../../fakes/status.ts";
 
