@@ -15,12 +15,7 @@ import { failureOf } from "./failure.ts";
 import type { DaemonOperations } from "./operations.ts";
 
 /** An open control socket. */
-export interface Control {
-  /** Path of the socket. */
-  readonly path: string;
-  /** Accepts no more requests, ends those in flight with `daemon_stopping`, and removes the socket. May be called again. */
-  close(): Promise<void>;
-}
+export type Control = Awaited<ReturnType<typeof openControl>>;
 
 export interface ControlOptions {
   readonly stateDir: string;
@@ -45,7 +40,7 @@ const CLOSE_MS = 1000;
  * Opens the control socket of a state folder, whose lock the caller holds: HTTP with the operations of `wire/daemon.ts`.
  * Throws if a socket can be created neither in the state folder nor outside.
  */
-export async function openControl(options: ControlOptions): Promise<Control> {
+export async function openControl(options: ControlOptions) {
   const { operations, version, requestMs = REQUEST_MS } = options;
   const stopping = new AbortController();
   const surplus = new WeakSet<Socket>();
@@ -90,8 +85,10 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     clearTimeout(cut);
   };
   return {
+    /** Path of the socket. */
     path: fresh.published,
-    close: async () => {
+    /** Accepts no more requests, ends those in flight with `daemon_stopping`, and removes the socket. May be called again. */
+    close: async (): Promise<void> => {
       closing ??= close();
       await closing;
     },

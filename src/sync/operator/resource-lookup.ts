@@ -13,21 +13,10 @@ export interface SourceScope {
 }
 
 /** Maps files to resources and back. */
-export interface ResourceLookup {
-  readonly sources: readonly SourceScope[];
-  /** Folders that are no longer synced, whose documents are still there. */
-  readonly formerSources: readonly SourceScope[];
-  /** The file of a resource: its source's folder and the path below it. Undefined for a foreign resource. */
-  fileOf(docId: string): { readonly source: string; readonly path: string } | undefined;
-  /** The resource of the file at an absolute path; undefined if the ledger has none. */
-  docOf(absolutePath: string): string | undefined;
-  /** Whether the ledger has a row for an absolute path, in any state. */
-  knows(absolutePath: string): boolean;
-  close(): void;
-}
+export type ResourceLookup = NonNullable<ReturnType<typeof openResourceLookup>>;
 
 /** Opens the ledger of a state folder for lookups; a daemon may be running. Undefined: there is no ledger yet. */
-export function openResourceLookup(stateDir: string): ResourceLookup | undefined {
+export function openResourceLookup(stateDir: string) {
   const open = openForReading(stateDir);
   if (open === undefined) return undefined;
   const { sources, files } = open.ledger;
@@ -49,14 +38,19 @@ export function openResourceLookup(stateDir: string): ResourceLookup | undefined
   });
   return {
     sources: rows.map(scopeOf),
+    /** Folders that are no longer synced, whose documents are still there. */
     formerSources: sources.removed().map(scopeOf),
-    fileOf: (docId) => {
+    /** The file of a resource: its source's folder and the path below it. Undefined for a foreign resource. */
+    fileOf: (docId: string): { readonly source: string; readonly path: string } | undefined => {
       const row = files.byDoc(docId);
       return row && { source: sources.folders().get(row.source) ?? "", path: row.path };
     },
-    docOf: (absolutePath) =>
+    /** The resource of the file at an absolute path; undefined if the ledger has none. */
+    docOf: (absolutePath: string): string | undefined =>
       inSource(absolutePath, (id, below) => files.living(id, below)?.docId ?? undefined),
-    knows: (absolutePath) => inSource(absolutePath, (id, below) => files.at(id, below)[0]) !== undefined,
-    close: () => open.close(),
+    /** Whether the ledger has a row for an absolute path, in any state. */
+    knows: (absolutePath: string): boolean =>
+      inSource(absolutePath, (id, below) => files.at(id, below)[0]) !== undefined,
+    close: (): void => open.close(),
   };
 }

@@ -3,13 +3,7 @@ import { mkdir, open, rename, rm, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 
 /** A file that is being written to the trash folder. */
-export interface TrashWriter {
-  write(piece: Buffer): Promise<void>;
-  /** Makes the file durable under its name. */
-  finish(): Promise<{ readonly hash: string; readonly sizeBytes: number }>;
-  /** Removes an unfinished file. Does nothing after `finish`. */
-  drop(): Promise<void>;
-}
+export type TrashWriter = Awaited<ReturnType<typeof openTrashWriter>>;
 
 /** Suffix of a file that is still being written. Pruning removes what a crash leaves. */
 export const UNFINISHED = ".new";
@@ -18,7 +12,7 @@ export const UNFINISHED = ".new";
  * Opens a file of the trash folder, for this user alone. The file is written under a temporary name, flushed and renamed, and
  * the folder is flushed too, so a file under its final name is complete even after a power failure.
  */
-export async function openTrashWriter(folder: string, name: string): Promise<TrashWriter> {
+export async function openTrashWriter(folder: string, name: string) {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, name);
   const temporary = `${path}${UNFINISHED}`;
@@ -31,12 +25,13 @@ export async function openTrashWriter(folder: string, name: string): Promise<Tra
     await written?.close();
   };
   return {
-    write: async (piece) => {
+    write: async (piece: Buffer): Promise<void> => {
       await file?.writeFile(piece);
       hash.update(piece);
       sizeBytes += piece.length;
     },
-    finish: async () => {
+    /** Makes the file durable under its name. */
+    finish: async (): Promise<{ readonly hash: string; readonly sizeBytes: number }> => {
       await file?.sync();
       await close();
       await rename(temporary, path);
@@ -48,7 +43,8 @@ export async function openTrashWriter(folder: string, name: string): Promise<Tra
       }
       return { hash: hash.digest("hex"), sizeBytes };
     },
-    drop: async () => {
+    /** Removes an unfinished file. Does nothing after `finish`. */
+    drop: async (): Promise<void> => {
       await close().catch(() => undefined);
       await rm(temporary, { force: true });
     },

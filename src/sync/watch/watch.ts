@@ -16,17 +16,7 @@ export interface WatchOptions {
 }
 
 /** A watched source. */
-export interface Watch {
-  /** Why some changes go unnoticed, for a person, so that the source must be scanned often; undefined if none do. */
-  degraded(): string | undefined;
-  /**
-   * Restarts the watch of every folder and then reports the whole source. For changes that a scan found without a hint: some folder
-   * may have no watch. Takes effect at most once in 5 s.
-   */
-  renew(): void;
-  /** Stops all callbacks at once. May be called again. */
-  close(): Promise<void>;
-}
+export type Watch = Awaited<ReturnType<typeof watchSource>>;
 
 /**
  * Watches the wanted folders of a source, with chokidar in a separate thread. Hints are unreliable: they may be excessive,
@@ -35,7 +25,7 @@ export interface Watch {
  * events, and after a change of an ignore file, the watch restarts and the whole source is reported. Waits for a
  * missing root.
  */
-export async function watchSource({ root, rules, onDirty, onError, onReady }: WatchOptions): Promise<Watch> {
+export async function watchSource({ root, rules, onDirty, onError, onReady }: WatchOptions) {
   const remote = remoteFileSystem(root);
   const always =
     remote === undefined ? undefined : `it is on ${remote}, where changes made elsewhere give no event here`;
@@ -77,11 +67,17 @@ export async function watchSource({ root, rules, onDirty, onError, onReady }: Wa
   rules.links.listen(follow);
   follow(); // a scan may have run before
   return {
-    degraded: () => reason,
-    renew: () => {
+    /** Why some changes go unnoticed, for a person, so that the source must be scanned often; undefined if none do. */
+    degraded: (): string | undefined => reason,
+    /**
+     * Restarts the watch of every folder and then reports the whole source. For changes that a scan found without a hint: some folder
+     * may have no watch. Takes effect at most once in 5 s.
+     */
+    renew: (): void => {
       if (!closed) watch.renew();
     },
-    close: async () => {
+    /** Stops all callbacks at once. May be called again. */
+    close: async (): Promise<void> => {
       closed = true;
       rules.links.listen(undefined);
       closing ??= watch.close();
