@@ -306,11 +306,10 @@ describe("imports run one way", () => {
     expect(breaches).toEqual([]);
   });
 
-  it("threads of the store, of reading and of watching load no schema library, which would double their start", () => {
+  it("threads of the store and of watching load no schema library, which would double their start", () => {
     const loaded = new Set([
       "kb/store/sqlite/writer-worker.ts",
       "kb/store/sqlite/reader-worker.ts",
-      "sync/read/reader-worker.ts",
       "sync/watch/worker.ts",
     ]);
     // A set also yields what is added while it is iterated.

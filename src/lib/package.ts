@@ -22,7 +22,6 @@ export const ENTRIES = [
   "kb/store/sqlite/reader-worker",
   "kb/store/sqlite/writer-worker",
   "lib/capped/host-worker",
-  "sync/read/reader-worker",
   "sync/watch/worker",
 ] as const;
 

@@ -1,7 +1,6 @@
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import { connectPool } from "../../lib/proxy.ts";
 import type { SyncConfig } from "../../config/schema/sync.ts";
-import { type DocumentReader, openThreadReader } from "../read/reader.ts";
 import { machineId } from "../identity/installation.ts";
 import type { DaemonObserver } from "../remote/observer.ts";
 import type { Connect, ServiceAddress } from "../remote/transport.ts";
@@ -54,8 +53,6 @@ export interface World {
   readonly watch: typeof watchSource;
   /** Opens the connections to one host. */
   readonly connect: Connect;
-  /** Opens the reader for files to send. */
-  readonly openReader: () => DocumentReader;
   /** Id of the machine. */
   readonly machineId: () => string;
   /** In [0, 1). */
@@ -66,7 +63,6 @@ export interface World {
 export const REAL_WORLD: World = {
   watch: watchSource,
   connect: (origin, limits) => connectPool(origin, limits),
-  openReader: openThreadReader,
   machineId,
   random: Math.random,
 };

@@ -11,6 +11,7 @@ import { type Installation, openInstallation } from "../identity/installation.ts
 import { isLedgerFailure, ledgerFailure } from "../ledger/database/open.ts";
 import { openRequestLimit, type RequestLimit } from "../remote/request-limit.ts";
 import { openPacer, type Pacer, type PacerOptions } from "../remote/pacer.ts";
+import { readDocument } from "../read/read.ts";
 import { checkSecrets } from "../read/secret-check.ts";
 import type { OnOddField } from "../remote/record.ts";
 import { openRemote, type Remote } from "../remote/remote.ts";
@@ -116,11 +117,10 @@ function assemble(
     onWidth: (width) => work.setWidth(width),
   });
   lifecycle.onFatal(closeGate);
-  const reader = world.openReader();
   const context: ActionContext = {
     ...openService(options, ledger, { pacer, limit }, steps, (signal) => held.get(signal)?.() === true),
     secretCheck: sync.blockSecrets === true ? checkSecrets : undefined,
-    reader,
+    read: readDocument,
     signal: hard.signal,
     moved: () => void (steps.scans += 1),
     report: (activity) => {
@@ -174,7 +174,7 @@ function assemble(
       );
       await Promise.all([work.stop(), ...alsoClose]);
       clearTimeout(cut);
-      await Promise.all([context.remote.close(), reader.close()]);
+      await context.remote.close();
       try {
         if (!failure.ledger) last();
         closed = true;
@@ -227,7 +227,7 @@ function openService(
   { pacer, limit }: Pick<Parts, "pacer" | "limit">,
   steps: { requests: number },
   isHeld: (signal: AbortSignal) => boolean,
-): Omit<ActionContext, "reader" | "secretCheck" | "signal" | "moved" | "report"> {
+): Omit<ActionContext, "read" | "secretCheck" | "signal" | "moved" | "report"> {
   const { stateDir, service, sync, sources: watched } = options;
   const now = steadyClock();
   const timing = { ...TIMING, ...options.timing };

@@ -59,9 +59,7 @@ export async function findOmission(
 }
 
 function queryOf(document: SourceDocument): string {
-  return document.kind === "content"
-    ? textOf(document.content).slice(0, QUERY_CHARS).trim()
-    : document.recipe.title;
+  return document.kind === "content" ? document.content.slice(0, QUERY_CHARS).trim() : document.recipe.title;
 }
 
 /** Reports whether a search found a document's own text, or, where only the service reads that, its title. */
@@ -70,13 +68,7 @@ function isOf(document: SourceDocument, { payload }: SearchResult): boolean {
   // Our own service repeats the head of a table, and fences, where it splits them.
   const { content, before = "", after = "" } = payload;
   const chunk = squeeze(content.slice(before.length, content.length - after.length));
-  return chunk !== "" && squeeze(textOf(document.content)).includes(chunk);
-}
-
-function textOf(content: string | Uint8Array): string {
-  return typeof content === "string"
-    ? content
-    : (JSON.parse(Buffer.from(content).toString("utf8")) as string);
+  return chunk !== "" && squeeze(document.content).includes(chunk);
 }
 
 /** Removes what a service may store in a form of its own: blanks and accents. */

@@ -3,7 +3,6 @@ import type { Recipe, ScanEntry } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import type { DocumentFields } from "../../formats/fields.ts";
 import type { Container, NamedKind } from "../../formats/kinds.ts";
-import type { SentText } from "../../formats/json-text.ts";
 
 interface DocumentFacts {
   /** SHA-256 of the raw bytes, lower-case hex. */
@@ -24,7 +23,7 @@ export type SourceDocument = DocumentFacts &
   (
     | {
         readonly kind: "content";
-        readonly content: SentText;
+        readonly content: string;
         readonly digest: string;
         /** Where the file has the parts of a converted text. Default: unknown. */
         readonly locations?: LocatedText["locations"];

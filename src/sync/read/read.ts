@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { codeOf } from "../../lib/failure.ts";
 import type { ScanEntry } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
@@ -11,7 +12,9 @@ import type { ReadOptions, ReadOutcome, ReadRequest, Enclosed } from "./outcome.
 import { convert, interpret, refuseBySize } from "./interpretation.ts";
 
 /** Files up to this size are read synchronously: four calls of 2 µs cost less than one promise. */
-export const SMALL_BYTES = 256 * 1024;
+const SMALL_BYTES = 256 * 1024;
+/** Bytes of small files that are read in one turn of the loop, which takes some milliseconds. */
+const TURN_BYTES = 1024 * 1024;
 /** Read size for larger files: at 1 MB, hashing runs at full speed and blocks the loop for a millisecond. */
 const SLICE_BYTES = 1024 * 1024;
 
@@ -41,18 +44,19 @@ export async function readDocument(
   });
 }
 
-/** Like `readDocument`, for a file whose bytes are its text; undefined if a child process must read it. */
-export async function readPlain(
-  absolutePath: string,
-  path: string,
-  rules: Rules,
-): Promise<ReadOutcome | undefined> {
-  const named = kindOfName(path);
-  if (named.kind === "skipped") return named;
-  return asOutcome(async () => {
-    const found = await readFile({ absolutePath, entry: { path }, named, rules }, SMALL_BYTES, undefined);
-    return found.kind === "enclosed" ? undefined : found;
-  });
+/** This turn of the loop: the bytes of small files that were read in it, and its end, if any reading waits for that. */
+const turn: { bytes: number; end: Promise<void> | undefined } = { bytes: 0, end: undefined };
+
+/** Resolves when the turn of the loop has room for so many bytes. */
+async function takeTurn(bytes: number): Promise<void> {
+  while (turn.bytes >= TURN_BYTES) await (turn.end ??= endTurn());
+  turn.bytes += bytes;
+}
+
+async function endTurn(): Promise<void> {
+  await nextTurn();
+  turn.bytes = 0;
+  turn.end = undefined;
 }
 
 async function readFile(
@@ -60,8 +64,9 @@ async function readFile(
   sizeBytes: number,
   signal: AbortSignal | undefined,
 ): Promise<ReadOutcome | Enclosed> {
-  const small = sizeBytes <= SMALL_BYTES ? readSmall(request) : undefined;
-  return small ?? readLarge(request, signal);
+  if (sizeBytes > SMALL_BYTES) return readLarge(request, signal);
+  await takeTurn(sizeBytes);
+  return readSmall(request) ?? readLarge(request, signal);
 }
 
 /** Turns the system's errors about a file into outcomes. */

@@ -27,7 +27,5 @@ export const checkSecrets: SecretCheck = async (document, rules, metadata) => {
 function textOf(document: SourceDocument): string {
   if (document.kind === "link") return document.url;
   if (document.kind === "file") return "";
-  const { content } = document;
-  // A thread has made JSON of it.
-  return typeof content === "string" ? content : (JSON.parse(Buffer.from(content).toString()) as string);
+  return document.content;
 }

@@ -4,7 +4,6 @@ import type { UserMetadata } from "../../wire/metadata.ts";
 import type { Settings, Tier } from "../../wire/primitives.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
-import { jsonWithText, type SentText } from "../../formats/json-text.ts";
 import { header, readAnswer, withKey, type RawAnswer, type Reply } from "./answer.ts";
 import type { ExchangeRequest } from "./exchange.ts";
 import { RecordAnswer, shownOf, withRecord } from "./record.ts";
@@ -20,7 +19,7 @@ export interface NewResource {
   readonly ownerId: string;
   readonly body:
     /** The locations are for services that take them. */
-    { readonly content: SentText; readonly locations?: LocatedText["locations"] } | { readonly url: string };
+    { readonly content: string; readonly locations?: LocatedText["locations"] } | { readonly url: string };
   /** For services that take it. */
   readonly metadata?: UserMetadata | undefined;
 }
@@ -29,7 +28,7 @@ export interface NewResource {
 export interface ResourceChange {
   readonly title: string;
   readonly description?: string;
-  readonly content?: SentText;
+  readonly content?: string;
   /** The locations of the content, for services that take them. */
   readonly locations?: LocatedText["locations"];
   readonly url?: string;
@@ -151,10 +150,7 @@ function writeRequests(
             ...(metadata !== undefined && { metadata }),
           };
           const { body: sent } = resource;
-          const body =
-            "url" in sent
-              ? JSON.stringify({ ...fields, url: sent.url })
-              : jsonWithText({ ...fields, locations: sent.locations }, "content", sent.content);
+          const body = JSON.stringify({ ...fields, ...sent });
           const headers = { ...patient, [IDEMPOTENCY_HEADER]: key };
           const request = { method: "POST", path: ROUTES.resource, headers, body };
           const answer = await send("db", request, signal);
@@ -181,9 +177,7 @@ function writeRequests(
         signal,
         async () => {
           const path = pathOf(docId);
-          const { content, ...fields } = change;
-          const body =
-            content === undefined ? JSON.stringify(fields) : jsonWithText(fields, "content", content);
+          const body = JSON.stringify(change);
           const headers = key === undefined ? patient : { ...patient, [IDEMPOTENCY_HEADER]: key };
           const answer = await send("db", { method: "PUT", path, headers, body }, signal);
           const reply = withKey(answer, readAnswer(answer, RecordAnswer, "resource", now()));

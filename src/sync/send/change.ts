@@ -1,7 +1,6 @@
 import type { UserMetadata } from "../../wire/metadata.ts";
 import { digestOf } from "../../formats/digest.ts";
 import { hashListedMetadata } from "../../formats/metadata.ts";
-import { sentTextOf } from "../../formats/json-text.ts";
 import type { LedgerFile } from "../plan/model.ts";
 import type { Later } from "../remote/answer.ts";
 import type { ResourceChange, Taken } from "../remote/resource-requests.ts";
@@ -143,8 +142,7 @@ function isLost(
 ): boolean {
   if (action !== "update" || document.kind !== "content" || typeof content !== "string") return false;
   if (row.digest === observed.digest || digestOf(content) !== row.digest) return false;
-  const text = sentTextOf(document.content);
-  return wordsOf(text) !== wordsOf(content);
+  return wordsOf(document.content) !== wordsOf(content);
 }
 
 function wordsOf(text: string): string {

@@ -1,6 +1,6 @@
 import type { Activity } from "../ledger/activity.ts";
 import type { Agenda } from "../agenda/agenda.ts";
-import type { DocumentReader } from "../read/reader.ts";
+import type { readDocument } from "../read/read.ts";
 import type { SecretCheck } from "../read/secret-check.ts";
 import type { CreateIntent } from "../ledger/intents/creates.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
@@ -22,7 +22,7 @@ export interface ActionContext {
   readonly remote: Remote;
   readonly collections: Collections;
   readonly capabilities: Omit<Capabilities, "learn">;
-  readonly reader: Pick<DocumentReader, "read">;
+  readonly read: typeof readDocument;
   /** Checks a document before it leaves; undefined: files with secrets are sent. */
   readonly secretCheck: SecretCheck | undefined;
   /** Stores the texts of deleted files; undefined: they are not saved. */

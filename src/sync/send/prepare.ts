@@ -128,7 +128,7 @@ async function readAgain(
   const { entry } = candidate;
   const { signal, capabilities } = context;
   if (isMail(kindOfName(entry.path))) await capabilities.check(signal);
-  const outcome = await context.reader.read(join(source.root, entry.path), entry, source.rules, {
+  const outcome = await context.read(join(source.root, entry.path), entry, source.rules, {
     signal,
     uploadsMails: capabilities.readsMails(),
     uploadedHash: uploadedHash(candidate.known && context.ledger.files.get(candidate.known.id)),

@@ -3,7 +3,6 @@ import { ConfigFile } from "../../../src/config/schema.ts";
 import { KbsyncError } from "../../../src/lib/failure.ts";
 import { openDaemon, type Daemon, type DaemonOptions } from "../../../src/sync/daemon.ts";
 import type { HoldKind } from "../../../src/sync/ledger/sources/rows.ts";
-import { openLocalReader } from "../../../src/sync/read/reader.ts";
 import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
 import { type Conditions, type Kept, type Mode } from "../history.ts";
 import type { Clock } from "../virtual/clock.ts";
@@ -182,7 +181,6 @@ export function openRunner(options: RunnerOptions): Runner {
     world: {
       watch: watching.watchFor(process),
       random: () => stage.random.next(),
-      openReader: openLocalReader,
       machineId: () => `machine ${machines}`,
       connect: (_origin, limits) =>
         new SimulatedConnection({

@@ -3,8 +3,6 @@ import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
 import { integerColumn } from "../../../src/lib/integer-column.ts";
-import { REAL_WORLD } from "../../../src/sync/daemon/options.ts";
-import { openLocalReader } from "../../../src/sync/read/reader.ts";
 import { rootIdentityOf } from "../../../src/sync/disk/root-identity.ts";
 import { openWorld } from "../daemon/harness.ts";
 
@@ -23,17 +21,16 @@ vi.mock("node:fs", async (original) => {
 
 it("syncs and follows a file whose inode and device numbers need all 64 bits", async () => {
   const world = await openWorld();
-  const world64 = { ...REAL_WORLD, openReader: openLocalReader };
   world.write("a.md", "# A\ntext");
-  await world.sync({ world: world64 });
+  await world.sync();
   const [before] = world.service.live();
   renameSync(join(world.root, "a.md"), join(world.root, "b.md"));
-  await world.sync({ world: world64 });
+  await world.sync();
   expect(world.service.live()).toMatchObject([
     { _id: before?._id, description: expect.stringContaining("b.md") as unknown },
   ]);
   const requests = world.service.requests.length;
-  await world.sync({ world: world64 });
+  await world.sync();
   expect(world.service.requests.length).toBe(requests);
   await world.end();
 });

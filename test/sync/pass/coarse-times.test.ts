@@ -1,7 +1,5 @@
 import type { Stats } from "node:fs";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { REAL_WORLD } from "../../../src/sync/daemon/options.ts";
-import { openLocalReader } from "../../../src/sync/read/reader.ts";
 import { racyUntilMs } from "../../../src/sync/plan/file-times.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
 
@@ -20,8 +18,6 @@ vi.mock("node:fs", async (original) => {
   };
 });
 
-/** Another thread would see the real times. */
-const readingHere = { ...REAL_WORLD, openReader: openLocalReader };
 const stepOf = (ms: number): number => Math.floor(ms / 2000) * 2000;
 
 let world: World;
@@ -37,23 +33,23 @@ const texts = (): (string | undefined)[] => world.service.live().map(({ content 
 it("a second save of the same size within one step of coarse file times is sent", async () => {
   times.stepMs = stepOf(Date.now()) + 60_000;
   world.write("a.md", "first.");
-  await world.sync({ world: readingHere });
+  await world.sync();
   world.write("a.md", "second");
-  await world.sync({ world: readingHere });
+  await world.sync();
   expect(texts()).toEqual(["second"]);
   // When the step is over the file is read once more, and is clean from then on.
   times.stepMs = stepOf(Date.now()) - 60_000;
   const before = world.service.requests.length;
-  await world.sync({ world: readingHere });
+  await world.sync();
   world.write("a.md", "third.");
-  await world.sync({ world: readingHere });
+  await world.sync();
   expect(world.service.requests.length).toBe(before);
 });
 
 it("a running daemon sends it too: a second save of the same size within one step of coarse file times", async () => {
   times.stepMs = stepOf(Date.now()) + 60_000;
   world.write("a.md", "first.");
-  const daemon = world.daemon({ world: readingHere });
+  const daemon = world.daemon();
   const stopping = new AbortController();
   const running = daemon.run({ signal: stopping.signal });
   await until(() => texts()[0] === "first.");

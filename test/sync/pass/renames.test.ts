@@ -1,8 +1,6 @@
 import { mkdirSync, openSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { REAL_WORLD } from "../../../src/sync/daemon/options.ts";
-import { openLocalReader } from "../../../src/sync/read/reader.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
 
 /** Counts opens of files: no file may be read twice for a rename. */
@@ -10,9 +8,6 @@ vi.mock("node:fs", async (original) => {
   const real = await original<typeof import("node:fs")>();
   return { ...real, openSync: vi.fn<typeof real.openSync>(real.openSync) };
 });
-
-/** Opens in another thread would not be counted. */
-const readingHere = { ...REAL_WORLD, openReader: openLocalReader };
 
 const FILES = 150;
 let world: World;
@@ -64,7 +59,7 @@ describe.each([
     const ids = [...world.service.resources.keys()].toSorted();
     vi.mocked(openSync).mockClear();
     rename();
-    await world.sync({ world: readingHere });
+    await world.sync();
     expect(requests(before)).toEqual({ update: FILES });
     expect(reads()).toEqual({ "1 times": FILES });
     expect([...world.service.resources.keys()].toSorted()).toEqual(ids);
@@ -74,7 +69,7 @@ describe.each([
 
   it("a rename costs a running daemon the same", async () => {
     for (let file = 0; file < FILES; file++) world.write(`old/${file}.md`, `# Title\ntext ${file}`);
-    const daemon = world.daemon({ settings: { settleMs: 50 }, world: readingHere });
+    const daemon = world.daemon({ settings: { settleMs: 50 } });
     const stopping = new AbortController();
     const running = daemon.run({ signal: stopping.signal });
     await daemon.whenIdle();

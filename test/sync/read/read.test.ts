@@ -12,6 +12,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { buildBinary } from "plist";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { digestOf } from "../../../src/formats/digest.ts";
@@ -253,4 +254,22 @@ describe("what can happen between scan and reading", () => {
     for (const path of ["b.md", "c.pdf", "d.md", "e.md"]) await read(path);
     expect(open()).toBe(before);
   });
+});
+
+it("reads a megabyte of small files in each turn of the loop", async () => {
+  const names = Array.from({ length: 40 }, (_, index) => `${index}.md`);
+  addFiles(root, Object.fromEntries(names.map((name) => [name, "x".repeat(200_000)])));
+  let done = 0;
+  const all = Promise.all(
+    names.map(async (name) => {
+      await read(name);
+      done += 1;
+    }),
+  );
+  await nextTurn();
+  // Those of two turns, for this one may come after the next of the reader.
+  expect(done).toBeGreaterThanOrEqual(5);
+  expect(done).toBeLessThanOrEqual(12);
+  await all;
+  expect(done).toBe(names.length);
 });

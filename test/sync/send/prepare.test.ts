@@ -29,7 +29,7 @@ const prepare = async (
   candidate: Candidate = shop.candidate("a.md"),
 ): Promise<Prepared | undefined> =>
   await prepareFile(
-    shop.context({ reader: { read: async () => await Promise.resolve(outcome) } }),
+    shop.context({ read: async () => await Promise.resolve(outcome) }),
     shop.source,
     candidate,
   );
@@ -96,7 +96,7 @@ describe("files that must not leave", () => {
     await shop.write(() => shop.ledger.files.setState(id, "failed"));
     const read = async (): Promise<ReadOutcome> => await Promise.resolve(document());
     const secretCheck = async (): Promise<string> => await Promise.resolve("line 3 looks like a secret");
-    const context = shop.context({ reader: { read }, secretCheck });
+    const context = shop.context({ read, secretCheck });
     expect(await prepareFile(context, shop.source, shop.candidate("a.md"))).toBeUndefined();
     expect(shop.get(id)).toMatchObject({ state: "failed", docId: "doc" });
     expect(shop.checks).toEqual([]);
