@@ -323,8 +323,9 @@ export function openContact(options: ContactOptions): Contact {
     },
     mayRecreate: (docId) => {
       const nowMs = now();
+      // While the collection has no id, there is no list to compare with.
+      if (isProbing || isKnownGone(docId)) return true;
       if (isDue) return false;
-      if (isKnownGone(docId)) return true;
       goneMs = [...goneMs.filter((atMs) => nowMs - atMs < GONE_MS), nowMs];
       if (goneMs.length <= GONE_MAX) return true;
       isDue = true;

@@ -200,6 +200,18 @@ describe("resources that turn out to be gone", () => {
     expect([world.service.live().length, world.service.count("create")]).toEqual([12, 14]);
   });
 
+  it("are created again where no list can say how many they are", async () => {
+    await world.end();
+    await open({ shown: ({ collectionId: _unknown, ...rest }) => rest });
+    writeAll(2);
+    await world.sync();
+    loseResources(1);
+    world.write("0.txt", "another text");
+    world.write("1.txt", "another text");
+    await world.sync();
+    expect([world.service.live().length, world.service.count("create")]).toEqual([2, 3]);
+  });
+
   it("hold the source where they are most of all, until a person approves that they are sent again", async () => {
     writeAll(12);
     await world.sync();
