@@ -3,6 +3,7 @@ import type { SourceRow } from "../ledger/sources/rows.ts";
 import type { Hold } from "../ledger/sources/sources.ts";
 import { type BrakeFacts, isSameRoot, LATELY_MS, mayHold } from "../plan/brakes.ts";
 import type { Difference, KnownFile, RelativePath, Scan } from "../plan/model.ts";
+import { scopeTest, unseenTest } from "../plan/scope.ts";
 import type { Rules } from "../rules/rules.ts";
 import type { PassContext } from "./context.ts";
 
@@ -58,26 +59,38 @@ export async function brakeFacts(
 ): Promise<BrakeFacts> {
   const { gone } = difference;
   const { rules } = pass.source;
-  const isSame = isSameRoot(row.root, scan.root);
-  const made = isSame ? [] : madeNow(pass);
-  const there = new Set(made.length === 0 ? [] : scan.entries.map(({ path }) => path));
+  const made = madeNow(pass);
   const others = new Set(gone.filter(({ path }) => rules.isInner(path)).map(({ id }) => id));
   const limits = limitFacts(pass, row, difference);
   const facts = {
     ...limits,
     filesBefore: limits.filesBefore + made.length,
-    missingBusy: limits.missingBusy + made.filter((path) => !there.has(path)).length,
-    unread: isSame ? 0 : pass.context.ledger.files.countUnread(pass.source.id),
+    missingBusy: limits.missingBusy + countMissing(scan, made),
+    unread: isSameRoot(row.root, scan.root) ? 0 : pass.context.ledger.files.countUnread(pass.source.id),
     others,
   };
   return mayHold(gone, facts) ? { ...facts, leftOut: await leftOutOf(rules, gone) } : facts;
 }
 
-/** Returns files whose first resource is being made: another folder in the place of theirs has none of them either. */
+/**
+ * Returns files whose first resource is being made. They count like those that have one: an emptied folder, or another one in the
+ * place of theirs, has none of them either.
+ */
 function madeNow({ source: { id }, context: { ledger } }: PassContext): readonly RelativePath[] {
   ledger.flush();
   const paths = ledger.intents.creates(id).map(({ path }) => path);
   return paths.filter((path) => (ledger.files.living(id, path)?.docId ?? null) === null);
+}
+
+/** Returns how many of the paths a scan looked at and did not find. */
+function countMissing(scan: Scan, paths: readonly RelativePath[]): number {
+  if (paths.length === 0) return 0;
+  const inScope = scopeTest(scan.scope);
+  const isUnseen = unseenTest(scan);
+  const found = new Set(scan.entries.map(({ path }) => path));
+  for (const { path } of scan.refused) found.add(path);
+  for (const { entry } of scan.skipped) found.add(entry.path);
+  return paths.filter((path) => inScope(path) && !isUnseen(path) && !found.has(path)).length;
 }
 
 /** Reports whether a person's approval covers the folder as it was scanned. */
