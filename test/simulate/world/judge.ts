@@ -105,6 +105,8 @@ export interface JudgeOptions {
   readonly isListTrue: boolean;
   /** Whether lists show descriptions with their markers. Without, the ledger alone knows whose a resource is. */
   readonly showsMarkers: boolean;
+  /** Whether lists show which of two resources is the older one. */
+  readonly showsTimes: boolean;
   /** Whether records show that the service still works on them, in a form that can be read. */
   readonly showsWork: boolean;
   /** Whether a file that is renamed while no ledger knows it keeps its resource. */
@@ -780,6 +782,7 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     exchanged: () => {
       if (forgotten === undefined || !options.isListTrue || options.losesWrites || !hasList()) return [];
+      if (!options.showsTimes) return [];
       const { atMs, had, acknowledged: knew } = forgotten;
       // Where each update makes another resource, a file's resource is known by the one that it began as.
       const isSame = (a: Resource, b: Resource): boolean => service.originOf(a.id) === service.originOf(b.id);

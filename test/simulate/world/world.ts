@@ -121,6 +121,7 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     takesMetadata: conditions.metadataFromMs !== undefined,
     isListTrue,
     showsMarkers,
+    showsTimes: odd !== "numbers",
     showsWork: odd !== "numbers",
     deletes: deletes === undefined,
     losesWrites: puts === "ignored" || upserts === true,
