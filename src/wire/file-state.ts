@@ -12,6 +12,9 @@ export type ListedState = (typeof LISTED_STATES)[number];
  */
 export type VersionState = ListedState | "searchable";
 
+/** Follows the reason of a version beside which an older one is searchable. */
+export const OLDER_WORDS = "; an older version is searchable";
+
 /** The words of each state, everywhere. */
 export const STATE_WORDS: Readonly<Record<VersionState, string>> = {
   searchable: "searchable",

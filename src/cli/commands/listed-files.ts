@@ -1,5 +1,5 @@
 import type { ListedFile } from "../../wire/daemon-files.ts";
-import { LISTED_STATES, type ListedState, STATE_WORDS } from "../../wire/file-state.ts";
+import { LISTED_STATES, type ListedState, OLDER_WORDS, STATE_WORDS } from "../../wire/file-state.ts";
 import { FILES_MAX } from "../../wire/daemon.ts";
 import { locatedPath, nothingSynced, type Operator } from "../state/ask.ts";
 import { unknownChangesWords } from "../state/no-daemon.ts";
@@ -43,13 +43,10 @@ export function listedText(
   const lines = files.map(({ state, source, path, message, sinceMs, hasOlder }) => {
     const shown = path === "" ? source : isAbsolute ? `${source}/${path}` : path;
     const since = sinceMs === null ? "" : `, since ${localTime(sinceMs).slice(-8)}`;
-    return `${STATE_WORDS[state].padEnd(10)}  ${unbroken(visibleLine(shown))}: ${visibleLine(message)}${since}${hasOlder ? OLDER : ""}\n`;
+    return `${STATE_WORDS[state].padEnd(10)}  ${unbroken(visibleLine(shown))}: ${visibleLine(message)}${since}${hasOlder ? OLDER_WORDS : ""}\n`;
   });
   return `${lines.join("")}${stopped}`;
 }
-
-/** Says that there is an older version. */
-export const OLDER = "; an older version is searchable";
 
 /** The meaning of an empty list. */
 function noneWords(states: readonly ListedState[], isLive: boolean): string {

@@ -1,13 +1,12 @@
 import type { Command } from "commander";
 import { codeOf } from "../../lib/failure.ts";
 import type { Explanation, FileFacts, OnDisk, OpenIntent } from "../../wire/daemon-files.ts";
-import { STATE_WORDS } from "../../wire/file-state.ts";
+import { OLDER_WORDS, STATE_WORDS } from "../../wire/file-state.ts";
 import type { AnswerOf } from "../../wire/daemon.ts";
 import { withoutMarker } from "../../wire/marker.ts";
 import { isHashOf } from "../../sync/plan/versions.ts";
 import { explain } from "../../sync/why/explain.ts";
 import { activityLine } from "./activity.ts";
-import { OLDER } from "./listed-files.ts";
 import { counted, localTime, thousands } from "../output/progress.ts";
 import { noDaemonWords } from "../state/no-daemon.ts";
 import { openOperator, printJson } from "../state/ask.ts";
@@ -148,7 +147,7 @@ function stateLines({ version }: Explanation): [string, string][] {
   if (version === null) return [];
   const { state, reason, sinceMs, hasOlder } = version;
   const since = sinceMs === null ? "" : `, since ${localTime(sinceMs)}`;
-  return [["state", `${STATE_WORDS[state]}: ${reason}${since}${hasOlder ? OLDER : ""}`]];
+  return [["state", `${STATE_WORDS[state]}: ${reason}${since}${hasOlder ? OLDER_WORDS : ""}`]];
 }
 
 /** The version that the ledger knows. */

@@ -18,7 +18,7 @@ export function FileRow({
   return (
     <li>
       <div>
-        <span class="path">{file.path}</span>
+        <span class="path">{file.path === "" ? file.source : file.path}</span>
         {words === "" ? null : (
           <p class="small muted">
             <Words of={words} />

@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import type { SourceStatus } from "../../wire/daemon-status.ts";
 import type { ListedFile } from "../../wire/daemon-files.ts";
+import { OLDER_WORDS } from "../../wire/file-state.ts";
 import { askDaemon } from "../client/daemon.ts";
 import { counted } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";
@@ -66,7 +67,7 @@ export function TroubledTab({
                 <FileRow
                   key={file.path}
                   file={file}
-                  words={file.message}
+                  words={file.hasOlder ? `${file.message}${OLDER_WORDS}` : file.message}
                   command={
                     CAN_RETRY.has(file.state) ? (
                       <button

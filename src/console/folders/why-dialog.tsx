@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { AnswerOf } from "../../wire/daemon.ts";
-import { STATE_WORDS } from "../../wire/file-state.ts";
+import { OLDER_WORDS, STATE_WORDS } from "../../wire/file-state.ts";
 import { askDaemon } from "../client/daemon.ts";
 import { bytes, lastName, moment } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";
@@ -66,8 +66,11 @@ function Explained({ found }: { readonly found: AnswerOf<"why"> }): JSX.Element 
     <dl class="why">
       {version === null ? null : (
         <Fact name="Now">
-          <Words of={sentence(`${STATE_WORDS[version.state]}: ${version.reason}`)} />
-          {version.hasOlder ? " An older version is searchable." : ""}
+          <Words
+            of={sentence(
+              `${STATE_WORDS[version.state]}: ${version.reason}${version.hasOlder ? OLDER_WORDS : ""}`,
+            )}
+          />
         </Fact>
       )}
       <Fact name="Next">

@@ -101,12 +101,14 @@ describe.skipIf(whyNoBrowser !== "")(`the console of kbsync up${whyNoBrowser}`, 
     };
     const message = "the service is reading it";
     const files = ["long.pdf", "scan.pdf"].map((path) => Object.assign({}, file, { path, message }));
+    Object.assign(files[1] ?? {}, { hasOlder: true });
     await page.route("**/v1/daemon/files?*state=reading*", (route) =>
       route.fulfill({ json: { files, deleted: [] } }),
     );
     await page.goto(`${new URL(page.url()).origin}/#${folderPage("waiting")}`);
     const list = page.getByRole("list", { name: "Waiting files" });
     await list.getByText("long.pdf").waitFor();
+    expect(await list.getByText("reading it; an older version is searchable").count()).toBe(1);
     await page.getByText("2 files", { exact: true }).waitFor();
     expect(await list.getByRole("button", { name: /^Retry/ }).count()).toBe(0);
     expect(await list.getByRole("button", { name: /^Why/ }).count()).toBe(2);
