@@ -99,16 +99,17 @@ async function statusOf(context: Context, operator: Operator): Promise<Status> {
   const ledger = readStatus(state.path, FILES_MAX);
   const listed = live && (await operator.ask("files", { limit: FILES_MAX }));
   const sources = live ?? ledger?.sources ?? [];
-  const synced = new Set(sources.map(({ path }) => path));
+  const removed = ledger?.removed ?? [];
+  const known = new Set([...sources, ...removed].map(({ path }) => path));
   return {
     stateDir: state.path,
     daemon,
     service: await serviceLine(config, state, context),
     sources,
     unsynced: config.sources
-      .filter(({ absolutePath }) => !synced.has(absolutePath))
+      .filter(({ absolutePath }) => !known.has(absolutePath))
       .map(({ absolutePath: path, collection: tier, ownerId }) => ({ path, tier, ownerId })),
-    removed: ledger?.removed ?? [],
+    removed,
     failures: (listed?.files ?? ledger?.troubled ?? []).filter(hasOwnReason),
     skipped: ledger?.skipped ?? [],
   };
