@@ -2,11 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { kindOfName } from "../../formats/kinds.ts";
 import type { ActionContext } from "../send/context.ts";
 import type { HoldKind } from "../ledger/sources/rows.ts";
-import { fileTag, readMarker } from "../plan/marker.ts";
+import type { CreateIntent } from "../ledger/intents/creates.ts";
+import { sameShape } from "../plan/decide.ts";
+import { bytesTag, fileTag, readMarker } from "../plan/marker.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
 import type { Again } from "../ledger/contacts.ts";
 import type { AcknowledgedRow } from "../ledger/files/rows.ts";
 import { parkMs } from "../plan/retry.ts";
+import { acknowledgedTag } from "../plan/versions.ts";
 import { type Applied, type ApplySource, applyComparison } from "./apply.ts";
 import { compare, type Comparison, type Hold, type ListMemory, NO_MEMORY } from "./compare.ts";
 import { findOmission } from "./sample.ts";
@@ -153,11 +156,10 @@ export function openContact(options: ContactOptions): Contact {
       else ledger.contacts.distrust(source.id);
       ledger.contacts.sign(source.id, source.markerId, source.signature.writer);
       if (isTakenOver) ledger.files.reread(source.id);
-      for (const { id, path } of ledger.intents.creates(source.id)) {
-        if (source.isBusy(path)) continue;
-        const docId = ledger.files.living(source.id, path)?.docId ?? undefined;
-        if (docId !== undefined) ledger.intents.remove(id);
-        else ledger.intents.doubt(id, null);
+      for (const intent of ledger.intents.creates(source.id)) {
+        if (source.isBusy(intent.path)) continue;
+        if (isMade(context, intent)) ledger.intents.remove(intent.id);
+        else ledger.intents.doubt(intent.id, null);
       }
     });
     return true;
@@ -383,6 +385,14 @@ function hasOtherSignature(context: ActionContext, source: ContactOptions["sourc
 /** Reports whether the ledger is a copy of another installation's, which may still write. A new ledger is this one's. */
 function isCopied({ ledger }: ActionContext, { id, signature }: ContactOptions["source"]): boolean {
   return (ledger.contacts.signature(id).writer ?? signature.writer) !== signature.writer;
+}
+
+/** Reports whether a file has the resource that a create was to make. One that the create was to replace is another. */
+function isMade({ ledger }: ActionContext, { source, path, observed }: CreateIntent): boolean {
+  const known = ledger.files.living(source, path);
+  const row = known && ledger.files.get(known.id);
+  if (row === undefined || row.docId === null || !sameShape(row.shape, observed.shape)) return false;
+  return acknowledgedTag(row) === bytesTag(observed.hash, observed.extractorVersion);
 }
 
 /** Returns the file that is soonest searchable: the smallest that the service need not read. */

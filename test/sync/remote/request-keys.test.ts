@@ -109,6 +109,23 @@ describe("the key of a create", () => {
     expect(keysOfCreates()).toHaveLength(2);
   });
 
+  it("sends a replacement under the same key after a crash, if the list does not show it yet", async () => {
+    world.write("a.txt", "text a");
+    await world.sync();
+    const resources = world.service.live();
+    const body = JSON.stringify({ success: true, message: "listed", data: { resources, created: 1 } });
+    // No update turns a text into a file.
+    world.write("a.txt", "%PDF-1.4\nbytes");
+    await crashAfterCreate();
+    world.service.fault = ({ operation }) =>
+      operation === "list" ? { kind: "answer", status: 200, body } : undefined;
+    await world.sync();
+    expect(new Set(keysOfCreates().slice(1)).size).toBe(1);
+    world.service.fault = () => undefined;
+    await world.sync();
+    expect(world.service.live()).toHaveLength(1);
+  });
+
   it("sends a changed file to what its unanswered create made, once a list shows that", async () => {
     world.write("a.txt", "text a");
     await crashAfterCreate();
