@@ -216,12 +216,14 @@ export function compare(situation: Situation): Comparison {
   }
 
   // Surplus resources go first to files that have none: no file has lost them.
-  const homeless = [...byFile.values()].flat().toSorted(byId);
+  const homeless = [...byFile.values()].flat().toSorted(byAge);
   const free = groupBy(
     [...surplus.map(({ item }) => item), ...(situation.isPartial ? [] : homeless)],
     ({ bytes }) => bytes,
   );
   const moved = new Set<string>();
+  /** The resource that went on under another name, by the file that it was of. */
+  const movedOf = new Map<string, string>();
   for (const { file, probe } of missing) {
     const { path, bytes } = file;
     const row = rowOfFile.get(file.file);
@@ -231,10 +233,15 @@ export function compare(situation: Situation): Comparison {
     if (unlisted !== undefined) verdicts.push({ kind: "ask", path, docId: unlisted.docId });
     else if (item !== undefined) {
       moved.add(item.docId);
+      movedOf.set(item.file, item.docId);
       verdicts.push(moveOf(situation, path, item, shared));
       if (probe !== undefined) surplus.push({ item: probe, ofDocId: item.docId });
     } else if (probe !== undefined) giveOwn(file, probe, row);
     else verdicts.push({ kind: "create", path });
+  }
+  for (const item of homeless) {
+    const ofDocId = movedOf.get(item.file);
+    if (ofDocId !== undefined) surplus.push({ item, ofDocId });
   }
   for (const { item, ofDocId } of surplus) {
     if (moved.has(item.docId)) continue;
@@ -242,7 +249,7 @@ export function compare(situation: Situation): Comparison {
     verdicts.push({ kind: "surplus", docId: item.docId, ofDocId, isOurs });
   }
   for (const { docId, file } of homeless) {
-    if (moved.has(docId)) continue;
+    if (moved.has(docId) || movedOf.has(file)) continue;
     verdicts.push(situation.isPartial ? { kind: "hidden", docId, file } : { kind: "delete", docId });
   }
   return { holds, verdicts, memory: { list, stale, undead, visible, resent } };

@@ -377,6 +377,19 @@ describe("each row of the table", () => {
       },
     ],
     [
+      "of two resources with one file's marker the oldest goes with the renamed file, and the other is a second one of it",
+      {
+        items: [item("d1", "old.md", "A", { createdMs: 2 }), item("d2", "old.md", "A")],
+        files: [file("new.md", "A")],
+      },
+      {
+        verdicts: [
+          { kind: "move", path: "new.md", docId: "d2" },
+          { kind: "surplus", docId: "d1", ofDocId: "d2", isOurs: true },
+        ],
+      },
+    ],
+    [
       "without a ledger two files that swapped names swap texts",
       {
         items: [item("d1", "a.md", "A"), item("d2", "b.md", "B")],
