@@ -465,7 +465,8 @@ export function openJudge(options: JudgeOptions): Judge {
     const taken = new Map(
       expectations.all().map((file) => {
         const here = left.get(file.place) ?? [];
-        const [only] = here.toSorted((a, b) => oddness(file, a) - oddness(file, b));
+        const mayBeKept = ({ id }: Resource): boolean => file.body !== undefined || !denied.has(id);
+        const [only] = here.filter(mayBeKept).toSorted((a, b) => oddness(file, a) - oddness(file, b));
         left.set(
           file.place,
           here.filter((each) => each !== only),

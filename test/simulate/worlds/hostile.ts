@@ -80,8 +80,10 @@ export const HOSTILE_WORLDS: readonly UnkindWorld[] = [
     share: 0.05,
     passes: true,
     change: (random, history, endMs) => {
-      const { mounted, slow } = history.conditions;
-      if (mounted === true || slow?.quickMs !== undefined) return history;
+      const { mounted, slow, hostility } = history.conditions;
+      // A service that never names a collection cannot be asked for a list.
+      if (mounted === true || slow?.quickMs !== undefined || hostility?.odd === "no-collection")
+        return history;
       const isKnown = random.chance(0.5);
       const deeds = [...COPYING, ...(isKnown ? CHANGING : [])];
       const happenings = Array.from({ length: 1 + random.below(6) }, (): Happening => {
