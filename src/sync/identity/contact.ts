@@ -339,7 +339,12 @@ export function openContact(options: ContactOptions): Contact {
       const compared = await inTurn(() => compareOnce({ repair, signal: stop }, false));
       if (repair && compared.kind === "held") await holdLong(compared.reason, compared.hold);
       if (repair && compared.kind === "lost") await holdLong(compared.reason, "lost");
-      if (repair && compared.kind === "applied") noteGone(compared.gone);
+      if (repair && compared.kind === "applied") {
+        noteGone(compared.gone);
+        // What an earlier comparison could not see is decided now.
+        if (!isHeld && !isDue && hidden.files.size === 0 && !ledger.contacts.isAdopted(source.id))
+          await ledger.write(() => ledger.contacts.setAdopted(source.id));
+      }
       // A list that decides nothing counts too, except as the last one: it may stay incomplete for good.
       const lastRound = compared.kind === "applied" ? AGAIN_LAGS.length : AGAIN_LAGS.length - 1;
       if (repair && round !== undefined) compareLater(Math.min(round + 1, lastRound));

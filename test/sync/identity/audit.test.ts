@@ -1,8 +1,10 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AuditReport } from "../../../src/wire/daemon-audit.ts";
 import { withoutMarker } from "../../../src/wire/marker.ts";
+import { ledgerFile } from "../../../src/sync/ledger/ledger.ts";
 import { readMarker } from "../../../src/sync/plan/marker.ts";
 import type { FakeResource } from "../../fakes/knowledge-service.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
@@ -110,6 +112,22 @@ describe("what a person did at the service", () => {
       expect(words(await audit())).toEqual([["3.txt", "altered", true]]);
     }
     expect(readMarker(document("3.txt").description).kind).toBe("whole");
+  });
+
+  it("is undone also once a ledger was compared that seemed to be old", async () => {
+    const daemon = world.daemon({ service: promptService(world) });
+    const stop = new AbortController();
+    const ended = daemon.run({ signal: stop.signal });
+    await until(() => daemon.status().idle);
+    // As after a comparison while the folder could not be read.
+    const db = new Database(ledgerFile(world.stateDir));
+    db.exec("UPDATE sources SET adopted = 2");
+    db.close();
+    await daemon.audit({ repair: true });
+    edit("3.txt", { content: "edited" });
+    expect(words(await daemon.audit({ repair: true }))).toEqual([["3.txt", "altered", true]]);
+    stop.abort();
+    await ended;
   });
 
   it("is only reported without a repair", async () => {
