@@ -118,7 +118,9 @@ export function collectionRequests(
         // An addition: a service without it answers like for any unknown address.
         if (answer.status >= 400 && answer.status < 500 && ![401, 403, 408, 429].includes(answer.status)) {
           onCapabilities(undefined);
-          return { kind: "done", value: "unsupported" };
+          // A gateway answers so while its service is away, too.
+          const isOwn = readAnswer(answer, z.unknown(), "resource", now()).kind !== "later";
+          return { kind: "done", value: isOwn ? "unsupported" : "unclear" };
         }
         const reply = readAnswer(answer, CollectionsAnswer, "address", now());
         // A web application answers every address with its page, and so does a proxy while its service is down.

@@ -424,7 +424,8 @@ describe("the collections of a service", () => {
       ),
       { kind: "done", value: new Map([["fastest", "7"]]) },
     ],
-    ["are unknown if it does not know the request", answer(404, "no"), { value: "unsupported" }],
+    ["are unknown if it does not know the request", answer(404, words), { value: "unsupported" }],
+    ["are unclear if a gateway does not know the request", answer(404, "no"), { value: "unclear" }],
     ["are unknown if it refuses the request", answer(400, words), { value: "unsupported" }],
     [
       "are unclear if it answers with a failure",
