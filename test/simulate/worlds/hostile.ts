@@ -81,9 +81,9 @@ export const HOSTILE_WORLDS: readonly UnkindWorld[] = [
     passes: true,
     change: (random, history, endMs) => {
       const { mounted, slow, hostility } = history.conditions;
-      // A service that never names a collection cannot be asked for a list.
-      if (mounted === true || slow?.quickMs !== undefined || hostility?.odd === "no-collection")
-        return history;
+      // What has no list, or none that shows titles and descriptions, shows nothing of that.
+      const isShown = hostility?.odd !== "no-collection" && hostility?.odd !== "nulls";
+      if (mounted === true || slow?.quickMs !== undefined || !isShown) return history;
       const isKnown = random.chance(0.5);
       const deeds = [...COPYING, ...(isKnown ? CHANGING : [])];
       const happenings = Array.from({ length: 1 + random.below(6) }, (): Happening => {
