@@ -57,12 +57,7 @@ export function openStatusReporter(parts: Parts, sources: () => DaemonSources) {
     clearTimeout(timer);
     timer = undefined;
     sample();
-    const { watches } = sources();
-    for (const source of sources().all()) {
-      const reason = lifecycle.isEnding() ? null : (watches.get(source.id)?.degraded() ?? null);
-      ledger.noteLast(source.id, source.noteBacklog);
-      ledger.note(() => ledger.sources.setDegraded(source.id, reason));
-    }
+    for (const source of sources().all()) ledger.noteLast(source.id, source.noteBacklog);
   };
   const sourcesStatus = (idle: boolean): readonly SourceStatus[] => {
     const nowMs = context.now();

@@ -33,9 +33,9 @@ export function statusOf(
         .toSorted(),
       warnings: source.warnings(),
       leftOut: source.leftOut(),
+      degraded: degraded(source.id) ?? null,
     };
-    const live = { ...now, compared: source.isPlanned(), degraded: degraded(source.id) ?? null };
-    return sourceStatus(ledger, live, facts);
+    return sourceStatus(ledger, { ...now, compared: source.isPlanned() }, facts);
   });
 }
 
@@ -95,6 +95,8 @@ interface ScanFacts {
   readonly unreadable: readonly RelativePath[];
   readonly warnings: readonly FolderWarning[];
   readonly leftOut: readonly LeftOut[];
+  /** Why some changes are found late. */
+  readonly degraded: string | null;
 }
 
 const NOTHING_SCANNED: ScanFacts = {
@@ -103,13 +105,14 @@ const NOTHING_SCANNED: ScanFacts = {
   unreadable: [],
   warnings: [],
   leftOut: [],
+  degraded: null,
 };
 
 /** Returns the status of a source by its row. */
 function sourceStatus(
   { sources }: OperatorLedger,
   row: SourceRow,
-  { reading, backlogFailed, unreadable, warnings, leftOut }: ScanFacts = NOTHING_SCANNED,
+  { reading, backlogFailed, unreadable, warnings, leftOut, degraded }: ScanFacts = NOTHING_SCANNED,
 ): SourceStatus {
   const [blocker] = blockersOf(row);
   const isHalted = row.lost !== null || row.halted !== null;
@@ -134,7 +137,7 @@ function sourceStatus(
     unreadablePaths: unreadable.slice(0, UNREADABLE_NAMED),
     warnings,
     leftOut,
-    degraded: row.degraded,
+    degraded,
     paused: row.paused,
   };
 }

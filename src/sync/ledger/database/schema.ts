@@ -291,6 +291,8 @@ export const SCHEMA: Schema = {
     `
   -- Searches find some version of the resource: the service may also be reading it for the first time.
   ALTER TABLE files ADD COLUMN findable INTEGER NOT NULL DEFAULT 1;
+  -- Only the daemon that watches a folder knows what it misses.
+  ALTER TABLE sources DROP COLUMN degraded;
   `,
   ],
 };

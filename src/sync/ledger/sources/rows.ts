@@ -52,8 +52,6 @@ export interface SourceRow {
   readonly compared: boolean;
   /** Number of folders and files that the last complete scan could not read. */
   readonly unreadable: number;
-  /** Why some changes are found late, while a daemon runs. */
-  readonly degraded: string | null;
   /** Deletes that the service refuses. */
   readonly deletesRefused: number;
   /** Files in agreement that the service read only in part. */
@@ -107,7 +105,7 @@ export function freshRow(id: number, path: string, ownerId: string, tier: Tier):
     readInPart: 0,
   };
   const work = { backlog: 0, backlogAgreed: 0, found: 0, compared: false, unreadable: 0 };
-  const words = { halted: null, haltCode: null, haltUnit: null, holdReason: null, degraded: null };
+  const words = { halted: null, haltCode: null, haltUnit: null, holdReason: null };
   const roots = {
     root: undefined,
     haltRoot: undefined,
@@ -125,7 +123,7 @@ export function freshRow(id: number, path: string, ownerId: string, tier: Tier):
  */
 export const OPEN_LOSS = "loss IS NOT NULL AND (loss_agreed = 0 OR halted IS NULL)";
 const COLUMNS = `id, path, owner_id AS ownerId, tier, root_dev AS dev, root_ino AS ino, halted, halt_code AS haltCode, halt_unit AS haltUnit, hold_reason AS holdReason,
-  approved, active, paused, keeps, halt_dev AS haltDev, halt_ino AS haltIno, halt_files AS haltFiles, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, found, compared, unreadable, degraded,
+  approved, active, paused, keeps, halt_dev AS haltDev, halt_ino AS haltIno, halt_files AS haltFiles, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, found, compared, unreadable,
   (SELECT count(*) FROM intents WHERE intents.source = sources.id AND kind = 'delete' AND error_message IS NOT NULL)
     AS deletesRefused,
   (SELECT count(*) FROM files WHERE files.source = sources.id AND warning IS NOT NULL AND files.state = 'agreed')

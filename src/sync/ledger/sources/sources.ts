@@ -44,7 +44,6 @@ function prepareStates(db: Sqlite) {
   );
   const setCompared = db.prepare("UPDATE sources SET compared = ? WHERE id = ?");
   const setUnreadable = db.prepare("UPDATE sources SET unreadable = ? WHERE id = ?");
-  const setDegraded = db.prepare("UPDATE sources SET degraded = ? WHERE id = ?");
 
   return {
     setRoot: (id: number, { dev, ino }: RootIdentity): void => void setRoot.run(dev, ino, id),
@@ -57,7 +56,6 @@ function prepareStates(db: Sqlite) {
       void setBacklog.run({ id, backlog, agreed: backlogAgreed }),
     setCompared: (id: number, compared: boolean): void => void setCompared.run(Number(compared), id),
     setUnreadable: (id: number, count: number): void => void setUnreadable.run(count, id),
-    setDegraded: (id: number, reason: string | null): void => void setDegraded.run(reason, id),
   };
 }
 

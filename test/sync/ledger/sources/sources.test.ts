@@ -203,7 +203,6 @@ it("returns a source's backlog, root, hold and folder state as they were set", a
     ledger.sources.setRoot(source, { dev: 3, ino: 4 });
     ledger.sources.setHold(source, { halted: "another", reason: "many", root: { dev: 5, ino: 6 }, files: 7 });
     ledger.sources.setUnreadable(source, 8);
-    ledger.sources.setDegraded(source, "late");
     ledger.sources.setCollectionId("fastest", "c1");
     ledger.sources.setCollectionId("fastest", "c2");
   });
@@ -217,7 +216,6 @@ it("returns a source's backlog, root, hold and folder state as they were set", a
     haltRoot: { dev: 5, ino: 6 },
     haltFiles: 7,
     unreadable: 8,
-    degraded: "late",
   });
   expect([ledger.sources.collectionId("fastest"), ledger.sources.collectionId("moderate")]).toEqual([
     "c2",
