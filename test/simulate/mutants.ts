@@ -650,4 +650,112 @@ export const MUTANTS: readonly Mutant[] = [
       ),
     ],
   },
+  {
+    name: "markers-unrestored",
+    does: "a description whose marker is gone stays as it is",
+    worlds: ["by-hand"],
+    patches: [
+      patch(
+        "identity/situation.ts",
+        "        if (alterations.length > 0) {",
+        "        if (alterations.length > 0 && !isUnmarked) {",
+      ),
+    ],
+  },
+  {
+    name: "undead-left",
+    does: "a resource that is there again after its delete stays",
+    worlds: ["restored-service", "false-404"],
+    patches: [
+      patch(
+        "identity/compare.ts",
+        "if (seen < list || situation.lagMs === 0) verdicts.push(",
+        "if (seen > list) verdicts.push(",
+      ),
+    ],
+  },
+  {
+    name: "writers-mixed",
+    does: "what another installation wrote counts as this one's",
+    worlds: ["other-machine"],
+    patches: [
+      patch(
+        "identity/compare.ts",
+        "if (marker.writer === writer || isApproved) return false;",
+        "if (marker.writer !== '' || isApproved) return false;",
+      ),
+    ],
+  },
+  {
+    name: "copy-trusted",
+    does: "a copied state folder goes on as the one that it was copied from",
+    worlds: ["other-machine"],
+    patches: [
+      patch(
+        "identity/contact.ts",
+        "return (ledger.contacts.signature(id).writer ?? signature.writer) !== signature.writer;",
+        "return (ledger.contacts.signature(id).writer ?? signature.writer) === '';",
+      ),
+    ],
+  },
+  {
+    name: "lost-writes-believed",
+    does: "a list that shows an older version counts as stale for good",
+    worlds: ["put-ignored"],
+    patches: [
+      patch(
+        "identity/compare.ts",
+        "if (!isListCurrent) return {",
+        "if (!isListCurrent || isAcknowledged) return {",
+      ),
+    ],
+  },
+  {
+    name: "lost-writes-repeated",
+    does: "a write that the service loses twice is sent again and again, and not reported",
+    worlds: ["put-ignored"],
+    patches: [
+      patch(
+        "identity/compare.ts",
+        'memory.resent.has(item.docId) ? "lost" : "send-again"',
+        'memory.resent.has("") ? "lost" : "send-again"',
+      ),
+    ],
+  },
+  {
+    name: "copies-deleted",
+    does: "a person's copy of a document goes, whatever text it has",
+    worlds: ["by-hand"],
+    patches: [
+      patch(
+        "identity/apply.ts",
+        'return first !== "" && second.digest !== first;',
+        'return first === "" && second.digest === first;',
+      ),
+    ],
+  },
+  {
+    name: "copies-trusted",
+    does: "a file takes over a copy with the text that a person gave it",
+    worlds: ["by-hand"],
+    patches: [
+      patch(
+        "identity/apply.ts",
+        'ledger.files.setState(id, "unsure");\n  const assign',
+        "void id;\n  const assign",
+      ),
+    ],
+  },
+  {
+    name: "title-taken",
+    does: "the document of another file with the same title counts as made by a create",
+    worlds: ["upsert-by-title"],
+    patches: [
+      patch(
+        "send/acknowledge.ts",
+        'if (row?.docId !== docId && ledger.files.ownsDoc(docId)) return "taken";',
+        'if (docId === "") return "taken";',
+      ),
+    ],
+  },
 ];
