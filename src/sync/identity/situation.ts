@@ -240,8 +240,14 @@ function openCollector(
       const reading = readMarker(record.description);
       const marker =
         reading.kind === "whole" && reading.marker.source === signature.source ? reading.marker : undefined;
-      if (row !== undefined && row.source !== id) return;
-      if (row !== undefined) {
+      // A former source of this id has it: its folder was copied, or another one took its place in the configuration.
+      const isFormer =
+        row !== undefined &&
+        row.source !== id &&
+        marker !== undefined &&
+        !ledger.sources.get(row.source).active;
+      if (row !== undefined && row.source !== id && !isFormer) return;
+      if (row !== undefined && !isFormer) {
         // The file of a held row is gone: whether its resource goes is no question of identity.
         if (row.state === "held" || row.state === "doomed") {
           seen.add(row.id);

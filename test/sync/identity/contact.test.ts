@@ -1,4 +1,5 @@
 import { cpSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { REAL_WORLD } from "../../../src/sync/daemon/options.ts";
 import { readMarker } from "../../../src/sync/plan/marker.ts";
@@ -40,6 +41,37 @@ describe("a second installation", () => {
     expect(await holdOfPass(world)).toMatch(
       /^another kbsync \([a-z2-7]{8}\) writes 3 documents of this source/,
     );
+  });
+
+  it("on another machine with the same path and account, and other files, holds before its first write", async () => {
+    writeAll(3);
+    await world.sync();
+    const before = structuredClone(world.service.live());
+    for (let n = 0; n < 3; n += 1) rmSync(join(world.root, `${n}.txt`));
+    world.write("0.txt", "of the other machine");
+    world.write("other.txt", "of the other machine, too");
+    const other = { stateDir: `${world.stateDir}-other`, world: OTHER_MACHINE };
+    expect(await writesOfPass(world, other)).toEqual({});
+    expect(await holdOfPass(world, other)).toContain("writes 3 documents of this source");
+    expect(world.service.live()).toEqual(before);
+  });
+
+  it("of a folder that was copied to another disk holds before its first write, with the old one kept", async () => {
+    writeAll(3);
+    await world.sync();
+    const before = structuredClone(world.service.live());
+    const root = join(dirname(world.stateDir), "new disk", basename(world.root));
+    cpSync(world.root, root, { recursive: true });
+    const sources = [{ ...world.source({ path: root }), absolutePath: root }];
+    expect(await writesOfPass(world, { sources })).toEqual({});
+    expect(await holdOfPass(world, { sources })).toContain("writes 3 documents of this source");
+    expect(world.service.live()).toEqual(before);
+    const daemon = world.daemon({ sources });
+    await daemon.approve();
+    await daemon.close();
+    expect(await writesOfPass(world, { sources })).toEqual({ update: 3 });
+    expect(ids()).toEqual(before.map(({ _id }) => _id));
+    expect(await writesOfPass(world, { sources })).toEqual({});
   });
 
   it("takes the documents over once a person approved it, with their ids", async () => {
