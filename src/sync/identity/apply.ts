@@ -242,7 +242,7 @@ function openWork(
         case "ask": {
           const row = rows.get(verdict.docId);
           find(verdict.path, verdict.docId, "missing", "the service no longer has it");
-          if (verdict.instead !== undefined) assign(verdict.path, verdict.instead);
+          if (verdict.instead !== undefined) assign(verdict.path, verdict.instead, doubt);
           // Sending the file finds out: only the resource's own 404 proves that it is gone.
           else if (row !== undefined) change(verdict.path, () => ledger.files.distrust(row.id));
           return;

@@ -167,6 +167,15 @@ describe("what a person did at the service", () => {
     expect(documentsOf(world, "3.txt")).toHaveLength(2);
   });
 
+  it("gives a copy with another text to a file with those bytes, and sends the file's own text", async () => {
+    add({ ...document("3.txt"), _id: COPY, content: "a person's own words" });
+    rmSync(join(world.root, "3.txt"));
+    await world.sync();
+    world.write("new.txt", "text 3");
+    await audit();
+    expect(document("new.txt")).toMatchObject({ _id: COPY, content: "text 3" });
+  });
+
   it("holds the source where another kbsync wrote a copy, which is left alone", async () => {
     const { description, ...copy } = document("3.txt");
     add({ ...copy, _id: COPY, description: description.replace(/\.[a-z2-7]{8}\]$/, ".aaaaaaaa]") });
