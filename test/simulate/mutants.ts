@@ -735,18 +735,6 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: "copies-trusted",
-    does: "a file takes over a copy with the text that a person gave it",
-    worlds: ["by-hand"],
-    patches: [
-      patch(
-        "identity/apply.ts",
-        'ledger.files.setState(id, "unsure");\n  const assign',
-        "void id;\n  const assign",
-      ),
-    ],
-  },
-  {
     name: "title-taken",
     does: "the document of another file with the same title counts as made by a create",
     worlds: ["upsert-by-title"],

@@ -56,8 +56,7 @@ export async function simulate(
   process.on("unhandledRejection", onRejection);
   try {
     await storm(world, history);
-    await agree(world, history);
-    await rest(world, history);
+    if (await agree(world, history)) await rest(world, history);
   } finally {
     machine.kill(stage.process, "all");
     // The dead process goes as far as it can before the next simulation is on the stage.
@@ -143,9 +142,12 @@ function askForQuick({ clock, judge }: World, { conditions }: History): void {
   ask();
 }
 
-/** Folder and service come to agree within a bounded time, with a person's help where it is asked for, and stay so. */
-async function agree(world: World, history: History): Promise<void> {
-  const { clock, network, runner, judge } = world;
+/**
+ * Folder and service come to agree within a bounded time, with a person's help where it is asked for, and stay so. Returns false
+ * where the lists of a service decide nothing.
+ */
+async function agree(world: World, history: History): Promise<boolean> {
+  const { clock, network, runner, judge, stage } = world;
   const overMs = clock.nowMs();
   // A create and an update of each file.
   const slowMs = 2 * slowWorkMs(world, history);
@@ -161,6 +163,14 @@ async function agree(world: World, history: History): Promise<void> {
     agreed = judge.differences().length === 0 && isQuiet;
     if (agreed || judge.failure() !== undefined) break;
   }
+  // A list that stays incomplete decides nothing: the source is held, and no file has two resources.
+  const isUndecided =
+    history.conditions.hostility?.listMax !== undefined && holdsOf(stage.process).includes("unclear");
+  if (!agreed && isUndecided) {
+    const doubled = judge.doubled();
+    if (doubled.length > 0) judge.fail("doubled", `these have two resources: ${doubled.join(", ")}`);
+    return false;
+  }
   if (!agreed) {
     const status = JSON.stringify(runner.running()?.status());
     judge.fail(
@@ -173,6 +183,7 @@ async function agree(world: World, history: History): Promise<void> {
   const exchanged = judge.exchanged();
   if (exchanged.length > 0) judge.fail("exchanged", exchanged.join("; "));
   if (later.length > 0) judge.fail("unstable", `they agreed and do not any more: ${later.join("; ")}`);
+  return true;
 }
 
 /** A person has what failed tried again, ends pauses, agrees to what is held, and compares where the service itself lost something. */

@@ -67,6 +67,8 @@ export interface Judge {
   startsPass(process: number): void;
   /** What differs between folder and service; empty when they agree. Default: metadata as well. */
   differences(but?: "metadata"): readonly string[];
+  /** Places with several resources. */
+  doubled(): readonly string[];
   /** Files that have another resource than before the ledger was lost, though nothing asked for that. */
   exchanged(): readonly string[];
   /** What differs of the files that count, whatever else there is at the service. */
@@ -103,6 +105,8 @@ export interface JudgeOptions {
   readonly takesMetadata: boolean;
   /** Whether a resource that is there can be found by the list, at every time of this history. */
   readonly isListTrue: boolean;
+  /** Whether a list shows all resources, though perhaps not at every time. */
+  readonly isListWhole: boolean;
   /** Whether lists show descriptions with their markers. Without, the ledger alone knows whose a resource is. */
   readonly showsMarkers: boolean;
   /** Whether lists show which of two resources is the older one. */
@@ -749,12 +753,12 @@ export function openJudge(options: JudgeOptions): Judge {
         // No marker shows that a change of metadata alone was lost.
         if (but !== "metadata" && !options.losesWrites) words.push(...metadataWordsOf(file, only));
       }
-      // What a source left that is no longer configured, only a ledger knows.
+      // What a source left that is no longer configured, only a ledger knows, and what lists omit of files that are gone.
       const isUnknown = (each: Resource): boolean =>
         forgotten !== undefined &&
         service.madeMs(each.id) < forgotten.atMs &&
-        placeOf(each).startsWith(SECOND_PLACE) &&
-        !options.hasInner();
+        ((placeOf(each).startsWith(SECOND_PLACE) && !options.hasInner()) ||
+          (!options.isListWhole && expectations.at(placeOf(each)) === undefined));
       const isReported = ({ id, isOwnWords }: Resource): boolean =>
         (options.losesWrites || isOwnWords === true) && reported.has(id);
       const isExcused = (each: Resource): boolean =>
@@ -781,6 +785,8 @@ export function openJudge(options: JudgeOptions): Judge {
       if (kinds.includes("identity") && !options.mayAskWhose)
         fail("asked", "a person is asked whose the resources are, and nobody else ever wrote to them");
     },
+    doubled: () =>
+      [...Map.groupBy(ours(), placeOf)].flatMap(([place, all]) => (all.length > 1 ? [place] : [])),
     exchanged: () => {
       if (forgotten === undefined || !options.isListTrue || options.losesWrites || !hasList()) return [];
       if (!options.showsTimes) return [];

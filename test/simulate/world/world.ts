@@ -120,6 +120,7 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     hasCoarseTimes: (conditions.coarseMs ?? 0) > 0,
     takesMetadata: conditions.metadataFromMs !== undefined,
     isListTrue,
+    isListWhole: hostility.listMax === undefined,
     showsMarkers,
     showsTimes: odd !== "numbers",
     showsWork: odd !== "numbers",

@@ -3,13 +3,14 @@ import type { Random } from "../virtual/random.ts";
 import { MINUTE_MS, without, withConditions, withHappenings, type UnkindWorld } from "./unkind-world.ts";
 
 /** The longest lists of services that say nothing of the rest. */
-const CAPS = [5, 20, 20, 100];
+const CAPS = [5, 20, 40];
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /** Worlds of one hostile service each. */
 export const HOSTILE_WORLDS: readonly UnkindWorld[] = [
   {
     ...hostile("list-capped", "a list shows the oldest resources, of more", () => ({})),
+    // Files that an unsettled ignore file hides from a new ledger's comparison are sent again.
     passes: false,
     change: (random, history) => {
       const listMax = random.pick(CAPS);
@@ -17,7 +18,16 @@ export const HOSTILE_WORLDS: readonly UnkindWorld[] = [
       const files = Array.from({ length: listMax + random.below(listMax) }, (_, index): Happening => {
         return { atMs: 0, kind: "write", path: `many/${index}.txt`, text: `words${index} of this file` };
       });
-      return withHappenings(withConditions(history, { hostility: { listMax } }), files);
+      const lostMs = random.between(2, 20) * MINUTE_MS;
+      const lost: readonly Happening[] = [
+        { atMs: lostMs, kind: "write", path: "many/last.txt", text: "words of the last file" },
+        { atMs: lostMs + MINUTE_MS, kind: "crash", effects: 1, kept: "none", restMs: MINUTE_MS, next: "run" },
+      ];
+      // A service that must first name the collection gets one file more, which its list never shows. Searches find no work.
+      const capped = withConditions(history, { hostility: { listMax }, collections: true, workMs: 0 });
+      // What became of an unanswered create, and what the service lost, a part of the list does not show.
+      const calm = without(capped, (each) => isUnanswered(each) || UNSHOWN.has(each.kind));
+      return withHappenings(calm, [...files, ...(random.chance(0.5) ? lost : [])]);
     },
   },
   hostile("list-minutes-old", "a list shows what was minutes ago", (random) => ({
@@ -116,6 +126,7 @@ export const HOSTILE_WORLDS: readonly UnkindWorld[] = [
   },
 ];
 
+const UNSHOWN: ReadonlySet<Happening["kind"]> = new Set(["reset", "restore", "root"]);
 const COPYING: readonly PageDeed[] = ["copy", "copy-edited", "copy-edited", "delete"];
 const CHANGING: readonly PageDeed[] = ["edit", "edit", "describe", "unmark", "unmark"];
 
