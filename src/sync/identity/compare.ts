@@ -189,8 +189,6 @@ export function compare(situation: Situation): Comparison {
   const listed = new Set(situation.items.map(({ docId }) => docId));
   const stale = new Map<string, Stale>();
   const resent = new Set<string>();
-  const missing: { readonly file: DiskFile; readonly probe: OwnItem | undefined }[] = [];
-  const surplus: { readonly item: OwnItem; readonly ofDocId: string }[] = [];
   const giveOwn = (file: DiskFile, item: OwnItem, row: LedgerRow | undefined): void => {
     const now = staleIn(situation, item, visible > (row?.acknowledgedMs ?? visible) ? list : undefined);
     const verdict = judge(situation, file, item, row, isCurrent(situation, now, list));
@@ -199,24 +197,15 @@ export function compare(situation: Situation): Comparison {
     if (verdict.kind === "wait" && situation.memory.resent.has(item.docId)) resent.add(item.docId);
     if (verdict.kind === "send-again" || verdict.kind === "lost") resent.add(item.docId);
   };
-  for (const file of situation.files.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
+  const { claimed, missing, surplus, homeless } = claimFiles(situation, byFile, rowOfFile);
+  for (const { file, item } of claimed) {
     const row = rowOfFile.get(file.file);
-    const items = byFile.get(file.file) ?? [];
-    byFile.delete(file.file);
-    const known = situation.isDistrusted ? undefined : row?.docId;
-    const probe = situation.isNew ? items.find(({ docId }) => docId === row?.docId) : undefined;
-    const claims = items.toSorted((a, b) => compareClaims(a, b, file, known));
-    const first = claims.find((item) => item !== probe && isBefore(item, probe));
-    const kept = first ?? probe;
-    for (const item of claims) if (item !== kept) surplus.push({ item, ofDocId: kept?.docId ?? "" });
-    if (first === undefined) missing.push({ file, probe });
-    else if (row !== undefined && row.docId !== first.docId && !listed.has(row.docId))
-      verdicts.push({ kind: "ask", path: file.path, docId: row.docId, instead: first.docId });
-    else giveOwn(file, first, row);
+    if (row !== undefined && row.docId !== item.docId && !listed.has(row.docId))
+      verdicts.push({ kind: "ask", path: file.path, docId: row.docId, instead: item.docId });
+    else giveOwn(file, item, row);
   }
 
   // Surplus resources go first to files that have none: no file has lost them.
-  const homeless = [...byFile.values()].flat().toSorted(byAge);
   const free = groupBy(
     [...surplus.map(({ item }) => item), ...(situation.isPartial ? [] : homeless)],
     ({ bytes }) => bytes,
@@ -253,6 +242,44 @@ export function compare(situation: Situation): Comparison {
     verdicts.push(situation.isPartial ? { kind: "hidden", docId, file } : { kind: "delete", docId });
   }
   return { holds, verdicts, memory: { list, stale, undead, visible, resent } };
+}
+
+/** Which resources name which file. */
+interface Claims {
+  /** Files with the resource that is theirs. */
+  readonly claimed: readonly { readonly file: DiskFile; readonly item: OwnItem }[];
+  /** Files that no resource names, except one with which this ledger has just probed the service. */
+  readonly missing: readonly { readonly file: DiskFile; readonly probe: OwnItem | undefined }[];
+  /** Further resources of a file. */
+  readonly surplus: { readonly item: OwnItem; readonly ofDocId: string }[];
+  /** Resources that name no file there is, oldest first. */
+  readonly homeless: readonly OwnItem[];
+}
+
+/** Gives each file the best of the resources that name it. */
+function claimFiles(
+  { files, isDistrusted, isNew }: Situation,
+  byFile: ReadonlyMap<string, readonly OwnItem[]>,
+  rowOfFile: ReadonlyMap<string, LedgerRow>,
+): Claims {
+  const claimed: { readonly file: DiskFile; readonly item: OwnItem }[] = [];
+  const missing: { readonly file: DiskFile; readonly probe: OwnItem | undefined }[] = [];
+  const surplus: { readonly item: OwnItem; readonly ofDocId: string }[] = [];
+  const left = new Map(byFile);
+  for (const file of files.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
+    const row = rowOfFile.get(file.file);
+    const items = left.get(file.file) ?? [];
+    left.delete(file.file);
+    const known = isDistrusted ? undefined : row?.docId;
+    const probe = isNew ? items.find(({ docId }) => docId === row?.docId) : undefined;
+    const claims = items.toSorted((a, b) => compareClaims(a, b, file, known));
+    const first = claims.find((item) => item !== probe && isBefore(item, probe));
+    const kept = first ?? probe;
+    for (const item of claims) if (item !== kept) surplus.push({ item, ofDocId: kept?.docId ?? "" });
+    if (first === undefined) missing.push({ file, probe });
+    else claimed.push({ file, item: first });
+  }
+  return { claimed, missing, surplus, homeless: [...left.values()].flat().toSorted(byAge) };
 }
 
 /**
