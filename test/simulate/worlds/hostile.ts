@@ -93,7 +93,9 @@ export const HOSTILE_WORLDS: readonly UnkindWorld[] = [
       const { mounted, slow, hostility } = history.conditions;
       // What has no list, or none that shows titles and descriptions, shows nothing of that.
       const isShown = hostility?.odd !== "no-collection" && hostility?.odd !== "nulls";
-      if (mounted === true || slow?.quickMs !== undefined || !isShown) return history;
+      // Where updates are lost, nothing undoes it.
+      const isUndone = hostility?.puts !== "ignored";
+      if (mounted === true || slow?.quickMs !== undefined || !isShown || !isUndone) return history;
       const isKnown = random.chance(0.5);
       const deeds = [...COPYING, ...(isKnown ? CHANGING : [])];
       const happenings = Array.from({ length: 1 + random.below(6) }, (): Happening => {
