@@ -537,11 +537,12 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "surplus-left",
     does: "second documents of a file stay",
+    worlds: ["by-hand"],
     patches: [
       patch(
         "identity/apply.ts",
-        "if (deletion === undefined) return found;",
-        'if (found.path !== "") return found;',
+        "if (!isOurs || row === undefined || source.isBusy(path)) return found;",
+        'if (!isOurs || row === undefined || source.isBusy(path) || path !== "") return found;',
       ),
     ],
   },
