@@ -29,8 +29,8 @@ export const LONG_TESTS = [
   "test/long/{citations,image-recall,ordinary-documents}.test.ts",
   "test/mcp/conformance.test.ts",
   "test/simulate/{histories,simulate}.test.ts",
-  "test/sync/operator/status.test.ts",
-  "test/sync/remote/{false-404,long-work,pressure,request-keys}.test.ts",
+  "test/sync/operate/status.test.ts",
+  "test/sync/send/remote/{false-404,long-work,pressure,request-keys}.test.ts",
   "test/sync/scenarios/{folders,links,writers}.test.ts",
 ];
 
@@ -45,9 +45,9 @@ const RANDOM_TESTS = [
   "test/kb/search/context.test.ts",
   "test/kb/search/position.test.ts",
   "test/kb/store/sqlite/words/word-simulation.test.ts",
-  "test/sync/agenda/path-states.test.ts",
-  "test/sync/operator/preview.test.ts",
-  "test/sync/rules/rules.test.ts",
+  "test/sync/daemon/agenda/path-states.test.ts",
+  "test/sync/operate/preview.test.ts",
+  "test/sync/scan/rules/rules.test.ts",
 ];
 
 /** The built program against kill -9, a network that fails and full disks: processes, sockets and mounts are real. */
@@ -90,14 +90,14 @@ export const ALONE = [
   "test/cli/doctor-checks/folders.test.ts",
   "test/kb/embed/local-restart.test.ts",
   "test/kb/jobs/{busy-machine,kept-pages,overtaken-read}.test.ts",
-  "test/sync/pass/{coarse-times,renames}.test.ts",
+  "test/sync/daemon/pass/{coarse-times,renames}.test.ts",
   "test/sync/scan/{case-blind,folder-contents,scan-faults,scan-mounts}.test.ts",
   "test/sync/watch/degraded.test.ts",
   "test/sync/ledger/large-inodes.test.ts",
-  "test/sync/source/resume-during-check.test.ts",
+  "test/sync/daemon/source/resume-during-check.test.ts",
   "test/sync/watch/network.test.ts",
-  "test/sync/read/read-faults.test.ts",
-  "test/sync/pass/pass.test.ts",
+  "test/sync/scan/read/read-faults.test.ts",
+  "test/sync/daemon/pass/pass.test.ts",
   "test/sync/watch/{source-watch,thread}.test.ts",
 ];
 

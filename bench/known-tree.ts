@@ -3,9 +3,9 @@ import { CONCURRENCY_EMBEDDED, SYNC_CONSTANTS, type SyncConfig } from "../src/co
 import { ConfigFile } from "../src/config/schema.ts";
 import { openLedger, type Ledger } from "../src/sync/ledger/ledger.ts";
 import type { Observed } from "../src/sync/ledger/files/observed.ts";
-import { rulesKeyOf } from "../src/sync/pass/rules-key.ts";
+import { rulesKeyOf } from "../src/sync/daemon/pass/rules-key.ts";
 import type { ScanEntry } from "../src/sync/plan/model.ts";
-import { openRules, type WatchedSource } from "../src/sync/rules/rules.ts";
+import { openRules, type WatchedSource } from "../src/sync/scan/rules/rules.ts";
 import { scanSource } from "../src/sync/scan/scan.ts";
 import { OWNER } from "./plain-service.ts";
 

@@ -1,5 +1,5 @@
 import type { Gauge, Registry } from "prom-client";
-import type { DaemonObserver } from "../sync/remote/observer.ts";
+import type { DaemonObserver } from "../sync/send/remote/observer.ts";
 import type { DaemonFigures } from "../sync/daemon/status.ts";
 import { setOneOf } from "./one-of.ts";
 import { openSeries } from "./series.ts";

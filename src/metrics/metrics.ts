@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { ServiceFigures, ServiceObserver } from "../kb/observer.ts";
-import type { DaemonObserver } from "../sync/remote/observer.ts";
+import type { DaemonObserver } from "../sync/send/remote/observer.ts";
 import type { DaemonFigures } from "../sync/daemon/status.ts";
 import { measureDaemon, type DaemonMeasures } from "./daemon.ts";
 import { openSeries } from "./series.ts";

@@ -17,10 +17,10 @@ import {
 } from "./daemon/status.ts";
 import { waitFor, type WaitEnd, type WaitOptions } from "./daemon/wait.ts";
 import { watchSources, type Watching } from "./daemon/watching.ts";
-import { previewOf, removalsOf, type PlannedAction } from "./operator/preview.ts";
+import { previewOf, removalsOf, type PlannedAction } from "./operate/preview.ts";
 import { freshRow, type SourceRow } from "./ledger/sources/rows.ts";
-import { movedSources } from "./source/moved-sources.ts";
-import { storedStatus } from "./operator/status.ts";
+import { movedSources } from "./daemon/source/moved-sources.ts";
+import { storedStatus } from "./operate/status.ts";
 
 export type { DaemonOptions, World } from "./daemon/options.ts";
 export type { DaemonStatus } from "./daemon/status.ts";

@@ -10,9 +10,9 @@ import { describeStatus } from "../../src/mcp/status-tool.ts";
 import { NO_FILES } from "../../src/mcp/known-files.ts";
 import type { KnowledgeService } from "../../src/mcp/service.ts";
 import { measureDaemon } from "../../src/metrics/daemon.ts";
-import { operationsOf } from "../../src/sync/control/operations.ts";
-import { type Control, openControl } from "../../src/sync/control/server.ts";
-import { askDaemon } from "../../src/sync/control/client.ts";
+import { operationsOf } from "../../src/sync/daemon/control/operations.ts";
+import { type Control, openControl } from "../../src/sync/daemon/control/server.ts";
+import { askDaemon } from "../../src/sync/daemon/control/client.ts";
 import type { Daemon, DaemonOptions } from "../../src/sync/daemon.ts";
 import { codeOf, messageOf } from "../../src/lib/failure.ts";
 import { lockFolder } from "../../src/lib/folder-lock.ts";
@@ -23,7 +23,7 @@ import { countWords, searchableWords, type VersionState } from "../../src/wire/f
 import type { FakeRequest, Fault } from "../fakes/knowledge-service.ts";
 import { openWorld, SINGLE_DELETES, until, type World } from "../sync/daemon/harness.ts";
 import { canMount, mountDisk } from "../crash/mount.ts";
-import { FIXED_PROGRAM } from "../sync/control/program.ts";
+import { FIXED_PROGRAM } from "../sync/daemon/control/program.ts";
 import { cliContext, outputTo } from "./context.ts";
 
 let world: World;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { NO_FILES } from "../../src/mcp/known-files.ts";
 import type { LiveStatus, SourceStatus } from "../../src/wire/daemon-status.ts";
-import { silentProcess } from "../../src/sync/control/client.ts";
+import { silentProcess } from "../../src/sync/daemon/control/client.ts";
 import { createBody, openRunning, type Running } from "../kb/service/running.ts";
 import { openMcpGround, type McpGround } from "./fixture.ts";
 

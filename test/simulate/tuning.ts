@@ -19,17 +19,17 @@ export const TUNING: readonly Patch[] = [
     replace: "const STEPS_PER_CLOCK_READ = 5;",
   },
   {
-    file: "sync/read/read.ts",
+    file: "sync/scan/read/read.ts",
     find: "const SMALL_BYTES = 256 * 1024;",
     replace: "const SMALL_BYTES = 40;",
   },
   {
-    file: "sync/read/read.ts",
+    file: "sync/scan/read/read.ts",
     find: "const SLICE_BYTES = 1024 * 1024;",
     replace: "const SLICE_BYTES = 24;",
   },
   {
-    file: "sync/remote/multipart.ts",
+    file: "sync/send/remote/multipart.ts",
     find: "const SLICE_BYTES = 1024 * 1024;",
     replace: "const SLICE_BYTES = 16;",
   },
@@ -40,25 +40,29 @@ export const TUNING: readonly Patch[] = [
     replace: "export const STEP_ITEMS = 5;",
   },
   {
-    file: "sync/pass/compare.ts",
+    file: "sync/daemon/pass/compare.ts",
     find: "    } while (performance.now() < endMs);",
     replace: "    } while (performance.now() < endMs - SLICE_MS);",
   },
   {
-    file: "sync/pass/compare.ts",
+    file: "sync/daemon/pass/compare.ts",
     find: 'import { setImmediate as nextTurn } from "node:timers/promises";',
     replace:
       'import { setTimeout as sleep } from "node:timers/promises";\nconst nextTurn = (): Promise<void> => sleep(2);',
   },
-  { file: "sync/pass/moved-files.ts", find: /const READ_AT_ONCE = \d+;/, replace: "const READ_AT_ONCE = 2;" },
   {
-    file: "sync/pass/moved-files.ts",
+    file: "sync/daemon/pass/moved-files.ts",
+    find: /const READ_AT_ONCE = \d+;/,
+    replace: "const READ_AT_ONCE = 2;",
+  },
+  {
+    file: "sync/daemon/pass/moved-files.ts",
     find: "const MOVED_AT_ONCE = 1000;",
     replace: "const MOVED_AT_ONCE = 3;",
   },
-  { file: "sync/queue/lines.ts", find: /const BATCH_JOBS = \d+;/, replace: "const BATCH_JOBS = 6;" },
+  { file: "sync/send/queue/lines.ts", find: /const BATCH_JOBS = \d+;/, replace: "const BATCH_JOBS = 6;" },
   {
-    file: "sync/remote/collection-requests.ts",
+    file: "sync/send/remote/collection-requests.ts",
     find: /const PAGE_RESOURCES = \d+;/,
     replace: `const PAGE_RESOURCES = ${PAGE_RESOURCES};`,
   },

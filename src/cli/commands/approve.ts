@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { unknownSource } from "../../sync/disk/source-path.ts";
+import { unknownSource } from "../../sync/scan/disk/source-path.ts";
 import type { Approval, SourceStatus } from "../../wire/daemon-status.ts";
-import { sourceMissing } from "../../sync/operator/approve.ts";
-import { readStatus } from "../../sync/operator/status.ts";
+import { sourceMissing } from "../../sync/operate/approve.ts";
+import { readStatus } from "../../sync/operate/status.ts";
 import { absoluteFolder, openOperator, type Operator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { KbsyncError } from "../../lib/failure.ts";
-import { askDaemon } from "../../sync/control/client.ts";
+import { askDaemon } from "../../sync/daemon/control/client.ts";
 import { findService } from "../compose/reached-service.ts";
 import { printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { changeLedger } from "../../sync/operator/offline.ts";
-import { erase as eraseHere } from "../../sync/operator/erase.ts";
+import { changeLedger } from "../../sync/operate/offline.ts";
+import { erase as eraseHere } from "../../sync/operate/erase.ts";
 import type { AnswerOf, RequestOf } from "../../wire/daemon.ts";
 import { reachService } from "../compose/reached-service.ts";
 import { nothingSynced, openOperator, type Operator, printJson } from "../state/ask.ts";

@@ -5,7 +5,7 @@ import { type Config, loadConfig } from "../../config/load.ts";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import type { Caller } from "../../mcp/caller.ts";
 import type { ServiceConnections } from "../../mcp/service.ts";
-import { askDaemon } from "../../sync/control/client.ts";
+import { askDaemon } from "../../sync/daemon/control/client.ts";
 import { runningService } from "../compose/reached-service.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../terminal/log.ts";
@@ -14,7 +14,7 @@ import { readKeyFile, type StateFolder, stateFolder } from "../state/state-folde
 import { programVersion } from "../output/version.ts";
 import { resolve } from "node:path";
 import { type KnownFiles, NO_FILES } from "../../mcp/known-files.ts";
-import { openResourceLookup } from "../../sync/operator/resource-lookup.ts";
+import { openResourceLookup } from "../../sync/operate/resource-lookup.ts";
 
 interface McpOptions extends CommonOptions {
   readonly http?: boolean;

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { type Config, loadConfig } from "../../config/load.ts";
 import { shellWord } from "../../lib/shell-word.ts";
-import { unknownSource } from "../../sync/disk/source-path.ts";
+import { unknownSource } from "../../sync/scan/disk/source-path.ts";
 import type { Operator } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { ledgerFolders, loadSources, rememberedFolders } from "../state/sources.ts";

@@ -4,7 +4,7 @@ import { basename, resolve } from "node:path";
 import type { Command } from "commander";
 import { FormData } from "undici";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
-import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
+import { openResourceLookup, type ResourceLookup } from "../../sync/operate/resource-lookup.ts";
 import { AGENT_ID_CHARS_MAX, DEFAULT_AGENT_ID } from "../../wire/agent.ts";
 import {
   THREAD_ID_CHARS_MAX,

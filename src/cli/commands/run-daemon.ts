@@ -1,8 +1,12 @@
 import type { Logger } from "pino";
 import type { Config } from "../../config/load.ts";
 import { codeOf, messageOf } from "../../lib/failure.ts";
-import { type DaemonOperations, type DaemonProgram, operationsOf } from "../../sync/control/operations.ts";
-import type { Control } from "../../sync/control/server.ts";
+import {
+  type DaemonOperations,
+  type DaemonProgram,
+  operationsOf,
+} from "../../sync/daemon/control/operations.ts";
+import type { Control } from "../../sync/daemon/control/server.ts";
 import type { Daemon } from "../../sync/daemon.ts";
 import type { ProgressSample } from "../../system/progress.ts";
 import { openConfiguredDaemon } from "../compose/configured-daemon.ts";
@@ -241,7 +245,7 @@ async function serveControl(
 ): Promise<Control | undefined> {
   try {
     // Only a daemon loads Node's HTTP server, which would cost every other command 9 ms.
-    const { openControl } = await import("../../sync/control/server.ts");
+    const { openControl } = await import("../../sync/daemon/control/server.ts");
     return await openControl({
       stateDir: state.path,
       version: programVersion(),

@@ -3,9 +3,9 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Config } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { TOKENIZER } from "../../lib/tokens.ts";
-import type { ResourceLookup } from "../../sync/operator/resource-lookup.ts";
-import type { SearchQuery } from "../../sync/remote/remote.ts";
-import { bestResults, searchOnce } from "../../sync/operator/search.ts";
+import type { ResourceLookup } from "../../sync/operate/resource-lookup.ts";
+import type { SearchQuery } from "../../sync/send/remote/remote.ts";
+import { bestResults, searchOnce } from "../../sync/operate/search.ts";
 import {
   ANSWER_TOKENS_DEFAULT,
   ANSWER_TOKENS_MAX,

@@ -4,7 +4,7 @@ import { distrustLedger } from "../../sync/ledger/unusable.ts";
 import type { Config } from "../../config/load.ts";
 import { FILES_MAX } from "../../wire/daemon.ts";
 import { codeOf } from "../../lib/failure.ts";
-import { readStatus } from "../../sync/operator/status.ts";
+import { readStatus } from "../../sync/operate/status.ts";
 import { reachService } from "../compose/reached-service.ts";
 import { openConfiguredDaemon } from "../compose/configured-daemon.ts";
 import { openOnCopy } from "../compose/plan-pass.ts";

@@ -50,7 +50,7 @@ async function up(context: Context, dirs: readonly string[], given: UpOptions): 
   try {
     const bridge = openDaemonBridge(context.signal);
     // Loaded here, because no other command needs the framework.
-    const { daemonHandlers } = await import("../../sync/control/routes.ts");
+    const { daemonHandlers } = await import("../../sync/daemon/control/routes.ts");
     const service = await startEmbeddedService(config, state, log, {
       daemon: daemonHandlers(bridge.operations, bridge.stopping),
       waitUntil: context.signal,

@@ -14,7 +14,7 @@ import { counted, thousands } from "../output/progress.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 import { visibleLine } from "../output/visible.ts";
 import type { Config } from "../../config/load.ts";
-import { proveAgreement } from "../../sync/operator/proof.ts";
+import { proveAgreement } from "../../sync/operate/proof.ts";
 import { programVersion } from "../output/version.ts";
 
 interface VerifyOptions extends CommonOptions {

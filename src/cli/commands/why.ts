@@ -5,7 +5,7 @@ import { OLDER_WORDS, STATE_WORDS } from "../../wire/file-state.ts";
 import type { AnswerOf } from "../../wire/daemon.ts";
 import { withoutMarker } from "../../wire/marker.ts";
 import { isHashOf } from "../../sync/plan/versions.ts";
-import { explain } from "../../sync/why/explain.ts";
+import { explain } from "../../sync/operate/why/explain.ts";
 import { activityLine } from "./activity.ts";
 import { counted, localTime, thousands } from "../output/progress.ts";
 import { noDaemonWords } from "../state/no-daemon.ts";

@@ -1,5 +1,5 @@
 import { KbsyncError } from "../../lib/failure.ts";
-import type { DaemonOperations, OperationContext } from "../../sync/control/operations.ts";
+import type { DaemonOperations, OperationContext } from "../../sync/daemon/control/operations.ts";
 import { DAEMON_API, type DaemonOperation, restarts } from "../../wire/daemon.ts";
 
 /** The operations of whichever daemon runs now: a new one replaces it when the configuration is read again. */

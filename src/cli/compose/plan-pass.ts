@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import type { Daemon } from "../../sync/daemon.ts";
-import { copyLedger } from "../../sync/operator/offline.ts";
+import { copyLedger } from "../../sync/operate/offline.ts";
 import { makePlanCopy, removePlanCopies } from "../state/plan-copies.ts";
 import { type StateFolder, stateFolder } from "../state/state-folder.ts";
 

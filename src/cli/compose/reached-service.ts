@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { Config } from "../../config/load.ts";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { isAlive } from "../../lib/process-alive.ts";
-import { askDaemon, silentProcess, TAKEN_MS } from "../../sync/control/client.ts";
+import { askDaemon, silentProcess, TAKEN_MS } from "../../sync/daemon/control/client.ts";
 import { credentialFile } from "../../system/credentials.ts";
 import {
   readKeyFile,

@@ -4,8 +4,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ResolvedSource } from "../../config/load.ts";
 import { codeOf } from "../../lib/failure.ts";
 import type { FolderWarning } from "../../wire/daemon-status.ts";
-import { ignoreProblems } from "../../sync/rules/ignore-problems.ts";
-import { openRules } from "../../sync/rules/rules.ts";
+import { ignoreProblems } from "../../sync/scan/rules/ignore-problems.ts";
+import { openRules } from "../../sync/scan/rules/rules.ts";
 
 /** The parts of a source that this user can and cannot read. */
 export interface SeenFolders {

@@ -10,7 +10,7 @@ import { ledgerFile } from "../../sync/ledger/ledger.ts";
 import { trashFolder } from "../../sync/ledger/trash.ts";
 import { checkDatabase, type OwnService, PASSWORD_FILE } from "../compose/store.ts";
 import { counted, thousands } from "../output/progress.ts";
-import { readStatus } from "../../sync/operator/status.ts";
+import { readStatus } from "../../sync/operate/status.ts";
 import { searchableWords } from "../output/standing-words.ts";
 import { maintainStore, storeFile } from "../state/embedded-store.ts";
 import { uploadsFolder } from "../state/state-parts.ts";

@@ -1,5 +1,5 @@
 import type { PaceState } from "../../wire/daemon-status.ts";
-import { outageWords } from "../../sync/remote/pacer.ts";
+import { outageWords } from "../../sync/send/remote/pacer.ts";
 import { localTime } from "./progress.ts";
 import type { Context } from "./context.ts";
 

@@ -1,7 +1,7 @@
 import type { DaemonStatus } from "../../sync/daemon.ts";
 import type { SourceStatus } from "../../wire/daemon-status.ts";
 import { type FileCounts, searchableWords as wordsOf } from "../../wire/file-state.ts";
-import { paceTrouble } from "../../sync/remote/pacer.ts";
+import { paceTrouble } from "../../sync/send/remote/pacer.ts";
 import { counted, thousands } from "./progress.ts";
 
 /**

@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
 import { KbsyncError } from "../../lib/failure.ts";
 import { shellWord } from "../../lib/shell-word.ts";
-import type { ResourceLookup, SourceScope } from "../../sync/operator/resource-lookup.ts";
-import { searchScopes } from "../../sync/operator/search.ts";
-import type { SearchQuery } from "../../sync/remote/remote.ts";
+import type { ResourceLookup, SourceScope } from "../../sync/operate/resource-lookup.ts";
+import { searchScopes } from "../../sync/operate/search.ts";
+import type { SearchQuery } from "../../sync/send/remote/remote.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import { locatePath } from "../state/typed-path.ts";
 

@@ -2,17 +2,17 @@ import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Config, loadConfig } from "../../config/load.ts";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
-import { askDaemon, type AskOptions } from "../../sync/control/client.ts";
+import { askDaemon, type AskOptions } from "../../sync/daemon/control/client.ts";
 import {
   CHANGES,
   type LedgerOperation,
   ledgerOperations,
   type LedgerOperations,
   openCommands,
-} from "../../sync/operator/commands.ts";
-import { changeLedger, type OperatorLedger, readLedger } from "../../sync/operator/offline.ts";
-import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
-import type { WatchedSource } from "../../sync/rules/rules.ts";
+} from "../../sync/operate/commands.ts";
+import { changeLedger, type OperatorLedger, readLedger } from "../../sync/operate/offline.ts";
+import { openResourceLookup, type ResourceLookup } from "../../sync/operate/resource-lookup.ts";
+import type { WatchedSource } from "../../sync/scan/rules/rules.ts";
 import type { AnswerOf, DaemonOperation, RequestOf } from "../../wire/daemon.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";

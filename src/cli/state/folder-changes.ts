@@ -4,9 +4,9 @@ import { type Config, type ConfigRequest, loadConfig } from "../../config/load.t
 import { KbsyncError } from "../../lib/failure.ts";
 import { homeFolder } from "../../lib/home.ts";
 import { shellWord } from "../../lib/shell-word.ts";
-import { unknownSource } from "../../sync/disk/source-path.ts";
-import type { FolderChanges } from "../../sync/control/operations.ts";
-import { openRules } from "../../sync/rules/rules.ts";
+import { unknownSource } from "../../sync/scan/disk/source-path.ts";
+import type { FolderChanges } from "../../sync/daemon/control/operations.ts";
+import { openRules } from "../../sync/scan/rules/rules.ts";
 import { countFolder, realFolder } from "../../sync/scan/folder-contents.ts";
 import type { FolderRemoved, NewFolder, Obstacle } from "../../wire/daemon-folders.ts";
 import { addFolders, checkFolder, removeFolder } from "./configured-folders.ts";

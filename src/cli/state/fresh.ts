@@ -1,4 +1,4 @@
-import { askDaemon } from "../../sync/control/client.ts";
+import { askDaemon } from "../../sync/daemon/control/client.ts";
 import { counted } from "../output/progress.ts";
 import { unknownChangesWords } from "./no-daemon.ts";
 import { visibleLine } from "../output/visible.ts";

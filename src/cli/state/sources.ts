@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { type Config, loadConfig, type NamedFolder } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
+import { openResourceLookup, type ResourceLookup } from "../../sync/operate/resource-lookup.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest, type SourceOptions } from "../output/options.ts";
 import { requireFolder } from "./folder-there.ts";

@@ -1,5 +1,5 @@
 import { KbsyncError } from "../../lib/failure.ts";
-import { readStatus } from "../../sync/operator/status.ts";
+import { readStatus } from "../../sync/operate/status.ts";
 import type { SourceStatus } from "../../wire/daemon-status.ts";
 import { type Pending, pendingText } from "../../wire/search.ts";
 import { isRestarting, type Operator } from "./ask.ts";

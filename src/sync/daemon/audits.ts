@@ -1,8 +1,8 @@
 import type { AuditReport } from "../../wire/daemon-audit.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { type AuditOptions, auditSources } from "../identity/audit.ts";
-import type { SourceSync } from "../source/source.ts";
-import { paceTrouble } from "../remote/pacer.ts";
+import type { SourceSync } from "./source/source.ts";
+import { paceTrouble } from "../send/remote/pacer.ts";
 import { type Chores, startChores } from "./chores.ts";
 import type { Parts } from "./parts.ts";
 import { paceOf } from "./status.ts";

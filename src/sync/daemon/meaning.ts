@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { joinPending, type Pending, type SearchAnswer } from "../../wire/search.ts";
-import type { SearchQuery } from "../remote/remote.ts";
-import type { SourceSync } from "../source/source.ts";
+import type { SearchQuery } from "../send/remote/remote.ts";
+import type { SourceSync } from "./source/source.ts";
 import type { Parts } from "./parts.ts";
 
 /** How long a status or an explanation waits for the service's count. */

@@ -2,9 +2,9 @@ import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import { connectPool } from "../../lib/proxy.ts";
 import type { SyncConfig } from "../../config/schema/sync.ts";
 import { machineId } from "../identity/installation.ts";
-import type { DaemonObserver } from "../remote/observer.ts";
-import type { Connect, ServiceAddress } from "../remote/transport.ts";
-import type { WatchedSource } from "../rules/rules.ts";
+import type { DaemonObserver } from "../send/remote/observer.ts";
+import type { Connect, ServiceAddress } from "../send/remote/transport.ts";
+import type { WatchedSource } from "../scan/rules/rules.ts";
 import type { Timing } from "../plan/timing.ts";
 import { watchSource } from "../watch/watch.ts";
 

@@ -1,5 +1,5 @@
 import type { LiveStatus, PaceState, RemovedStatus, SourceStatus } from "../../wire/daemon-status.ts";
-import { removedOf, statusOf } from "../operator/status.ts";
+import { removedOf, statusOf } from "../operate/status.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 import { openRate, openTimeLeft } from "./time-left.ts";

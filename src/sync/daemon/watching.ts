@@ -1,4 +1,4 @@
-import type { SourceSync } from "../source/source.ts";
+import type { SourceSync } from "./source/source.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 

@@ -1,11 +1,11 @@
 import type { FileCounts } from "../../wire/file-state.ts";
 import type { AuditReport, AuditedSource, Finding } from "../../wire/daemon-audit.ts";
 import type { ActionContext } from "../send/context.ts";
-import { unknownSource } from "../disk/source-path.ts";
+import { unknownSource } from "../scan/disk/source-path.ts";
 import type { Candidate } from "../plan/model.ts";
 import { type Counted, countedAs, countVersions, type SourceWork, withWork } from "../plan/version.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
-import type { Rules } from "../rules/rules.ts";
+import type { Rules } from "../scan/rules/rules.ts";
 import { type Compared, type Contact, UNCLEAR_LISTS } from "./contact.ts";
 
 /** A source that is audited. */

@@ -5,7 +5,7 @@ import { Strategy, type Settings } from "../../wire/primitives.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import { labelOf } from "../send/observe.ts";
 import type { ListedResource } from "../plan/model.ts";
-import { warningOf } from "../remote/resource-requests.ts";
+import { warningOf } from "../send/remote/resource-requests.ts";
 
 /** Reduces a resource of the list to what is compared; hashes the text. */
 export function resourceOf(record: ResourceRecord): ListedResource {

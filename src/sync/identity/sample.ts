@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import type { SearchResult } from "../../wire/search.ts";
 import type { ActionContext, ActionSource } from "../send/context.ts";
-import { readDocument } from "../read/read.ts";
-import type { SourceDocument } from "../read/outcome.ts";
+import { readDocument } from "../scan/read/read.ts";
+import type { SourceDocument } from "../scan/read/outcome.ts";
 import type { ScanEntry } from "../plan/model.ts";
 
 /** Files that are searched for before the others count as new. */

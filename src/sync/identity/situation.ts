@@ -12,7 +12,7 @@ import { sameStat } from "../plan/compared-rows.ts";
 import { bytesTag, fileTag, markedDescription, readMarker } from "../plan/marker.ts";
 import type { ListedResource, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
 import { acknowledgedTag, sentBefore, versionsOf } from "../plan/versions.ts";
-import { readDocument } from "../read/read.ts";
+import { readDocument } from "../scan/read/read.ts";
 import { scanSource } from "../scan/scan.ts";
 import type { DiskFile, Item, LedgerRow, Situation } from "./compare.ts";
 import { type ListContext, readList } from "./list.ts";

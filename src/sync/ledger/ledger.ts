@@ -15,8 +15,8 @@ import { openOperator } from "./operator.ts";
 import { openTrashRows } from "./trash.ts";
 import { openSources } from "./sources/sources.ts";
 import type { RelativePath, RootIdentity } from "../plan/model.ts";
-import type { NotedMount } from "../rules/sub-mounts.ts";
-import type { SettledIgnore } from "../rules/ignore-settling.ts";
+import type { NotedMount } from "../scan/rules/sub-mounts.ts";
+import type { SettledIgnore } from "../scan/rules/ignore-settling.ts";
 
 /** The tables of a ledger. Reads see committed data: call `flush` first where a change may be pending. */
 export type LedgerTables = ReturnType<typeof openTables>;

@@ -2,7 +2,7 @@ import { readFileSync, renameSync, statSync, utimesSync, writeFileSync } from "n
 import { join } from "node:path";
 import { z } from "zod";
 import { codeOf } from "../../lib/failure.ts";
-import { rootIdentityOf } from "../disk/root-identity.ts";
+import { rootIdentityOf } from "../scan/disk/root-identity.ts";
 import { openMeta } from "./database/meta.ts";
 import { ledgerFailure, type Sqlite } from "./database/open.ts";
 

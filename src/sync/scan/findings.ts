@@ -4,8 +4,8 @@ import { integerColumn } from "../../lib/integer-column.ts";
 import { refusalBySize } from "../../formats/bounds.ts";
 import { kindOfName } from "../../formats/kinds.ts";
 import type { RelativePath, ScanEntry, Skip, Unreadable, FolderPath } from "../plan/model.ts";
-import type { Rules } from "../rules/rules.ts";
-import { linkedIno } from "../disk/linked-ino.ts";
+import type { Rules } from "./rules/rules.ts";
+import { linkedIno } from "./disk/linked-ino.ts";
 import { excludedFacts, type Follower } from "./follow.ts";
 
 /** The results of a walk. */

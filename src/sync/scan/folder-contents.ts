@@ -4,7 +4,7 @@ import type { FolderContents } from "../../wire/daemon-folders.ts";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { kindOfName } from "../../formats/kinds.ts";
 import { EMPTY_FILE, type RelativePath } from "../plan/model.ts";
-import type { Rules } from "../rules/rules.ts";
+import type { Rules } from "./rules/rules.ts";
 import { isAbsence } from "./findings.ts";
 import { countingRules, openReasons } from "./left-out.ts";
 import { openWalk } from "./walk.ts";

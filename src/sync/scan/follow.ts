@@ -1,8 +1,8 @@
 import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { codeOf } from "../../lib/failure.ts";
-import { linkedIno } from "../disk/linked-ino.ts";
+import { linkedIno } from "./disk/linked-ino.ts";
 import type { FollowedLink, RelativePath, FolderPath } from "../plan/model.ts";
-import type { Rules } from "../rules/rules.ts";
+import type { Rules } from "./rules/rules.ts";
 import { pathBelow } from "../../lib/path-below.ts";
 import { resolveLink, type Resolved } from "./links.ts";
 

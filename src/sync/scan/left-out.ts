@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ListedFile } from "../../wire/daemon-files.ts";
 import type { LeftOut } from "../../wire/daemon-folders.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { FolderRules, Rules, Verdict } from "../rules/rules.ts";
+import type { FolderRules, Rules, Verdict } from "./rules/rules.ts";
 import { openWalk } from "./walk.ts";
 
 /** Rules in a result. More would be no overview. */

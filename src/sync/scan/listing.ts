@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { codeOf } from "../../lib/failure.ts";
 import type { RelativePath, FolderPath } from "../plan/model.ts";
-import type { FolderRules, Rules } from "../rules/rules.ts";
+import type { FolderRules, Rules } from "./rules/rules.ts";
 import type { Follower } from "./follow.ts";
 import { type Findings, isAbsence } from "./findings.ts";
 

@@ -1,5 +1,5 @@
 import type { RelativePath, FolderPath } from "../plan/model.ts";
-import type { FolderRules, Rules } from "../rules/rules.ts";
+import type { FolderRules, Rules } from "./rules/rules.ts";
 import { openFollower, type Follower } from "./follow.ts";
 import { openFindings, type Findings } from "./findings.ts";
 import { openListing } from "./listing.ts";

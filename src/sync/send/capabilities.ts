@@ -1,8 +1,8 @@
 import { KbsyncError } from "../../lib/failure.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Later, Reply } from "../remote/answer.ts";
-import type { DeclaredCapabilities } from "../remote/collection-requests.ts";
-import type { Remote } from "../remote/remote.ts";
+import type { Later, Reply } from "./remote/answer.ts";
+import type { DeclaredCapabilities } from "./remote/collection-requests.ts";
+import type { Remote } from "./remote/remote.ts";
 
 /**
  * Abilities of the service beyond the specification. It declares them where it names the collections. The ledger stores the

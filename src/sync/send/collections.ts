@@ -1,6 +1,6 @@
 import type { Tier } from "../../wire/primitives.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Remote } from "../remote/remote.ts";
+import type { Remote } from "./remote/remote.ts";
 
 /** The ids of the collections. The bare specification returns an id only in the answer to a create. */
 export type Collections = ReturnType<typeof openCollections>;

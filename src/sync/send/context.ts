@@ -1,18 +1,18 @@
 import type { Activity } from "../ledger/activity.ts";
-import type { Agenda } from "../agenda/agenda.ts";
-import type { readDocument } from "../read/read.ts";
-import type { SecretCheck } from "../read/secret-check.ts";
+import type { Agenda } from "../daemon/agenda/agenda.ts";
+import type { readDocument } from "../scan/read/read.ts";
+import type { SecretCheck } from "../scan/read/secret-check.ts";
 import type { CreateIntent } from "../ledger/intents/creates.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Signature } from "../plan/marker.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { YieldSlot } from "../queue/queue.ts";
-import type { ContentKind } from "../remote/request-limit.ts";
-import type { Remote } from "../remote/remote.ts";
-import type { Rules } from "../rules/rules.ts";
+import type { YieldSlot } from "./queue/queue.ts";
+import type { ContentKind } from "./remote/request-limit.ts";
+import type { Remote } from "./remote/remote.ts";
+import type { Rules } from "../scan/rules/rules.ts";
 import type { Timing } from "../plan/timing.ts";
-import type { Trash } from "../trash/trash.ts";
+import type { Trash } from "../ledger/trash/trash.ts";
 import type { Capabilities } from "./capabilities.ts";
 import type { Collections } from "./collections.ts";
 

@@ -1,9 +1,9 @@
 import type { CreateIntent } from "../ledger/intents/creates.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { UserMetadata } from "../../wire/metadata.ts";
-import type { Later } from "../remote/answer.ts";
-import { NO_ID } from "../remote/record.ts";
-import type { NewResource, Taken } from "../remote/resource-requests.ts";
+import type { Later } from "./remote/answer.ts";
+import { NO_ID } from "./remote/record.ts";
+import type { NewResource, Taken } from "./remote/resource-requests.ts";
 import { readMarker } from "../plan/marker.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { acknowledgeCreate } from "./acknowledge.ts";

@@ -1,6 +1,6 @@
 import type { Deletion } from "../ledger/intents/deletes.ts";
-import type { Reply } from "../remote/answer.ts";
-import type { Saved } from "../trash/trash.ts";
+import type { Reply } from "./remote/answer.ts";
+import type { Saved } from "../ledger/trash/trash.ts";
 import { untilDecided } from "./attempt.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { judgeGone } from "./gone.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Later } from "../remote/answer.ts";
-import { warningOf, type Taken } from "../remote/resource-requests.ts";
+import type { Later } from "./remote/answer.ts";
+import { warningOf, type Taken } from "./remote/resource-requests.ts";
 import { STILL_READ } from "../../wire/constants.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import type { ActionContext } from "./context.ts";

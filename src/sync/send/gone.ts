@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Later } from "../remote/answer.ts";
+import type { Later } from "./remote/answer.ts";
 import type { ActionContext } from "./context.ts";
 
 /**

@@ -3,12 +3,12 @@ import type { UserMetadata } from "../../wire/metadata.ts";
 import { composed, DIGEST_CHARS, digestOf } from "../../formats/digest.ts";
 import { NO_FIELDS, readFields } from "../../formats/fields.ts";
 import { composeMetadata, hashMetadata } from "../../formats/metadata.ts";
-import type { SourceDocument } from "../read/outcome.ts";
+import type { SourceDocument } from "../scan/read/outcome.ts";
 import type { Observed, Stored } from "../ledger/files/observed.ts";
 import { racyUntilMs } from "../plan/file-times.ts";
 import { bytesTag, fileTag, markedDescription, type Signature } from "../plan/marker.ts";
-import type { AnsweredRecord } from "../remote/resource-requests.ts";
-import type { Rules } from "../rules/rules.ts";
+import type { AnsweredRecord } from "./remote/resource-requests.ts";
+import type { Rules } from "../scan/rules/rules.ts";
 
 /** Returns a key for title and description together, however a service composes their letters. */
 export function labelOf(title: string, description: string): string {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { UserMetadata } from "../../wire/metadata.ts";
 import { isMail, kindOfName } from "../../formats/kinds.ts";
-import type { SourceDocument } from "../read/outcome.ts";
+import type { SourceDocument } from "../scan/read/outcome.ts";
 import type { Observed } from "../ledger/files/observed.ts";
 import type { CreateIntent } from "../ledger/intents/creates.ts";
 import { decide, uploadedHash } from "../plan/decide.ts";

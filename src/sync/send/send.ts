@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { Later } from "../remote/answer.ts";
-import { NO_ID } from "../remote/record.ts";
+import type { Later } from "./remote/answer.ts";
+import { NO_ID } from "./remote/record.ts";
 import { untilDecided } from "./attempt.ts";
 import { awaitChangeInWork, change } from "./change.ts";
 import type { ActionContext, ActionSource } from "./context.ts";

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { basename } from "node:path";
 import type { CreateIntent } from "../ledger/intents/creates.ts";
-import type { SourceDocument } from "../read/outcome.ts";
-import type { Reply } from "../remote/answer.ts";
-import type { NewResource } from "../remote/resource-requests.ts";
+import type { SourceDocument } from "../scan/read/outcome.ts";
+import type { Reply } from "./remote/answer.ts";
+import type { NewResource } from "./remote/resource-requests.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import type { Outgoing } from "./prepare.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { FSWatcher } from "chokidar";
 import type { FolderPath } from "../plan/model.ts";
-import type { Rules } from "../rules/rules.ts";
+import type { Rules } from "../scan/rules/rules.ts";
 
 type ScanStream = ReturnType<FSWatcher["createScanStream"]>;
 type ScanFilters = Parameters<FSWatcher["createScanStream"]>[1];

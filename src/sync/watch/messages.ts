@@ -1,7 +1,7 @@
 import type { FailureFacts } from "../../lib/failure.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { LinkWatches } from "../rules/followed-links.ts";
-import type { WatchedSource } from "../rules/rules.ts";
+import type { LinkWatches } from "../scan/rules/followed-links.ts";
+import type { WatchedSource } from "../scan/rules/rules.ts";
 
 /** A request of the main thread to the watcher thread. `id` identifies a watched source. */
 export type Request =

@@ -1,8 +1,8 @@
 import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { basename, join } from "node:path";
 import type { RelativePath, FolderPath } from "../plan/model.ts";
-import { openRules, type Rules, type WatchedSource } from "../rules/rules.ts";
-import type { LinkWatches } from "../rules/followed-links.ts";
+import { openRules, type Rules, type WatchedSource } from "../scan/rules/rules.ts";
+import type { LinkWatches } from "../scan/rules/followed-links.ts";
 import type { FloodGauge } from "./flood.ts";
 import { FolderWatcher, watcherOf } from "./folder-watcher.ts";
 import { watchTargetOf } from "./watch-target.ts";

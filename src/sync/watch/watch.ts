@@ -1,6 +1,6 @@
 import type { KbsyncError } from "../../lib/failure.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { Rules } from "../rules/rules.ts";
+import type { Rules } from "../scan/rules/rules.ts";
 import { remoteFileSystem } from "./network.ts";
 import { watchInThread } from "./thread.ts";
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { scopeOf } from "../../../src/cli/results/search-scope.ts";
-import type { ResourceLookup } from "../../../src/sync/operator/resource-lookup.ts";
+import type { ResourceLookup } from "../../../src/sync/operate/resource-lookup.ts";
 
 const lookup: ResourceLookup = {
   formerSources: [],

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { openOnCopy } from "../../../src/cli/compose/plan-pass.ts";
 import { stateFolder } from "../../../src/cli/state/state-folder.ts";
 import type { Daemon } from "../../../src/sync/daemon.ts";
-import { copyLedger } from "../../../src/sync/operator/offline.ts";
+import { copyLedger } from "../../../src/sync/operate/offline.ts";
 import { openWorld, type World } from "../../sync/daemon/harness.ts";
 
 let world: World;

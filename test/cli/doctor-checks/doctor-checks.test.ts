@@ -10,7 +10,7 @@ import type { Checked } from "../../../src/cli/doctor-checks/check.ts";
 import { judgeRoom, sizeWords } from "../../../src/cli/doctor-checks/machine.ts";
 import { stateFolder } from "../../../src/cli/state/state-folder.ts";
 import { loadConfig } from "../../../src/config/load.ts";
-import { askDaemon } from "../../../src/sync/control/client.ts";
+import { askDaemon } from "../../../src/sync/daemon/control/client.ts";
 
 let base: string;
 let server: Server | undefined;

@@ -13,7 +13,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { editConfig } from "../../../src/cli/state/config-file.ts";
 import { openFolderChanges } from "../../../src/cli/state/folder-changes.ts";
 import { type Config, loadConfig } from "../../../src/config/load.ts";
-import type { FolderChanges } from "../../../src/sync/control/operations.ts";
+import type { FolderChanges } from "../../../src/sync/daemon/control/operations.ts";
 
 const NEVER = new AbortController().signal;
 let base: string;

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { markFile, writeMark } from "../../../src/sync/ledger/mark.ts";
-import { rootIdentityOf } from "../../../src/sync/disk/root-identity.ts";
+import { rootIdentityOf } from "../../../src/sync/scan/disk/root-identity.ts";
 import type { Kept } from "../history.ts";
 import type { SimulatedProcess } from "../virtual/stage.ts";
 

@@ -3,7 +3,7 @@ import { ConfigFile } from "../../../src/config/schema.ts";
 import { KbsyncError } from "../../../src/lib/failure.ts";
 import { openDaemon, type Daemon, type DaemonOptions } from "../../../src/sync/daemon.ts";
 import type { HoldKind } from "../../../src/sync/ledger/sources/rows.ts";
-import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
+import type { WatchedSource } from "../../../src/sync/scan/rules/rules.ts";
 import { type Conditions, type Kept, type Mode } from "../history.ts";
 import type { Clock } from "../virtual/clock.ts";
 import type { SimulatedProcess, Stage } from "../virtual/stage.ts";

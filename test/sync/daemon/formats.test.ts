@@ -3,7 +3,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { ledgerFile } from "../../../src/sync/ledger/ledger.ts";
-import { readStatus } from "../../../src/sync/operator/status.ts";
+import { readStatus } from "../../../src/sync/operate/status.ts";
 import { docx, wordParagraph } from "../../formats/office-fixture.ts";
 import { openWorld, type World } from "./harness.ts";
 

@@ -2,19 +2,19 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { DaemonActivity, Explanation } from "../../../src/wire/daemon-files.ts";
-import { explain } from "../../../src/sync/why/explain.ts";
+import { explain } from "../../../src/sync/operate/why/explain.ts";
 import type { SyncConfig } from "../../../src/config/schema/sync.ts";
 import { syncSettings } from "../settings.ts";
 import { ConfigFile } from "../../../src/config/schema.ts";
 import { openDaemon, type Daemon, type DaemonOptions } from "../../../src/sync/daemon.ts";
-import { type Commands, openCommands } from "../../../src/sync/operator/commands.ts";
+import { type Commands, openCommands } from "../../../src/sync/operate/commands.ts";
 import {
   changeLedger,
   openForReading,
   type OperatorLedger,
   readLedger,
-} from "../../../src/sync/operator/offline.ts";
-import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
+} from "../../../src/sync/operate/offline.ts";
+import type { WatchedSource } from "../../../src/sync/scan/rules/rules.ts";
 import type { Timing } from "../../../src/sync/plan/timing.ts";
 import { openFakeService, type FakeOptions, type FakeService } from "../../fakes/knowledge-service.ts";
 

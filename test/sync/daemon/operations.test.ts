@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { KbsyncError } from "../../../src/lib/failure.ts";
 import type { Daemon } from "../../../src/sync/daemon.ts";
 import type { WaitEnd } from "../../../src/sync/daemon/wait.ts";
-import { readStatus } from "../../../src/sync/operator/status.ts";
+import { readStatus } from "../../../src/sync/operate/status.ts";
 import { REAL_WORLD as realWorld } from "../../../src/sync/daemon/options.ts";
 import { openWorld, SINGLE_DELETES, until, type World } from "./harness.ts";
 

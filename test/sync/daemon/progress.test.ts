@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Daemon, DaemonStatus } from "../../../src/sync/daemon.ts";
-import { readStatus } from "../../../src/sync/operator/status.ts";
+import { readStatus } from "../../../src/sync/operate/status.ts";
 import { openWorld, until, type World } from "./harness.ts";
 
 let world: World;

@@ -2,7 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ledgerFile } from "../../../src/sync/ledger/ledger.ts";
-import { readStatus } from "../../../src/sync/operator/status.ts";
+import { readStatus } from "../../../src/sync/operate/status.ts";
 import type { Fault } from "../../fakes/knowledge-service.ts";
 import { openWorld, until, type World } from "./harness.ts";
 

@@ -9,8 +9,8 @@ import type { DaemonSources } from "../../../src/sync/daemon/sources.ts";
 import { waitFor, type WaitEnd, type WaitOptions } from "../../../src/sync/daemon/wait.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import type { FileState } from "../../../src/sync/plan/model.ts";
-import { openRules } from "../../../src/sync/rules/rules.ts";
-import type { SourceSync } from "../../../src/sync/source/source.ts";
+import { openRules } from "../../../src/sync/scan/rules/rules.ts";
+import type { SourceSync } from "../../../src/sync/daemon/source/source.ts";
 import { observedAt } from "../send/fixture.ts";
 import { addFiles, makeTree, removeTree, sourceAt } from "../scan/tree.ts";
 

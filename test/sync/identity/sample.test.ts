@@ -5,9 +5,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ActionContext } from "../../../src/sync/send/context.ts";
 import { findOmission } from "../../../src/sync/identity/sample.ts";
 import type { ScanEntry } from "../../../src/sync/plan/model.ts";
-import type { Reply } from "../../../src/sync/remote/answer.ts";
-import type { SearchQuery } from "../../../src/sync/remote/remote.ts";
-import { openRules } from "../../../src/sync/rules/rules.ts";
+import type { Reply } from "../../../src/sync/send/remote/answer.ts";
+import type { SearchQuery } from "../../../src/sync/send/remote/remote.ts";
+import { openRules } from "../../../src/sync/scan/rules/rules.ts";
 import { addFiles, makeTree, removeTree, sourceAt } from "../scan/tree.ts";
 
 const { signal } = new AbortController();

@@ -3,7 +3,7 @@ import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
 import { integerColumn } from "../../../src/lib/integer-column.ts";
-import { rootIdentityOf } from "../../../src/sync/disk/root-identity.ts";
+import { rootIdentityOf } from "../../../src/sync/scan/disk/root-identity.ts";
 import { openWorld } from "../daemon/harness.ts";
 
 /** Inode and device numbers as on mergerfs and GlusterFS: in the upper half of 64 bits. */

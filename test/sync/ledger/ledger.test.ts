@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Observed } from "../../../src/sync/ledger/files/observed.ts";
 import { ledgerFile, openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import { lockFolder } from "../../../src/lib/folder-lock.ts";
-import { readStatus } from "../../../src/sync/operator/status.ts";
+import { readStatus } from "../../../src/sync/operate/status.ts";
 
 let dir: string;
 beforeEach(() => {

@@ -15,7 +15,7 @@ import { reconcile } from "../../../src/sync/plan/reconcile.ts";
 import { scopeTest } from "../../../src/sync/plan/scope.ts";
 import { DELAY_MS_MAX, delayMs, narrow, parkMs, widen } from "../../../src/sync/plan/retry.ts";
 import { findSourceMoves, type LostSource, type NewSource } from "../../../src/sync/plan/source-moves.ts";
-import { openChecks } from "../../../src/sync/agenda/checks.ts";
+import { openChecks } from "../../../src/sync/daemon/agenda/checks.ts";
 import { VERSION_GAP_MS } from "../../../src/sync/plan/timing.ts";
 
 /** Laws of the pure functions. Each title says what would break without it. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { holdsKnownFiles } from "../../../src/sync/pass/compare.ts";
+import { holdsKnownFiles } from "../../../src/sync/daemon/pass/compare.ts";
 import type { FileState, KnownFile } from "../../../src/sync/plan/model.ts";
 
 const row = (ino: number, state: FileState = "agreed", docId: string | null = `doc${ino}`): KnownFile => ({

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { loadConfig } from "../../../src/config/load.ts";
-import { openRules, type WatchedSource } from "../../../src/sync/rules/rules.ts";
+import { openRules, type WatchedSource } from "../../../src/sync/scan/rules/rules.ts";
 import { countFolder, realFolder } from "../../../src/sync/scan/folder-contents.ts";
 
 vi.mock("node:fs/promises", async (original) => {

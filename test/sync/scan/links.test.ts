@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync, unlink
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Scan } from "../../../src/sync/plan/model.ts";
-import { openRules, type Rules } from "../../../src/sync/rules/rules.ts";
+import { openRules, type Rules } from "../../../src/sync/scan/rules/rules.ts";
 import { scanPaths, scanSource } from "../../../src/sync/scan/scan.ts";
 import { addFiles, makeTree, removeTree, sourceAt, type SourceFields } from "./tree.ts";
 

@@ -1,6 +1,6 @@
 import { fs as memory, vol } from "memfs";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { openRules } from "../../../src/sync/rules/rules.ts";
+import { openRules } from "../../../src/sync/scan/rules/rules.ts";
 import { scanPaths, scanSource } from "../../../src/sync/scan/scan.ts";
 import { sourceAt } from "./tree.ts";
 

@@ -1,8 +1,8 @@
 import { fs as memory, vol } from "memfs";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { RootIdentity, Scan } from "../../../src/sync/plan/model.ts";
-import { openRules, type Rules } from "../../../src/sync/rules/rules.ts";
-import { rootIdentityOf } from "../../../src/sync/disk/root-identity.ts";
+import { openRules, type Rules } from "../../../src/sync/scan/rules/rules.ts";
+import { rootIdentityOf } from "../../../src/sync/scan/disk/root-identity.ts";
 import { scanPaths, scanSource } from "../../../src/sync/scan/scan.ts";
 import { sourceAt } from "./tree.ts";
 

@@ -14,9 +14,9 @@ import { join } from "node:path";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Scan } from "../../../src/sync/plan/model.ts";
-import { openRules } from "../../../src/sync/rules/rules.ts";
+import { openRules } from "../../../src/sync/scan/rules/rules.ts";
 import { scanPaths, scanSource } from "../../../src/sync/scan/scan.ts";
-import { rootIdentityOf } from "../../../src/sync/disk/root-identity.ts";
+import { rootIdentityOf } from "../../../src/sync/scan/disk/root-identity.ts";
 import { addFiles, makeTree, removeTree, sourceAt, type SourceFields } from "./tree.ts";
 
 let root = "";

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
+import type { WatchedSource } from "../../../src/sync/scan/rules/rules.ts";
 
 /** Creates a temporary folder with these files. A path that ends in a slash is an empty folder. */
 export function makeTree(files: Readonly<Record<string, string | Buffer>>): string {

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { sameKeyRestMs, untilDecided } from "../../../src/sync/send/attempt.ts";
 import type { ActionContext } from "../../../src/sync/send/context.ts";
-import type { Later } from "../../../src/sync/remote/answer.ts";
+import type { Later } from "../../../src/sync/send/remote/answer.ts";
 
 const later = (more: Partial<Later> = {}): Later => ({
   kind: "later",

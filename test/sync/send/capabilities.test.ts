@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { openCapabilities } from "../../../src/sync/send/capabilities.ts";
-import type { Later } from "../../../src/sync/remote/answer.ts";
-import type { DeclaredCapabilities } from "../../../src/sync/remote/collection-requests.ts";
-import type { Remote } from "../../../src/sync/remote/remote.ts";
+import type { Later } from "../../../src/sync/send/remote/answer.ts";
+import type { DeclaredCapabilities } from "../../../src/sync/send/remote/collection-requests.ts";
+import type { Remote } from "../../../src/sync/send/remote/remote.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const RETRY_MS = 600_000;

@@ -4,9 +4,9 @@ import type { Outgoing } from "../../../src/sync/send/prepare.ts";
 import { send } from "../../../src/sync/send/send.ts";
 import { digestOf } from "../../../src/formats/digest.ts";
 import { markedDescription } from "../../../src/sync/plan/marker.ts";
-import type { SourceDocument } from "../../../src/sync/read/outcome.ts";
-import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
-import type { ResourceChange } from "../../../src/sync/remote/resource-requests.ts";
+import type { SourceDocument } from "../../../src/sync/scan/read/outcome.ts";
+import type { Later, Reply } from "../../../src/sync/send/remote/answer.ts";
+import type { ResourceChange } from "../../../src/sync/send/remote/resource-requests.ts";
 import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";
 
 const GONE = { kind: "gone" } as const;

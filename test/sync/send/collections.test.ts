@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { type Collections, openCollections } from "../../../src/sync/send/collections.ts";
-import type { Reply } from "../../../src/sync/remote/answer.ts";
-import type { Remote } from "../../../src/sync/remote/remote.ts";
+import type { Reply } from "../../../src/sync/send/remote/answer.ts";
+import type { Remote } from "../../../src/sync/send/remote/remote.ts";
 import type { Tier } from "../../../src/wire/primitives.ts";
 
 type Answer = Awaited<ReturnType<Remote["collections"]>>;

@@ -2,12 +2,12 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ActionSource } from "../../../src/sync/send/context.ts";
 import type { Outgoing } from "../../../src/sync/send/prepare.ts";
 import { send } from "../../../src/sync/send/send.ts";
-import type { SourceDocument } from "../../../src/sync/read/outcome.ts";
+import type { SourceDocument } from "../../../src/sync/scan/read/outcome.ts";
 import type { Observed } from "../../../src/sync/ledger/files/observed.ts";
 import type { CreateIntent } from "../../../src/sync/ledger/intents/creates.ts";
 import type { Deletion } from "../../../src/sync/ledger/intents/deletes.ts";
-import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
-import type { NewResource } from "../../../src/sync/remote/resource-requests.ts";
+import type { Later, Reply } from "../../../src/sync/send/remote/answer.ts";
+import type { NewResource } from "../../../src/sync/send/remote/resource-requests.ts";
 import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";
 
 const REFUSED = { kind: "refused", code: "too_odd", message: "not this one" } as const;

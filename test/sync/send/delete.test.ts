@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type DeleteEnd, sendDelete } from "../../../src/sync/send/delete.ts";
 import type { Deletion } from "../../../src/sync/ledger/intents/deletes.ts";
-import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
-import type { Saved } from "../../../src/sync/trash/trash.ts";
+import type { Later, Reply } from "../../../src/sync/send/remote/answer.ts";
+import type { Saved } from "../../../src/sync/ledger/trash/trash.ts";
 import { openWorkshop, type Workshop } from "./fixture.ts";
 
 const DONE = { kind: "done", value: {} } as const;

@@ -6,7 +6,7 @@ import type { Observed } from "../../../src/sync/ledger/files/observed.ts";
 import type { Activity } from "../../../src/sync/ledger/activity.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import type { FileState, LedgerFile, Candidate, RelativePath } from "../../../src/sync/plan/model.ts";
-import { openRules } from "../../../src/sync/rules/rules.ts";
+import { openRules } from "../../../src/sync/scan/rules/rules.ts";
 import { sourceTag, writerTag } from "../../../src/sync/plan/marker.ts";
 import { TIMING } from "../../../src/sync/plan/timing.ts";
 import { sourceAt } from "../scan/tree.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import type { ActionContext } from "../../../src/sync/send/context.ts";
 import { follow } from "../../../src/sync/send/follow.ts";
-import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
+import type { Later, Reply } from "../../../src/sync/send/remote/answer.ts";
 
 const { signal } = new AbortController();
 const later = (blame: "request" | "service"): Later => ({

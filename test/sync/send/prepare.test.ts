@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { labelOf } from "../../../src/sync/send/observe.ts";
 import { type Prepared, prepareFile } from "../../../src/sync/send/prepare.ts";
-import type { ReadOutcome, SourceDocument } from "../../../src/sync/read/outcome.ts";
+import type { ReadOutcome, SourceDocument } from "../../../src/sync/scan/read/outcome.ts";
 import { bytesTag, fileTag, markedDescription } from "../../../src/sync/plan/marker.ts";
 import { versionsOf } from "../../../src/sync/plan/versions.ts";
 import type { FileState, Candidate } from "../../../src/sync/plan/model.ts";

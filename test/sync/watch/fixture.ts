@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { openRules } from "../../../src/sync/rules/rules.ts";
+import { openRules } from "../../../src/sync/scan/rules/rules.ts";
 import { watchSource } from "../../../src/sync/watch/watch.ts";
 import { sourceAt } from "../scan/tree.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { startRescans } from "../../../src/sync/daemon/watching.ts";
-import { openRules } from "../../../src/sync/rules/rules.ts";
+import { openRules } from "../../../src/sync/scan/rules/rules.ts";
 import { watchSource, type Watch } from "../../../src/sync/watch/watch.ts";
 import { remoteFileSystem } from "../../../src/sync/watch/network.ts";
 import { makeTree, removeTree, sourceAt } from "../scan/tree.ts";

@@ -17,7 +17,7 @@ import { createInterface } from "node:readline";
 import type { Worker } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { KbsyncError } from "../../../src/lib/failure.ts";
-import { openRules } from "../../../src/sync/rules/rules.ts";
+import { openRules } from "../../../src/sync/scan/rules/rules.ts";
 import { scanSource } from "../../../src/sync/scan/scan.ts";
 import { watchSource, type Watch } from "../../../src/sync/watch/watch.ts";
 import { remoteFileSystem } from "../../../src/sync/watch/network.ts";

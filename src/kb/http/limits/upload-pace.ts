@@ -6,7 +6,7 @@ export interface UploadPace {
 
 /**
  * Waiting documents of an account beyond which its uploads are paced: enough work for all processes until more has come.
- * More than one folder of a daemon has, 200 that wait and those in flight (sync/queue/queue.ts): held uploads would take the
+ * More than one folder of a daemon has, 200 that wait and those in flight (sync/send/queue/queue.ts): held uploads would take the
  * slots of its other requests.
  */
 const WAITING_MAX = 250;

@@ -15,7 +15,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { checkLedger } from "../../../../src/sync/ledger/check.ts";
 import { SCHEMA } from "../../../../src/sync/ledger/database/schema.ts";
 import { ledgerFile, openLedger } from "../../../../src/sync/ledger/ledger.ts";
-import { readStatus } from "../../../../src/sync/operator/status.ts";
+import { readStatus } from "../../../../src/sync/operate/status.ts";
 
 let folder: string;
 let file: string;

@@ -1,0 +1,167 @@
+import { hash } from "node:crypto";
+import { lstatSync, readFileSync, statSync } from "node:fs";
+import { codeOf } from "../../../lib/failure.ts";
+import type { FolderPath, RelativePath } from "../../plan/model.ts";
+import type { IgnoreVersion } from "./ignore-settling.ts";
+import { decodeIgnoreFile, type IgnoreLine, parseGitIgnore, parseIgnoreFile } from "./ignore-text.ts";
+
+/** A larger file is not a hand-written list of patterns. */
+const IGNORE_BYTES_MAX = 1024 * 1024;
+
+/** No path is longer, and what compiles a pattern takes no longer one. */
+const LINE_CHARS_MAX = 4096;
+
+/** Used like a system error code: an ignore file changed and has not settled yet. */
+export const UNSETTLED = "UNSETTLED";
+/** The same after so long that it is reported to a person. */
+export const UNSETTLED_LONG = "EBUSY";
+/** The same for a file above the size limit. */
+const TOO_LARGE = "EFBIG";
+const LINE_TOO_LONG = "ENAMETOOLONG";
+/** The same for a file that is not text. */
+const NOT_TEXT = "EILSEQ";
+/** The same for what is not a file and has the name of an ignore file. */
+const IS_FOLDER = "EISDIR";
+const LEADS_NOWHERE = "ENOLINK";
+const NOT_A_FILE = "EINVAL";
+
+/** Says why what an ignore file would exclude is unknown, as the end of a sentence that begins with the file. */
+export function ignoreFileWords(code: string): string {
+  switch (code) {
+    case UNSETTLED:
+      return "was changed a moment ago, and applies once it has settled";
+    case UNSETTLED_LONG:
+      return "has not stopped changing for a minute";
+    case TOO_LARGE:
+      return "is larger than 1 MB and is not read";
+    case LINE_TOO_LONG:
+      return `has a line of more than ${LINE_CHARS_MAX} characters`;
+    case NOT_TEXT:
+      return "is not text in UTF-8 or UTF-16";
+    case IS_FOLDER:
+      return "is a folder, not a file";
+    case LEADS_NOWHERE:
+      return "is a symbolic link that leads nowhere";
+    case NOT_A_FILE:
+      return "is not a plain file";
+    default:
+      return `cannot be read (${code})`;
+  }
+}
+
+/** A pattern of an ignore file that may not mean what its writer expects. */
+export interface DoubtfulPattern {
+  /** The ignore file, relative to the source. */
+  readonly file: RelativePath;
+  readonly line: number;
+  readonly text: string;
+  /** The patterns that are applied. */
+  readonly readings: readonly string[];
+}
+
+/** A compiled line of an ignore file. */
+export interface Pattern {
+  readonly pattern: string;
+  readonly mark: string;
+}
+
+/** An ignore file as it was read. */
+export interface Read {
+  readonly version: IgnoreVersion;
+  readonly patterns: readonly Pattern[];
+  readonly doubtful: readonly DoubtfulPattern[];
+}
+
+/** An ignore file that a folder may have. */
+export interface Place {
+  readonly kind: "git" | "own";
+  /** The folder that has it. */
+  readonly folder: string;
+  readonly absolute: string;
+  /** Its path as seen from the source. */
+  readonly shown: string;
+  /** The folder that its patterns are bound to, below the top of the work tree. */
+  readonly boundTo: FolderPath;
+  /** Identifies it in the ledger. */
+  readonly key: string;
+  /** The files that decide about it and that no watcher of the source's folder sees. */
+  readonly unwatched: readonly string[];
+}
+
+/** Resolution of file times on some file systems (FAT). */
+const COARSE_MS = 2000;
+
+/** More than clocks of machines usually differ by. */
+const OLD_MS = 60_000;
+
+const ABSENT: Read = {
+  version: { hash: undefined, patterns: [], stamp: "", isFresh: false },
+  patterns: [],
+  doubtful: [],
+};
+
+/** Reads one ignore file; a code like a system error's says why it cannot be read. */
+export type IgnoreReader = (place: Place) => Read | { readonly code: string };
+
+/** Opens a reader that parses a file again only after it changed. */
+export function openIgnoreReader(): IgnoreReader {
+  const files = new Map<string, Read>();
+  const readIn: IgnoreReader = (place) => {
+    try {
+      return readFile(place);
+    } catch (error) {
+      const code = codeOf(error) ?? "UNKNOWN";
+      return code === "ENOENT" || code === "ENOTDIR" ? ABSENT : { code };
+    }
+  };
+  const readFile = (place: Place): Read | { readonly code: string } => {
+    const { kind, absolute, shown: file, key } = place;
+    const stats = statSync(absolute, { throwIfNoEntry: false });
+    if (stats === undefined) {
+      const isThere = lstatSync(absolute, { throwIfNoEntry: false }) !== undefined;
+      return isThere ? { code: LEADS_NOWHERE } : ABSENT;
+    }
+    if (!stats.isFile()) return { code: stats.isDirectory() ? IS_FOLDER : NOT_A_FILE };
+    const stamp = `${stats.ino} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
+    const before = files.get(`${kind} ${key}`);
+    if (before?.version.stamp === stamp && !before.version.isFresh) return before;
+    if (stats.size > IGNORE_BYTES_MAX) return { code: TOO_LARGE };
+    const ageMs = Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs);
+    const text = decodeIgnoreFile(readFileSync(absolute));
+    if (text === undefined) return { code: NOT_TEXT };
+    // To find out what a long one means would take too long.
+    if (parseGitIgnore(text).some((line) => line.text.length > LINE_CHARS_MAX))
+      return { code: LINE_TOO_LONG };
+    const lines = kind === "own" ? parseIgnoreFile(text, place.folder) : parseGitIgnore(text);
+    const patterns = lines.flatMap((line) => patternsOf(line, place));
+    const doubtful = lines.flatMap(({ isDoubtful, ...line }) => (isDoubtful ? [{ file, ...line }] : []));
+    const names = patterns.map(({ pattern }) => pattern);
+    // A file without patterns is equal to no file.
+    const name = names.length === 0 ? undefined : hash("sha256", names.join("\n"));
+    const version = { hash: name, patterns: names, stamp, isFresh: ageMs < COARSE_MS, isOld: ageMs > OLD_MS };
+    const read = { version, patterns, doubtful };
+    files.set(`${kind} ${key}`, read);
+    return read;
+  };
+
+  return readIn;
+}
+
+/** The patterns of a line over the path below the top of the work tree, or else below the source. */
+function patternsOf({ text, line, readings }: IgnoreLine, { boundTo, shown }: Place): readonly Pattern[] {
+  const escaped = boundTo.normalize("NFC").replaceAll(/[\\*?[\]]/g, String.raw`\$&`);
+  const prefix = boundTo === "" ? "" : `/${escaped}`;
+  const mark = `\`${text}\` in ${shown}:${line}`;
+  return readings.map((reading) => {
+    const isNegative = reading.startsWith("!");
+    const body = isNegative ? reading.slice(1) : reading;
+    return { pattern: (isNegative ? "!" : "") + bindTo(prefix, body), mark };
+  });
+}
+
+/** `foo` below folder `a` is `/a/**` + `/foo`, `x/y` is `/a/x/y`: a slash before the end binds a pattern to its folder. */
+function bindTo(prefix: string, body: string): string {
+  if (prefix === "") return body;
+  const bound = body.trimEnd().replace(/\/$/, "").includes("/");
+  return bound ? `${prefix}/${body.replace(/^\//, "")}` : `${prefix}/**/${body}`;
+}

@@ -1,0 +1,84 @@
+import { codeOf, messageOf } from "../../../lib/failure.ts";
+import { IDEMPOTENCY_HEADER, KEY_HEADER, ROUTES } from "../../../wire/routes.ts";
+import { UploadAnswer } from "../../../wire/upload.ts";
+import type { FileLocation } from "../../scan/disk/file-location.ts";
+import { readAnswer, withKey, type Reply } from "./answer.ts";
+import { download, type ExpectedSize, fileAddress, type Sink } from "./download.ts";
+import { TornFile, uploadBody } from "./multipart.ts";
+import type { ContentKind } from "./request-limit.ts";
+import { NOT_SENT, type Hosts, type Transport, type TransportOptions } from "./transport.ts";
+
+/** A file to upload, with what its bytes must still be. */
+export interface UploadSource extends FileLocation {
+  readonly name: string;
+  readonly sizeBytes: number;
+  readonly hash: string;
+  readonly mediaType: string;
+}
+
+/** Opens these requests over a transport. */
+export function fileRequests(
+  { attempt, send, auth }: Transport,
+  hosts: Hosts,
+  { address, now }: Pick<TransportOptions, "address" | "now">,
+) {
+  return {
+    /** Whether an address is at one of the service's hosts. A file that only the list names is fetched from no other host. */
+    hostsFile: hosts.isOurs,
+
+    /** Fetches an uploaded file into a sink. */
+    download: (url: string, size: ExpectedSize, sink: Sink, signal: AbortSignal): Promise<Reply<undefined>> =>
+      attempt("download", signal, async () => {
+        const {
+          href,
+          origin,
+          pathname,
+          search: query,
+        } = fileAddress(url, address.resourcesUrl ?? address.apiUrl, address.filesAt);
+        const isOurs = hosts.isOurs(href);
+        const headers: Record<string, string> = isOurs ? { [KEY_HEADER]: address.pauthkey } : {};
+        const request = { path: `${pathname}${query}`, headers, signal };
+        try {
+          return await download(hosts.at(origin).pool, request, size, sink, now());
+        } catch (error) {
+          // Another host that does not answer does not make the service unreachable.
+          if (isOurs || !NOT_SENT.has(codeOf(error) ?? "")) throw error;
+          return { kind: "refused", code: codeOf(error) ?? "", message: messageOf(error) };
+        }
+      }),
+
+    /** `torn`: the file changed, or became unreadable, while it was sent. */
+    upload: async (
+      file: UploadSource,
+      key: string,
+      signal: AbortSignal,
+      kind: ContentKind = "content",
+    ): Promise<Reply<string> | { readonly kind: "torn" }> => {
+      try {
+        return await attempt(
+          "upload",
+          signal,
+          async () => {
+            const form = uploadBody(file, file.mediaType);
+            const headers = {
+              ...auth,
+              [IDEMPOTENCY_HEADER]: key,
+              "content-type": form.contentType,
+              "content-length": String(form.contentLength),
+            };
+            const path = ROUTES.upload;
+            // The pool accepts any iterable as a body; its types allow streams only.
+            const body = form.chunks as never;
+            const answer = await send("api", { method: "POST", path, headers, body }, signal);
+            const reply = withKey(answer, readAnswer(answer, UploadAnswer, "address", now()));
+            return reply.kind === "done" ? { kind: "done" as const, value: reply.value.file_url } : reply;
+          },
+          { kind },
+        );
+      } catch (error) {
+        if (error instanceof TornFile) return { kind: "torn" };
+        throw error;
+      }
+    },
+  };
+}
