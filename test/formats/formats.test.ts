@@ -31,7 +31,7 @@ async function content(path: string, bytes: string | Buffer): Promise<{ title: s
   const outcome = await read(path, bytes);
   if (outcome.kind !== "document" || outcome.document.kind !== "content")
     throw new Error(`expected content, got ${JSON.stringify(outcome).slice(0, 500)}`);
-  return { title: outcome.document.recipe.title, text: String(outcome.document.content) };
+  return { title: outcome.document.recipe.title, text: outcome.document.content };
 }
 
 /** The places of a converted file, by the first line of their text. */
@@ -39,7 +39,7 @@ async function locationsOf(path: string, bytes: string | Buffer): Promise<object
   const outcome = await read(path, bytes);
   if (outcome.kind !== "document" || outcome.document.kind !== "content") throw new Error("expected content");
   const { content: text, locations = [] } = outcome.document;
-  return locations.map(({ start, ...place }) => [String(text).slice(start).split("\n")[0], place]);
+  return locations.map(({ start, ...place }) => [text.slice(start).split("\n")[0], place]);
 }
 
 async function reasonOf(path: string, bytes: string | Buffer): Promise<string> {
