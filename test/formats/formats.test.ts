@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { lstatSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { deflateRawSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { digestOf } from "../../src/formats/digest.ts";
@@ -567,7 +568,8 @@ describe("while a document is read", () => {
     const { size, mtimeMs, ctimeMs, ino } = lstatSync(path);
     const entry = { path: "a.docx", sizeBytes: size, mtimeMs, ctimeMs, ino };
     const reading = readDocument(path, entry, openRules(sourceAt(root)), {});
-    // The bytes are hashed before the first await; the child process finds others.
+    // The bytes are hashed in the next turn of the loop; the child process finds others.
+    await nextTurn();
     writeFileSync(path, docx(wordParagraph("newer")));
     expect(await reading).toEqual({ kind: "torn" });
     expect(readFileSync(path).length).not.toBe(WORD.length);

@@ -130,7 +130,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: "deletes-forgotten",
     does: "deletes that a process left undone are not done by the next",
     patches: [
-      patch("source/source-deletes.ts", "ledger.intents.deletes(row.id);", "ledger.intents.deletes(-1);"),
+      patch(
+        "daemon/source/source-deletes.ts",
+        "ledger.intents.deletes(row.id);",
+        "ledger.intents.deletes(-1);",
+      ),
     ],
   },
   {
@@ -138,12 +142,12 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a file's facts are taken after it was read, and not before as well",
     patches: [
       patch(
-        "read/read.ts",
+        "scan/read/read.ts",
         'if (filled < before.size || differs(before, fstatSync(fd))) return { kind: "torn" };',
         "Object.assign(before, fstatSync(fd));",
       ),
       patch(
-        "read/read.ts",
+        "scan/read/read.ts",
         'if (filled < before.size || differs(before, await handle.stat())) return { kind: "torn" };',
         "Object.assign(before, await handle.stat()); void differs;",
       ),
@@ -154,7 +158,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "`success: false` in a 200 counts as done",
     patches: [
       patch(
-        "remote/answer.ts",
+        "send/remote/answer.ts",
         'if (envelope.data?.success === false) return { kind: "refused", code, message: words };\n    return later',
         'if (envelope.data?.success === false && schema.safeParse({}).success) return { kind: "done", value: {} as T };\n    return later',
       ),
@@ -165,7 +169,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a proxy's page with status 200 counts as done",
     patches: [
       patch(
-        "remote/answer.ts",
+        "send/remote/answer.ts",
         'if (envelope.data?.success === false) return { kind: "refused", code, message: words };\n    return later',
         'if (schema.safeParse({}).success) return { kind: "done", value: {} as T };\n    return later',
       ),
@@ -176,7 +180,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a proxy's 404 is taken for the service's word that a resource is gone",
     patches: [
       patch(
-        "remote/answer.ts",
+        "send/remote/answer.ts",
         'if (subject === "resource" && envelope.data?.success === false)',
         'if (subject === "resource")',
       ),
@@ -187,7 +191,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a refused request is repeated without end",
     patches: [
       patch(
-        "remote/answer.ts",
+        "send/remote/answer.ts",
         '(status >= 400 && status < 500)) return { kind: "refused", code, message: words };',
         '(status >= 400 && status < 500)) return later("no", "request");',
       ),
@@ -196,19 +200,21 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "retry-after-ignored",
     does: "Retry-After is not honoured",
-    patches: [patch("remote/answer.ts", /retryAfterMs: retryAfterMs\([^\n]*\),/, "retryAfterMs: undefined,")],
+    patches: [
+      patch("send/remote/answer.ts", /retryAfterMs: retryAfterMs\([^\n]*\),/, "retryAfterMs: undefined,"),
+    ],
   },
   {
     name: "refusal-meant",
     does: "a single 401 or 403 keeps everything from being sent for a minute",
-    patches: [patch("remote/pacer.ts", "? 0\n        : delayMs(", "? 60_000\n        : delayMs(")],
+    patches: [patch("send/remote/pacer.ts", "? 0\n        : delayMs(", "? 60_000\n        : delayMs(")],
   },
   {
     name: "no-gate",
     does: "failures of the service do not close the gate",
     patches: [
       patch(
-        "remote/pacer.ts",
+        "send/remote/pacer.ts",
         'if (state.kind === "open") return newest;',
         "if (newest >= 0) return newest;",
       ),
@@ -219,7 +225,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a parked file whose time came while it was unreadable is never tried again",
     patches: [
       patch(
-        "pass/compare.ts",
+        "daemon/pass/compare.ts",
         "const retryParked = allParked || ((path: RelativePath) => !states.isDue(path));",
         "const retryParked = allParked;",
       ),
@@ -246,7 +252,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a delete that waited is sent though its file was rewritten",
     patches: [
       patch(
-        "source/source-deletes.ts",
+        "daemon/source/source-deletes.ts",
         "if (isSpare === true || !isAwaited(path)) return false;",
         "return false;",
       ),
@@ -267,7 +273,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a file that disappears with its folder while in flight is not checked again",
     patches: [
       patch(
-        "pass/compare.ts",
+        "daemon/pass/compare.ts",
         "for (const path of changed) source.agenda.checkAgain(path);",
         "void changed;",
       ),
@@ -278,7 +284,11 @@ export const MUTANTS: readonly Mutant[] = [
     does: "files below a disk that was unmounted count as deleted",
     worlds: ["remounts"],
     patches: [
-      patch("rules/sub-mounts.ts", "if (options.hasFiles(path)) close(path, UNMOUNTED);\n        else ", ""),
+      patch(
+        "scan/rules/sub-mounts.ts",
+        "if (options.hasFiles(path)) close(path, UNMOUNTED);\n        else ",
+        "",
+      ),
     ],
   },
   {
@@ -293,27 +303,27 @@ export const MUTANTS: readonly Mutant[] = [
     name: "held-back-uncounted",
     does: "a file held back because it is written to continually counts as one in agreement",
     worlds: ["growing-files", "asked-for-status"],
-    patches: [patch("agenda/path-states.ts", "counts[countedNow(path)] += 1;", "void countedNow;")],
+    patches: [patch("daemon/agenda/path-states.ts", "counts[countedNow(path)] += 1;", "void countedNow;")],
   },
   {
     name: "growth-unnoticed",
     does: "a file that grows every few seconds is sent each time",
     worlds: ["growing-files"],
-    patches: [patch("agenda/settle.ts", "const APART_MS = 15_000;", "const APART_MS = 1500;")],
+    patches: [patch("daemon/agenda/settle.ts", "const APART_MS = 15_000;", "const APART_MS = 1500;")],
   },
   {
     name: "burst-unfinished",
     does: "deletes are sent before the burst that they belong to is over",
     worlds: ["troubled-and-emptied"],
     patches: [
-      patch("pass/burst.ts", "const isOver = wasOver && nowMs >= endMs;", "const isOver = endMs > 0;"),
+      patch("daemon/pass/burst.ts", "const isOver = wasOver && nowMs >= endMs;", "const isOver = endMs > 0;"),
     ],
   },
   {
     name: "two-states",
     does: "paths in flight are read again after they were compared with a snapshot",
     worlds: ["there-and-back"],
-    patches: [patch("agenda/jobs.ts", " ?? sinceFiles.get(entry.ino).find(isOther);", ";")],
+    patches: [patch("daemon/agenda/jobs.ts", " ?? sinceFiles.get(entry.ino).find(isOther);", ";")],
   },
   {
     name: "slow-failed",
@@ -338,7 +348,7 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["starved-source"],
     patches: [
       patch(
-        "queue/lines.ts",
+        "send/queue/lines.ts",
         "const { owner, kind } = lines.lineOf(job);",
         'const { owner, kind } = { ...lines.lineOf(job), owner: "all", kind: "text" };',
       ),
@@ -361,7 +371,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "an ignore file takes effect although it may be half-written",
     worlds: ["ignore-files"],
     patches: [
-      patch("rules/ignore-settling.ts", "if (nowMs - sinceMs >= restMs) {", "if (nowMs >= sinceMs) {"),
+      patch("scan/rules/ignore-settling.ts", "if (nowMs - sinceMs >= restMs) {", "if (nowMs >= sinceMs) {"),
     ],
   },
   {
@@ -370,7 +380,7 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["troubled-and-emptied"],
     patches: [
       patch(
-        "pass/brake-facts.ts",
+        "daemon/pass/brake-facts.ts",
         "filesBefore: ledger.sources.withResource(id) - row.kept,",
         "filesBefore: row.agreed + row.unsure + row.held,",
       ),
@@ -419,7 +429,7 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["metadata"],
     patches: [
       patch(
-        "pass/rules-key.ts",
+        "daemon/pass/rules-key.ts",
         'const folderDescription = rules.folderDescription(path) ?? "";',
         'const folderDescription = String(path === "");',
       ),
@@ -582,7 +592,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "absent-forgotten",
     does: "a file that comes back while its delete is held gets a second document",
-    patches: [patch("pass/pass.ts", "if (absent.size === 0) return;", "if (absent.size >= 0) return;")],
+    patches: [
+      patch("daemon/pass/pass.ts", "if (absent.size === 0) return;", "if (absent.size >= 0) return;"),
+    ],
   },
   {
     name: "moves-unrecorded",
