@@ -75,7 +75,7 @@ const LIVE: readonly Step[] = [
   { line: "kbsync approve ~/docs" },
   { line: "kbsync undelete --list" },
   { line: "kbsync undelete ~/docs/plan.md", before: "rm ~/docs/plan.md && kbsync wait" },
-  { line: "kbsync verify" },
+  { line: "kbsync verify", before: "kbsync wait" },
   { line: "kbsync verify --repair" },
   { line: "kbsync verify --report" },
   { line: "kbsync key create reader --scopes read" },

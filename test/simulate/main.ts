@@ -155,7 +155,7 @@ const REPLAYS = fileURLToPath(new URL("replays", import.meta.url));
 
 /** Which of the recorded histories a deliberate bug fails at. */
 async function replayThatFinds(mutant: string): Promise<string | undefined> {
-  const replays = historiesAt(REPLAYS);
+  const replays = historiesAt(values.replay ?? REPLAYS);
   let found: string | undefined;
   await work({ from: 0, count: replays.length, mutant, replays, stopAtFailure: true }, (report) => {
     if (report.kind === "failed") found = basename(replays[report.seed] ?? "");
