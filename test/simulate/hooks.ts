@@ -3,7 +3,7 @@ import { installGlobals } from "./virtual/globals.ts";
 import { replacedModules } from "./virtual/modules.ts";
 import { TUNING, type Patch } from "./tuning.ts";
 
-const SOURCES = new URL("../../src", import.meta.url).href;
+const SOURCES = new URL("../../src/", import.meta.url).href;
 const SCHEME = "simulated:";
 const REGISTRY = Symbol.for("kbsync.simulated");
 

@@ -25,3 +25,9 @@ it.each(MUTANTS)("the deliberate bug $name still fits the sources", ({ patches }
 it("the same seed gives the same trace", { timeout: 120_000 }, async () => {
   expect(await simulate("--seeds", "4", "--from", "30", "--twice")).toMatch(/^4 seeds, 0 failed$/m);
 });
+
+it("finds a deliberate bug by the histories that once found one", { timeout: 120_000 }, async () => {
+  expect(await simulate("--mutant", "no-intent")).toMatch(
+    /found by the recorded history \S+\.json\s+1 mutants, 0 not found$/,
+  );
+});
