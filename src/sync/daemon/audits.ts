@@ -1,4 +1,4 @@
-import type { AuditReport } from "../../wire/daemon-audit.ts";
+import type { AuditReport, Finding } from "../../wire/daemon-audit.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { type AuditOptions, auditSources } from "../identity/audit.ts";
 import type { SourceSync } from "./source/source.ts";
@@ -124,16 +124,14 @@ function warningOf(report: AuditReport): KbsyncError | undefined {
 /** Returns what to report to a person about an audit; undefined if nothing is worth reporting. */
 export function auditWords({ sources, findings, unnamed, agrees }: AuditReport): string | undefined {
   if (agrees) return undefined;
-  const named = (kinds: readonly string[]): number =>
-    findings.filter(({ kind }) => kinds.includes(kind)).length;
+  const named = (kind: Finding["kind"]): number => findings.filter((each) => each.kind === kind).length;
   const missing = sources.reduce((sum, source) => sum + source.missing, 0);
   const altered = sources.reduce((sum, source) => sum + source.altered, 0);
   const parts = [
     [missing, "missing"],
     [altered, "altered"],
-    [named(["twice"]), "there twice"],
-    [named(["same"]), "equal to one of ours"],
-    [named(["returned"]), "deleted before"],
+    [named("twice"), "there twice"],
+    [named("returned"), "deleted before"],
     [unnamed, "more not named"],
   ] as const;
   const counts = parts.flatMap(([count, word]) => (count === 0 ? [] : [`${count} ${word}`]));

@@ -75,7 +75,7 @@ export function startChores(options: ChoreOptions) {
   const timer = setInterval(begin, EVERY_MS);
   timer.unref();
   return {
-    /** Begins nothing more. Resolves when what was begun has ended. */
+    /** Stops the timer. Resolves when the chore that is running has ended. */
     stop: async (): Promise<void> => {
       clearInterval(timer);
       stopping.abort();

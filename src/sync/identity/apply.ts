@@ -203,7 +203,7 @@ function openWork(
     ledger.files.hold(id);
     ledger.sources.setHold(source.id, { halted: null, reason: OTHER_FOLDER });
   };
-  /** The text may be another one than the marker says: whoever receives the resource sends its own. */
+  /** The text may not be the one that the marker names, so the file that gets the resource sends its own. */
   const doubt = (id: number): void => ledger.files.setState(id, "unsure");
   const assign = (path: RelativePath, docId: string, then?: (id: number) => void): void => {
     const resource = resources.get(docId);

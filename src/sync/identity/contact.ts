@@ -4,12 +4,12 @@ import type { ActionContext } from "../send/context.ts";
 import type { HoldKind } from "../ledger/sources/rows.ts";
 import type { CreateIntent } from "../ledger/intents/creates.ts";
 import { sameShape } from "../plan/decide.ts";
-import { bytesTag, fileTag, readMarker } from "../plan/marker.ts";
+import { fileTag, readMarker } from "../plan/marker.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
 import type { Again } from "../ledger/contacts.ts";
 import type { AcknowledgedRow } from "../ledger/files/rows.ts";
 import { parkMs } from "../plan/retry.ts";
-import { acknowledgedTag } from "../plan/versions.ts";
+import { hasSameBytes } from "../plan/versions.ts";
 import { type Applied, type ApplySource, applyComparison } from "./apply.ts";
 import { compare, type Comparison, type Hold, type ListMemory, NO_MEMORY } from "./compare.ts";
 import { findOmission } from "./sample.ts";
@@ -397,7 +397,7 @@ function isMade({ ledger }: ActionContext, { source, path, observed }: CreateInt
   const known = ledger.files.living(source, path);
   const row = known && ledger.files.get(known.id);
   if (row === undefined || row.docId === null || !sameShape(row.shape, observed.shape)) return false;
-  return acknowledgedTag(row) === bytesTag(observed.hash, observed.extractorVersion);
+  return hasSameBytes(observed, row);
 }
 
 /** Returns the file that is soonest searchable: the smallest that the service need not read. */
