@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { Finding } from "../../lib/finding.ts";
 import { isThere } from "../../lib/is-there.ts";
+import { COUNTED_STATES } from "./sources/rows.ts";
 import { trashFolder } from "./trash.ts";
 import { ledgerFile } from "./ledger.ts";
 import { ledgerFailure, openSqlite, type Sqlite } from "./database/open.ts";
@@ -20,20 +21,11 @@ const RECOVER =
   "Stop the daemon and run `kbsync sync --recover`: it renames the ledger and builds a new one from what the service holds, without " +
   "sending anything twice.";
 
-const STATES: Readonly<Record<string, string>> = {
-  agreed: "'agreed'",
-  unsure: "'unsure'",
-  failed: "'failed'",
-  skipped: "'skipped'",
-  parked: "'parked'",
-  held: "'held', 'doomed'",
-};
-
 /** Queries that return nothing for a sound ledger. */
 const RULES: readonly { readonly words: string; readonly sql: string }[] = [
   {
     words: "sources whose counts differ from their files",
-    sql: `SELECT path AS subject FROM sources WHERE ${Object.entries(STATES)
+    sql: `SELECT path AS subject FROM sources WHERE ${Object.entries(COUNTED_STATES)
       .map(
         ([column, states]) =>
           `${column} <> (SELECT count(*) FROM files WHERE source = sources.id AND state IN (${states}))`,

@@ -3,6 +3,7 @@ import type { Tier } from "../../wire/primitives.ts";
 import { openMeta } from "./database/meta.ts";
 import type { HoldKind } from "./sources/rows.ts";
 import type { Sqlite } from "./database/open.ts";
+import { statementsOf } from "./database/statements.ts";
 
 /** One owner's part of a collection. */
 export interface Scope {
@@ -21,53 +22,50 @@ const Ids = z.array(z.string());
 
 /** Prepares the statements. */
 export function openContacts(db: Sqlite) {
+  const { run, get, all, has } = statementsOf(db);
   const meta = openMeta(db);
-  const adopted = db.prepare<[number], number>("SELECT adopted FROM sources WHERE id = ?").pluck();
-  const setAdopted = db.prepare("UPDATE sources SET adopted = 1 WHERE id = ?");
-  const distrust = db.prepare("UPDATE sources SET adopted = 2 WHERE coalesce(id = ?, true)");
-  const loss = db.prepare<[number], { reason: string | null; agreed: number }>(
-    "SELECT loss AS reason, loss_agreed AS agreed FROM sources WHERE id = ?",
+  const loss = get<[source: number], { reason: string; agreed: number }>(
+    "SELECT loss AS reason, loss_agreed AS agreed FROM sources WHERE id = ? AND loss IS NOT NULL",
   );
-  const setLoss = db.prepare("UPDATE sources SET loss = ?, loss_kind = ? WHERE id = ?");
-  const clearLoss = db.prepare("UPDATE sources SET loss = NULL, loss_agreed = 0 WHERE id = ?");
-  const signature = db.prepare<[number], { markerId: string | null; writer: string | null }>(
+  const setLoss = run("UPDATE sources SET loss = ?, loss_kind = ? WHERE id = ?");
+  const clearLoss = run("UPDATE sources SET loss = NULL, loss_agreed = 0 WHERE id = ?");
+  const signature = get<[source: number], { markerId: string | null; writer: string | null }>(
     "SELECT marker_id AS markerId, writer FROM sources WHERE id = ?",
   );
-  const sign = db.prepare("UPDATE sources SET marker_id = ?, writer = ? WHERE id = ?");
-  const scopes = db.prepare<[number], Scope>("SELECT tier, owner_id AS ownerId FROM scopes WHERE source = ?");
-  const addScope = db.prepare("INSERT OR IGNORE INTO scopes (source, tier, owner_id) VALUES (?, ?, ?)");
+  const sign = run("UPDATE sources SET marker_id = ?, writer = ? WHERE id = ?");
+  const addScope = run("INSERT OR IGNORE INTO scopes (source, tier, owner_id) VALUES (?, ?, ?)");
   return {
     /**
      * Why a source is held because of what the service lost. `agreed`: a person decided to send it again
      * (`Sources.approve`).
      */
     loss: (source: number): { readonly reason: string; readonly agreed: boolean } | undefined => {
-      const { reason = null, agreed } = loss.get(source) ?? {};
-      return reason === null ? undefined : { reason, agreed: agreed === 1 };
+      const found = loss(source);
+      return found && { reason: found.reason, agreed: found.agreed === 1 };
     },
     /** `kind` decides what a person can do; default `lost`. */
     setLoss: (source: number, reason: string | undefined, kind: HoldKind = "lost"): void => {
-      if (reason === undefined) clearLoss.run(source);
-      else setLoss.run(reason, kind, source);
+      if (reason === undefined) clearLoss(source);
+      else setLoss(reason, kind, source);
     },
     /** Reports whether a source was compared since its ledger is new, or turned out to be old. */
-    isAdopted: (source: number): boolean => adopted.get(source) === 1,
+    isAdopted: has<[source: number]>("SELECT 1 FROM sources WHERE id = ? AND adopted = 1"),
     /** Reports whether it never was, and its rows are of files that were sent before. */
-    isNew: (source: number): boolean => adopted.get(source) === 0,
-    setAdopted: (source: number): void => void setAdopted.run(source),
+    isNew: has<[source: number]>("SELECT 1 FROM sources WHERE id = ? AND adopted = 0"),
+    setAdopted: run<[source: number]>("UPDATE sources SET adopted = 1 WHERE id = ?"),
     /** Records that the rows of a source, or of all (null), may be those of an old ledger. */
-    distrust: (source: number | null): void => void distrust.run(source),
+    distrust: run<[source: number | null]>("UPDATE sources SET adopted = 2 WHERE coalesce(id = ?, true)"),
     /** The id in the markers of a source, and the installation that last wrote them. */
     signature: (
       source: number,
     ): { readonly markerId: string | undefined; readonly writer: string | undefined } => {
-      const row = signature.get(source);
+      const row = signature(source);
       return { markerId: row?.markerId ?? undefined, writer: row?.writer ?? undefined };
     },
-    sign: (source: number, markerId: string, writer: string): void => void sign.run(markerId, writer, source),
+    sign: (source: number, markerId: string, writer: string): void => sign(markerId, writer, source),
     /** Every owner and collection that a source ever wrote to. */
-    scopes: (source: number): readonly Scope[] => scopes.all(source),
-    addScope: (source: number, { tier, ownerId }: Scope): void => void addScope.run(source, tier, ownerId),
+    scopes: all<[source: number], Scope>("SELECT tier, owner_id AS ownerId FROM scopes WHERE source = ?"),
+    addScope: (source: number, { tier, ownerId }: Scope): void => addScope(source, tier, ownerId),
     /** Whether descriptions come back as they were sent, with their marker; undefined: not known yet. */
     keepsMarkers: (): boolean | undefined => {
       const keeps = meta.get("keeps_markers");

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { closeSync, fstatSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { KbsyncError } from "../../lib/failure.ts";
@@ -10,7 +9,9 @@ import { openErasures } from "./erasures.ts";
 import { openFiles } from "./files/files.ts";
 import { openIntents } from "./intents/intents.ts";
 import { openMark } from "./mark.ts";
+import { openMeta } from "./database/meta.ts";
 import { openSqlite, type Sqlite } from "./database/open.ts";
+import { statementsOf } from "./database/statements.ts";
 import { openOperator } from "./operator.ts";
 import { openTrashRows } from "./trash.ts";
 import { openSources } from "./sources/sources.ts";
@@ -86,7 +87,7 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
     const isOld = mark.begin();
     db.transaction(() => {
       if (isOld) tables.contacts.distrust(null);
-      noteService(db, service);
+      db.prepare("INSERT INTO meta (name, value) VALUES ('service', ?) ON CONFLICT DO NOTHING").run(service);
     })();
     return isOld;
   };
@@ -146,14 +147,8 @@ function copyBack(db: Sqlite): void {
   }
 }
 
-function noteService(db: Sqlite, service: string): void {
-  const write = db.prepare("INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING");
-  write.run("service", service);
-  write.run("ledger_id", randomUUID());
-}
-
 function refuseForeign(db: Sqlite, file: string, service: string): void {
-  const owner = db.prepare<[string], string>("SELECT value FROM meta WHERE name = ?").pluck().get("service");
+  const owner = openMeta(db).get("service");
   if (owner === undefined || owner === service) return;
   throw new KbsyncError(`the ledger ${file} belongs to the service ${owner}, not to ${service}`, {
     code: "ledger_other_service",
@@ -162,48 +157,47 @@ function refuseForeign(db: Sqlite, file: string, service: string): void {
   });
 }
 
-/** Prepares the statements. */
+/** Prepares the statements over ignore files and mounts of sources. */
 function openSourceTree(db: Sqlite) {
-  const ignoreFiles = db.prepare<[number], { folder: string; hash: string }>(
+  const { run, all, value } = statementsOf(db);
+  const ignoreFiles = all<[source: number], { folder: string; hash: string }>(
     "SELECT folder, hash FROM ignore_files WHERE source = ?",
   );
-  const setIgnoreFile = db.prepare(
+  const setIgnoreFile = run(
     `INSERT INTO ignore_files (source, folder, hash) VALUES (?, ?, ?)
      ON CONFLICT (source, folder) DO UPDATE SET hash = excluded.hash`,
   );
-  const removeIgnoreFile = db.prepare("DELETE FROM ignore_files WHERE source = ? AND folder = ?");
-  const mounts = db.prepare<[number], { path: string; dev: string; ino: string }>(
+  const removeIgnoreFile = run("DELETE FROM ignore_files WHERE source = ? AND folder = ?");
+  const mounts = all<[source: number], { path: string; dev: string; ino: string }>(
     "SELECT path, dev, ino FROM mounts WHERE source = ?",
   );
-  const setMount = db.prepare(
+  const setMount = run(
     `INSERT INTO mounts (source, path, dev, ino) VALUES (?, ?, ?, ?)
      ON CONFLICT (source, path) DO UPDATE SET dev = excluded.dev, ino = excluded.ino`,
   );
-  const removeMount = db.prepare("DELETE FROM mounts WHERE source = ? AND path = ?");
+  const removeMount = run("DELETE FROM mounts WHERE source = ? AND path = ?");
   // "0" follows "/" in byte order. Two look-ups, one index each.
-  const hasFiles = db
-    .prepare<{ source: number; path: string }, number>(
-      `SELECT EXISTS (SELECT 1 FROM files WHERE source = @source AND path = @path)
-         OR EXISTS (SELECT 1 FROM files WHERE source = @source AND path >= @path || '/' AND path < @path || '0')
-         OR (@path = '' AND EXISTS (SELECT 1 FROM files WHERE source = @source))`,
-    )
-    .pluck();
+  const hasFiles = value<[{ source: number; path: string }], number>(
+    `SELECT EXISTS (SELECT 1 FROM files WHERE source = @source AND path = @path)
+       OR EXISTS (SELECT 1 FROM files WHERE source = @source AND path >= @path || '/' AND path < @path || '0')
+       OR (@path = '' AND EXISTS (SELECT 1 FROM files WHERE source = @source))`,
+  );
   return {
     /** Hashes of the ignore files in force, by folder. */
     ignoreFiles: (source: number): ReadonlyMap<string, string> =>
-      new Map(ignoreFiles.all(source).map(({ folder, hash }) => [folder, hash])),
+      new Map(ignoreFiles(source).map(({ folder, hash }) => [folder, hash])),
     setIgnoreFile: (source: number, { folder, hash }: SettledIgnore): void => {
-      if (hash === undefined) removeIgnoreFile.run(source, folder);
-      else setIgnoreFile.run(source, folder, hash);
+      if (hash === undefined) removeIgnoreFile(source, folder);
+      else setIgnoreFile(source, folder, hash);
     },
     /** File systems mounted below a source's folder, by path. */
     mounts: (source: number): ReadonlyMap<string, RootIdentity> =>
-      new Map(mounts.all(source).map(({ path, dev, ino }) => [path, { dev: Number(dev), ino: Number(ino) }])),
+      new Map(mounts(source).map(({ path, dev, ino }) => [path, { dev: Number(dev), ino: Number(ino) }])),
     setMount: (source: number, { path, root }: NotedMount): void => {
-      if (root === undefined) removeMount.run(source, path);
-      else setMount.run(source, path, String(root.dev), String(root.ino));
+      if (root === undefined) removeMount(source, path);
+      else setMount(source, path, String(root.dev), String(root.ino));
     },
     /** Reports whether there are files at or below a path; "" is the source's folder. */
-    hasFiles: (source: number, path: RelativePath): boolean => hasFiles.get({ source, path }) === 1,
+    hasFiles: (source: number, path: RelativePath): boolean => hasFiles({ source, path }) === 1,
   };
 }

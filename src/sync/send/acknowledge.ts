@@ -24,20 +24,17 @@ export function acknowledgeCreate(
     if (intent.attempts > 1) ledger.intents.doubt(intent.id, docId);
     else ledger.intents.remove(intent.id);
   };
-  if (exact && ledger.files.insertFree(source, docId, observed, stored)) {
+  if (ledger.files.insert(source, docId, exact ? "agreed" : "unsure", observed, stored)) {
     end();
     return undefined;
   }
   const row = ledger.files.living(source, path);
-  if (row?.docId !== docId && ledger.files.ownsDoc(docId)) return "taken";
+  if (row === undefined || (row.docId !== docId && ledger.files.ownsDoc(docId))) return "taken";
   let left: Deletion | undefined;
-  if (row === undefined) ledger.files.insert(source, docId, exact ? "agreed" : "unsure", observed, stored);
-  else {
-    if (row.docId !== null && row.docId !== docId) {
-      left = { id: ledger.intents.delete(source, path, row.docId), path, docId: row.docId };
-    }
-    ledger.files.agree(row.id, docId, observed, stored, exact);
+  if (row.docId !== null && row.docId !== docId) {
+    left = { id: ledger.intents.delete(source, path, row.docId), path, docId: row.docId };
   }
+  ledger.files.agree(row.id, docId, observed, stored, exact);
   end();
   return left;
 }

@@ -1,9 +1,10 @@
 import type { FileState, ListedResource, RelativePath, ScanEntry, Shape } from "../../plan/model.ts";
 import { sentBefore, versionsOf } from "../../plan/versions.ts";
 import type { Sqlite } from "../database/open.ts";
+import { statementsOf } from "../database/statements.ts";
 import { type FileRows, prepareRows } from "./rows.ts";
 import { type Trouble, prepareTroubles } from "./troubles.ts";
-import { type Observed, type Stored, observedColumns, storedColumns } from "./observed.ts";
+import { type Observed, type Stored, observedColumns } from "./observed.ts";
 import { openShapes, type Shapes } from "./shapes.ts";
 
 /** The rows of files. Changes are plain statements: run them inside a group commit. */
@@ -38,72 +39,64 @@ export function openFiles(db: Sqlite) {
   };
 }
 
-function prepareOutcomes(
-  db: Sqlite,
-  shapes: Shapes,
-  { living, latestMs }: Pick<FileRows, "living" | "latestMs">,
-) {
-  const columns =
-    "source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label, extractor_version, shape, file_url, metadata_hash, stored_label, found_digest, stored_ms, acknowledged_ms, findable";
-  const insertSql = `INSERT INTO files (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
-  const insert = db.prepare(insertSql);
-  const insertFree = db.prepare(`${insertSql} ON CONFLICT DO NOTHING`);
+function prepareOutcomes(db: Sqlite, shapes: Shapes, { living, latestMs }: FileRows) {
+  const { run, change, value } = statementsOf(db);
+  const insert = change(
+    `INSERT INTO files (source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label,
+       extractor_version, shape, file_url, metadata_hash, stored_label, found_digest, stored_ms, acknowledged_ms, findable)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+  );
   // The stored form of a text or title remains valid until it changes; the time, until something is sent.
-  const agree = db.prepare(
+  const agree = run(
     `UPDATE files SET stored_label = coalesce(?, CASE label WHEN ? THEN stored_label END),
        found_digest = coalesce(?, CASE digest WHEN ? THEN found_digest END),
        stored_ms = CASE WHEN ? THEN ? ELSE stored_ms END, findable = max(?, findable AND doc_id IS ?), doc_id = ?, state = ?, size_bytes = ?, mtime_ms = ?, ctime_ms = ?, ino = ?, rules_key = ?,
        hash = ?, digest = ?, title = ?, label = ?, extractor_version = ?, shape = ?, file_url = ?, metadata_hash = ?, acknowledged_ms = ?, error_code = NULL,
        error_message = NULL, tries = 0, retry_at_ms = NULL WHERE id = ?`,
   );
-  const warn = db.prepare("UPDATE files SET warning = ? WHERE doc_id = ?");
-  const fail = db.prepare(
+  const warn = run("UPDATE files SET warning = ? WHERE doc_id = ?");
+  const fail = run(
     `UPDATE files SET state = ?, size_bytes = ?, mtime_ms = ?, ctime_ms = ?, ino = ?, rules_key = ?, error_code = ?,
-       error_message = ?, tries = tries + 1, retry_at_ms = ?, hash = CASE WHEN ? THEN hash ELSE '' END WHERE id = ?`,
+       error_message = ?, retry_at_ms = ?, tries = tries + 1, hash = CASE WHEN ? THEN hash ELSE '' END WHERE id = ?`,
   );
-  const insertFailed = db.prepare(
+  const insertFailed = run(
     `INSERT INTO files (source, path, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, error_code, error_message,
-       tries, retry_at_ms, hash, digest, title, label, extractor_version)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, '', '', '', '', 0)`,
+       retry_at_ms, tries, hash, digest, title, label, extractor_version)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, '', '', '', '', 0)`,
   );
-  const tries = db.prepare<[number], number>("SELECT tries FROM files WHERE id = ?").pluck();
+  const tries = value<[id: number], number>("SELECT tries FROM files WHERE id = ?");
   const acknowledgements = openAcknowledgements(latestMs);
-  const valuesOf = (state: FileState, observed: Observed, stored?: Stored) => [
-    state,
-    ...observedColumns(observed, shapes),
-    ...storedColumns(stored),
-    acknowledgements.next(),
-    state === "unsure" ? 0 : 1,
-  ];
 
   return {
+    /**
+     * Inserts a row if its path has no living row and its resource no owner. Reports whether it did. The indexes that the row
+     * enters anyway answer both questions.
+     */
     insert: (
       source: number,
       docId: string | null,
       state: FileState,
       observed: Observed,
-      stored?: Stored,
-    ): void => void insert.run(source, observed.entry.path, docId, ...valuesOf(state, observed, stored)),
-    /**
-     * Inserts an agreed row if its path has no living row and its resource no owner. Reports whether it did. The indexes
-     * that the row enters anyway answer both questions.
-     */
-    insertFree: (source: number, docId: string, observed: Observed, stored?: Stored): boolean =>
-      insertFree.run(source, observed.entry.path, docId, ...valuesOf("agreed", observed, stored)).changes ===
-      1,
+      { label, digest, atMs }: Stored = {},
+    ): boolean => {
+      const columns = [state, ...observedColumns(observed, shapes), label, digest, atMs];
+      const findable = Number(state !== "unsure");
+      const { path } = observed.entry;
+      return insert(source, path, docId, ...columns, acknowledgements.next(), findable) === 1;
+    },
     /** Records what the service acknowledged; not `isExact`: and may not have read. Omit `stored` where nothing was sent. */
     agree: (id: number, docId: string, observed: Observed, stored?: Stored, isExact = true): void => {
-      const [label, digest, atMs] = storedColumns(stored);
-      const learned = [label, observed.label, digest, observed.digest, stored === undefined ? 0 : 1, atMs];
+      const { label, digest, atMs } = stored ?? {};
+      const learned = [label, observed.label, digest, observed.digest, Number(stored !== undefined), atMs];
       const state: FileState = isExact ? "agreed" : "unsure";
-      const columnsOf = [...observedColumns(observed, shapes), acknowledgements.next()];
-      agree.run(...learned, isExact ? 1 : 0, docId, docId, state, ...columnsOf, id);
+      const columns = [...observedColumns(observed, shapes), acknowledgements.next()];
+      agree(...learned, Number(isExact), docId, docId, state, ...columns, id);
     },
     /**
      * Records the part of a resource's document that the service could not read, in its words; undefined if it read all
      * of it.
      */
-    warn: (docId: string, warning: string | undefined): void => void warn.run(warning ?? null, docId),
+    warn: (docId: string, warning: string | undefined): void => warn(warning, docId),
     /**
      * Records that a file failed or is left out, and creates a row if its path has none. `sure: false` means that the
      * service's state is unknown, so that the next change is sent whole.
@@ -127,13 +120,14 @@ function prepareOutcomes(
         retryAtMs?: number;
       } & Trouble,
     ): void => {
-      const stat = [entry.sizeBytes, entry.mtimeMs, entry.ctimeMs, entry.ino, rulesKey, code, message];
+      const { path, sizeBytes, mtimeMs, ctimeMs, ino } = entry;
+      const facts = [state, sizeBytes, mtimeMs, ctimeMs, ino, rulesKey, code, message, retryAtMs];
       // A file without a row may have received one since: a list showed a resource of its own.
-      id ??= living(source, entry.path)?.id;
-      if (id === undefined) insertFailed.run(source, entry.path, state, ...stat, retryAtMs ?? null);
-      else fail.run(state, ...stat, retryAtMs ?? null, sure ? 1 : 0, id);
+      id ??= living(source, path)?.id;
+      if (id === undefined) insertFailed(source, path, ...facts);
+      else fail(...facts, Number(sure), id);
     },
-    tries: (id: number): number => tries.get(id) ?? 0,
+    tries: (id: number): number => tries(id) ?? 0,
   };
 }
 
@@ -150,7 +144,7 @@ function openAcknowledgements(latestMs: FileRows["latestMs"]): { next(): number 
 
 /** Rows of resources whose files a comparison did not find, by the tags of these files. A query for them reads all rows. */
 function openAbsent(db: Sqlite) {
-  const rows = db.prepare<[number], { id: number; sent: string }>(
+  const rows = statementsOf(db).all<[source: number], { id: number; sent: string }>(
     "SELECT id, sent FROM files WHERE source = ? AND hash LIKE 'kb:%' AND path = title || ' [' || doc_id || ']'",
   );
   const bySource = new Map<number, ReadonlyMap<string, number>>();
@@ -158,7 +152,7 @@ function openAbsent(db: Sqlite) {
     of: (source: number): ReadonlyMap<string, number> => {
       const known = bySource.get(source);
       if (known !== undefined) return known;
-      const found = new Map(rows.all(source).map(({ id, sent }) => [versionsOf(sent)[0]?.file ?? "", id]));
+      const found = new Map(rows(source).map(({ id, sent }) => [versionsOf(sent)[0]?.file ?? "", id]));
       bySource.set(source, found);
       return found;
     },
@@ -168,108 +162,104 @@ function openAbsent(db: Sqlite) {
 
 /** Prepares the statements that change the states of rows. */
 function prepareStates(db: Sqlite) {
-  const setState = db.prepare("UPDATE files SET state = ? WHERE id = ?");
-  const setStored = db.prepare(
+  const { run, value } = statementsOf(db);
+  const setState = run("UPDATE files SET state = ? WHERE id = ?");
+  const setStored = run(
     `UPDATE files SET found_digest = CASE WHEN @digest IN (digest, '') THEN found_digest ELSE @digest END,
        stored_label = CASE label WHEN @label THEN stored_label ELSE @label END WHERE id = @id`,
   );
-  const depart = db.prepare("UPDATE files SET state = 'unsure', sent = ? WHERE id = ?");
-  const countUnread = db
-    .prepare<[number], number>("SELECT count(*) FROM files WHERE source = ? AND hash LIKE 'kb:%'")
-    .pluck();
-  const hold = db.prepare(
-    `UPDATE files SET rules_key = CASE state WHEN 'agreed' THEN rules_key ELSE 0 END,
-       hash = CASE state WHEN 'unsure' THEN '' ELSE hash END, state = 'held' WHERE id = ?`,
+  const depart = run("UPDATE files SET state = 'unsure', sent = ? WHERE id = ?");
+  const countUnread = value<[source: number], number>(
+    "SELECT count(*) FROM files WHERE source = ? AND hash LIKE 'kb:%'",
   );
-  const distrust = db.prepare(
-    `UPDATE files SET hash = CASE WHEN state IN ('agreed', 'unsure') THEN hash ELSE '' END,
-       rules_key = CASE WHEN state IN ('held', 'doomed') THEN 0 ELSE rules_key END,
-       state = CASE state WHEN 'agreed' THEN 'unsure' ELSE state END WHERE id = ?`,
-  );
-  // Without a shape: no update can give it the right one.
-  const lose = db.prepare(
-    "UPDATE files SET state = 'unsure', shape = NULL, hash = '', rules_key = 0, findable = 0 WHERE id = ?",
-  );
-  // The index contains only mails.
-  const rereadTextMails = db.prepare(
-    `UPDATE files SET rules_key = 0 WHERE lower(substr(path, -4)) = '.eml' AND state = 'agreed'
-       AND shape IN (SELECT id FROM shapes WHERE kind = 'content')`,
-  );
-  const reread = db.prepare("UPDATE files SET rules_key = 0 WHERE source = ?");
-  const remove = db.prepare("DELETE FROM files WHERE id = ?");
-  const forget = db.prepare("DELETE FROM files WHERE id = ? AND doc_id IS NULL");
 
   return {
-    setState: (id: number, state: FileState): void => void setState.run(state, id),
+    setState: (id: number, state: FileState): void => setState(state, id),
     /**
      * Records that a resource was found changed and is sent again. If it comes out the same, the service stores it that
      * way, and nobody changed it.
      */
     setStored: (id: number, { digest, label }: Pick<ListedResource, "digest" | "label">): void =>
-      void setStored.run({ id, digest, label }),
+      setStored({ id, digest, label }),
     /** Records that another version of a row's file is about to leave: the row is unsure until it is acknowledged. */
-    depart: (id: number, sent: string): void => void depart.run(sent, id),
+    depart: (id: number, sent: string): void => depart(sent, id),
     /** Returns how many rows `assign` inserted whose file was not read yet. */
-    countUnread: (source: number): number => countUnread.get(source) ?? 0,
+    countUnread: (source: number): number => countUnread(source) ?? 0,
     /**
      * Holds a row whose file is gone. If it was not in agreement, its file must be read when it returns, whatever its
      * times. For an unsure row it is not even known which bytes the service has.
      */
-    hold: (id: number): void => void hold.run(id),
+    hold: run<[id: number]>(
+      `UPDATE files SET rules_key = CASE state WHEN 'agreed' THEN rules_key ELSE 0 END,
+         hash = CASE state WHEN 'unsure' THEN '' ELSE hash END, state = 'held' WHERE id = ?`,
+    ),
     /** Records that the row's resource may differ from the row. The next change is sent whole, wherever its file is. */
-    distrust: (id: number): void => void distrust.run(id),
+    distrust: run<[id: number]>(
+      `UPDATE files SET hash = CASE WHEN state IN ('agreed', 'unsure') THEN hash ELSE '' END,
+         rules_key = CASE WHEN state IN ('held', 'doomed') THEN 0 ELSE rules_key END,
+         state = CASE state WHEN 'agreed' THEN 'unsure' ELSE state END WHERE id = ?`,
+    ),
     /**
      * Records that the row's resource is reported gone. Its file gets another one, and what may remain of this one is
-     * deleted then.
+     * deleted then. Without a shape: no update can give it the right one.
      */
-    lose: (id: number): void => void lose.run(id),
+    lose: run<[id: number]>(
+      "UPDATE files SET state = 'unsure', shape = NULL, hash = '', rules_key = 0, findable = 0 WHERE id = ?",
+    ),
     /** Has all files of a source read again, whatever their times. */
-    reread: (source: number): void => void reread.run(source),
-    /** Has mails that were sent as text read again, whatever their times. */
-    rereadTextMails: (): void => void rereadTextMails.run(),
-    remove: (id: number): void => void remove.run(id),
+    reread: run<[source: number]>("UPDATE files SET rules_key = 0 WHERE source = ?"),
+    /** Has mails that were sent as text read again, whatever their times. The index contains only mails. */
+    rereadTextMails: run<[]>(
+      `UPDATE files SET rules_key = 0 WHERE lower(substr(path, -4)) = '.eml' AND state = 'agreed'
+         AND shape IN (SELECT id FROM shapes WHERE kind = 'content')`,
+    ),
+    remove: run<[id: number]>(REMOVE),
     /**
      * Removes a row without a resource. A row that received one since it was read stays; otherwise nothing would record
      * that resource.
      */
-    forget: (id: number): void => void forget.run(id),
+    forget: run<[id: number]>("DELETE FROM files WHERE id = ? AND doc_id IS NULL"),
   };
 }
 
+const REMOVE = "DELETE FROM files WHERE id = ?";
+
 /** Prepares the statements that give paths to rows. */
 function preparePaths(db: Sqlite, shapes: Shapes) {
-  type Owner = { id: number; findable: number };
-  const ownerOf = db.prepare<[string], Owner>("SELECT id, findable FROM files WHERE doc_id = ?");
-  const assign = db.prepare(
+  const { run, insert, get, value } = statementsOf(db);
+  const ownerOf = get<[docId: string], { id: number; findable: number }>(
+    "SELECT id, findable FROM files WHERE doc_id = ?",
+  );
+  const assign = insert(
     `INSERT INTO files (source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label,
        extractor_version, sent, shape, file_url, metadata_hash, findable)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, '', ?, ?, 0, ?, ?, ?, ?, ?)`,
   );
   const absent = openAbsent(db);
-  const repath = db.prepare(
+  const repath = run<[path: string, id: number]>(
     "UPDATE files SET path = ?, rules_key = 0, state = CASE WHEN state = 'held' THEN 'agreed' ELSE state END WHERE id = ?",
   );
-  const versionAt = db.prepare<[number], Parameters<typeof sentBefore>[0]>(
+  const versionAt = get<[id: number], Parameters<typeof sentBefore>[0]>(
     "SELECT path, hash, extractor_version AS extractorVersion, sent FROM files WHERE id = ?",
   );
-  const setSent = db.prepare("UPDATE files SET sent = ? WHERE id = ?");
+  const setSent = run<[sent: string, id: number]>("UPDATE files SET sent = ? WHERE id = ?");
   /** The service shows the marker of the former path until the move is sent. */
   const leave = (id: number): void => {
-    const row = versionAt.get(id);
-    if (row !== undefined) setSent.run(sentBefore(row), id);
-    repath.run(`\0${id}`, id);
+    const row = versionAt(id);
+    if (row !== undefined) setSent(sentBefore(row), id);
+    repath(`\0${id}`, id);
   };
-  const sourceOf = db.prepare<[number], number>("SELECT source FROM files WHERE id = ?").pluck();
+  const sourceOf = value<[id: number], number>("SELECT source FROM files WHERE id = ?");
   const livingAt = "source = ? AND path = ? AND state NOT IN ('held', 'doomed')";
-  const clear = db.prepare(`DELETE FROM files WHERE ${livingAt} AND doc_id IS NULL`);
-  const doom = db.prepare(`UPDATE files SET state = 'doomed' WHERE ${livingAt}`);
+  const clear = run(`DELETE FROM files WHERE ${livingAt} AND doc_id IS NULL`);
+  const doom = run(`UPDATE files SET state = 'doomed' WHERE ${livingAt}`);
   /** Takes a path from the row that has it. */
   const displace = (source: number | undefined, path: RelativePath): void => {
-    clear.run(source, path);
-    doom.run(source, path);
+    clear(source, path);
+    doom(source, path);
   };
-  const remove = db.prepare("DELETE FROM files WHERE id = ?");
-  const agree = db.prepare("UPDATE files SET state = 'agreed' WHERE id = ?");
+  const remove = run<[id: number]>(REMOVE);
+  const agree = run<[id: number]>("UPDATE files SET state = 'agreed' WHERE id = ?");
 
   return {
     /**
@@ -292,15 +282,15 @@ function preparePaths(db: Sqlite, shapes: Shapes) {
       }: AssignedResource,
     ): number => {
       const { path, sizeBytes, mtimeMs, ctimeMs, ino } = entry;
-      const before = ownerOf.get(docId);
-      if (before !== undefined) remove.run(before.id);
+      const before = ownerOf(docId);
+      if (before !== undefined) remove(before.id);
       displace(source, path);
       const [state, findable] = isUnfinished ? ["unsure", before?.findable ?? 0] : ["agreed", 1];
       const stat = [state, sizeBytes, mtimeMs, ctimeMs, ino];
-      const facts = [hash, title, label, sent, shapes.idOf(shape), fileUrl ?? null, metadataHash ?? null];
-      const { lastInsertRowid } = assign.run(source, path, docId, ...stat, ...facts, findable);
+      const facts = [hash, title, label, sent, shapes.idOf(shape), fileUrl, metadataHash];
+      const id = assign(source, path, docId, ...stat, ...facts, findable);
       absent.changed(source);
-      return Number(lastInsertRowid);
+      return id;
     },
     /**
      * Returns rows of resources whose file was not there when a list showed them, by the tag of the file in their marker. Their
@@ -309,8 +299,8 @@ function preparePaths(db: Sqlite, shapes: Shapes) {
     absent: absent.of,
     /** Restores a held row whose file is unchanged. A row that took its path meanwhile is displaced as by `repath`. */
     restore: (id: number, path: RelativePath): void => {
-      displace(sourceOf.get(id), path);
-      agree.run(id);
+      displace(sourceOf(id), path);
+      agree(id);
     },
     /**
      * Moves rows to other paths, rings included. Each is read again whatever its times. Rows that these paths have are
@@ -321,8 +311,8 @@ function preparePaths(db: Sqlite, shapes: Shapes) {
       // No path on a disk contains a NUL.
       for (const { id } of moves) leave(id);
       for (const { id, to } of moves) {
-        displace(sourceOf.get(id), to);
-        repath.run(to, id);
+        displace(sourceOf(id), to);
+        repath(to, id);
       }
     },
   };

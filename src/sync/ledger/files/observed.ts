@@ -50,7 +50,10 @@ export interface Stored {
 }
 
 /** Returns the values of the columns from size_bytes to metadata_hash, in the order of the statements. */
-export function observedColumns(observed: Observed, shapes: Shapes): readonly (string | number | null)[] {
+export function observedColumns(
+  observed: Observed,
+  shapes: Shapes,
+): readonly (string | number | undefined)[] {
   const { entry } = observed;
   return [
     entry.sizeBytes,
@@ -64,16 +67,7 @@ export function observedColumns(observed: Observed, shapes: Shapes): readonly (s
     observed.label,
     observed.extractorVersion,
     shapes.idOf(observed.shape),
-    observed.fileUrl ?? null,
-    observed.metadataHash ?? null,
+    observed.fileUrl,
+    observed.metadataHash,
   ];
-}
-
-/** Returns the values of stored_label, found_digest and stored_ms. */
-export function storedColumns({ label, digest, atMs }: Stored = {}): readonly [
-  string | null,
-  string | null,
-  number | null,
-] {
-  return [label ?? null, digest ?? null, atMs ?? null];
 }

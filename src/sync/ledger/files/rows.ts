@@ -1,5 +1,6 @@
 import type { KnownFile, LedgerFile, RelativePath } from "../../plan/model.ts";
 import type { Sqlite } from "../database/open.ts";
+import { statementsOf } from "../database/statements.ts";
 import type { Shapes } from "./shapes.ts";
 
 /** Reads rows. */
@@ -53,26 +54,24 @@ export function prepareRows(db: Sqlite, shapes: Shapes) {
 
 /** Prepares the statements that read as much of rows as a plan needs. */
 function prepareKnown(db: Sqlite) {
+  const { get, all, value, has } = statementsOf(db);
   // By a range of ids over all sources: a page costs the same wherever this source's rows lie.
-  const page = db.prepare<[number, number, number], KnownFile>(
+  const page = all<[afterId: number, lastId: number, source: number], KnownFile>(
     `SELECT ${KNOWN} FROM files WHERE id > ? AND id <= ? AND +source = ?`,
   );
-  const lastId = db.prepare<[], number | null>("SELECT max(id) FROM files").pluck();
-  const at = db.prepare<[number, string], KnownFile>(
+  const lastId = value<[], number | null>("SELECT max(id) FROM files");
+  /** Returns the row of a path, except held ones. */
+  const living = get<[source: number, path: RelativePath], KnownFile>(
     `SELECT ${KNOWN} FROM files WHERE source = ? AND path = ? AND state NOT IN ('held', 'doomed')`,
   );
-  const under = db.prepare<[number, string, string, number], KnownFile>(
+  const under = all<[source: number, from: string, to: string, limit: number], KnownFile>(
     `SELECT ${KNOWN} FROM files WHERE source = ? AND path >= ? AND path < ? AND state NOT IN ('held', 'doomed')
      ORDER BY path LIMIT ?`,
   );
-  const held = db.prepare<[number], KnownFile>(
+  const held = all<[source: number], KnownFile>(
     `SELECT ${KNOWN} FROM files WHERE source = ? AND state IN ('held', 'doomed') AND state <> 'agreed'`,
   );
-  const some = db.prepare<[number, number], KnownFile>(`SELECT ${KNOWN} FROM files WHERE source = ? LIMIT ?`);
-  const byInode = db.prepare<[number, number], KnownFile>(
-    `SELECT ${KNOWN} FROM files WHERE source = ? AND ino = ?`,
-  );
-  const any = db.prepare<[number], number>("SELECT 1 FROM files WHERE source = ? LIMIT 1").pluck();
+  const any = has<[source: number]>("SELECT 1 FROM files WHERE source = ? LIMIT 1");
 
   return {
     /**
@@ -80,19 +79,19 @@ function prepareKnown(db: Sqlite) {
      * never hides or repeats other rows.
      */
     all: function* (source: number): Iterable<KnownFile> {
-      const last = lastId.get() ?? 0;
-      for (let from = 0; from < last; from += PAGE_ROWS) yield* page.all(from, from + PAGE_ROWS, source);
+      const last = lastId() ?? 0;
+      for (let from = 0; from < last; from += PAGE_ROWS) yield* page(from, from + PAGE_ROWS, source);
     },
     /** Returns rows at or below any of the paths, read as `all` does. A row may appear twice if paths overlap. */
     below: function* (source: number, paths: readonly RelativePath[]): Iterable<KnownFile> {
-      yield* held.all(source);
+      yield* held(source);
       for (const path of paths) {
-        const exact = at.get(source, path);
+        const exact = living(source, path);
         if (exact !== undefined) yield exact;
         // "0" follows "/" in byte order: the range is everything below the folder.
         let from = `${path}/`;
         for (;;) {
-          const rows = under.all(source, from, `${path}0`, PAGE_ROWS);
+          const rows = under(source, from, `${path}0`, PAGE_ROWS);
           yield* rows;
           const last = rows.at(-1);
           if (last === undefined || rows.length < PAGE_ROWS) break;
@@ -100,34 +99,36 @@ function prepareKnown(db: Sqlite) {
         }
       }
     },
-    /** Returns the row of a path, except held ones. */
-    living: (source: number, path: RelativePath): KnownFile | undefined => at.get(source, path),
-    byInode: (source: number, ino: number): KnownFile[] => byInode.all(source, ino),
+    living,
+    byInode: all<[source: number, ino: number], KnownFile>(
+      `SELECT ${KNOWN} FROM files WHERE source = ? AND ino = ?`,
+    ),
     /** Returns at most `limit` rows of a source, in no particular order. */
-    some: (source: number, limit: number): KnownFile[] => some.all(source, limit),
-    isEmpty: (source: number): boolean => any.get(source) === undefined,
+    some: all<[source: number, limit: number], KnownFile>(
+      `SELECT ${KNOWN} FROM files WHERE source = ? LIMIT ?`,
+    ),
+    isEmpty: (source: number): boolean => !any(source),
   };
 }
 
 /** Prepares the statements that read whole rows. */
 function prepareWhole(db: Sqlite, shapes: Shapes) {
-  const get = db.prepare<[number], Columns>(`SELECT ${WHOLE} FROM files WHERE id = ?`);
-  const byDoc = db.prepare<[string], Columns>(`SELECT ${WHOLE} FROM files WHERE doc_id = ?`);
-  const allAt = db.prepare<[number, string], Columns>(
+  const { get, all, value, has } = statementsOf(db);
+  const byId = get<[id: number], Columns>(`SELECT ${WHOLE} FROM files WHERE id = ?`);
+  const withDoc = get<[docId: string], Columns>(`SELECT ${WHOLE} FROM files WHERE doc_id = ?`);
+  const allAt = all<[source: number, path: RelativePath], Columns>(
     `SELECT ${WHOLE} FROM files WHERE source = ? AND path = ? ORDER BY state IN ('held', 'doomed'), id`,
   );
   // In row order: an index by source would need a new sort for every page.
-  const withResource = db.prepare<[number, number, number], Columns>(
+  const withResource = all<[afterId: number, source: number, limit: number], Columns>(
     `SELECT ${WHOLE} FROM files NOT INDEXED
      WHERE id > ? AND doc_id IS NOT NULL AND shape IS NOT NULL AND +source = ? ORDER BY id LIMIT ?`,
   );
-  const owns = db
-    .prepare<[string, string], number>(
-      "SELECT 1 FROM files WHERE doc_id = ? UNION ALL SELECT 1 FROM intents WHERE doc_id = ? LIMIT 1",
-    )
-    .pluck();
-  const isDeleted = db.prepare<[string], number>("SELECT 1 FROM tombstones WHERE doc_id = ?").pluck();
-  const latest = db.prepare<[], number | null>("SELECT max(acknowledged_ms) FROM files").pluck();
+  const owns = has<[docId: string, same: string]>(
+    "SELECT 1 FROM files WHERE doc_id = ? UNION ALL SELECT 1 FROM intents WHERE doc_id = ? LIMIT 1",
+  );
+  const isDeleted = has<[docId: string]>("SELECT 1 FROM tombstones WHERE doc_id = ?");
+  const latest = value<[], number | null>("SELECT max(acknowledged_ms) FROM files");
 
   const rowOf = ({ shapeId, code, message, findable, ...row }: Columns): FileRow => ({
     ...row,
@@ -136,34 +137,34 @@ function prepareWhole(db: Sqlite, shapes: Shapes) {
     isLost: shapeId === null && row.docId !== null,
     error: code === null ? null : { code, message: message ?? "" },
   });
-  const ownsDoc = (docId: string): boolean => owns.get(docId, docId) !== undefined;
-  const rowWith = (docId: string): FileRow | undefined => {
-    const row = byDoc.get(docId);
+  const ownsDoc = (docId: string): boolean => owns(docId, docId);
+  const byDoc = (docId: string): FileRow | undefined => {
+    const row = withDoc(docId);
     return row && rowOf(row);
   };
 
   return {
     get: (id: number): FileRow | undefined => {
-      const row = get.get(id);
+      const row = byId(id);
       return row && rowOf(row);
     },
     /** Returns the row that has a resource, in whatever state. */
-    byDoc: rowWith,
+    byDoc,
     /** Returns the rows of a path, held ones last: a path may have several of them. */
-    at: (source: number, path: RelativePath): FileRow[] => allAt.all(source, path).map(rowOf),
+    at: (source: number, path: RelativePath): FileRow[] => allAt(source, path).map(rowOf),
     // The statement selects rows with a resource.
     /** Returns rows of a source that have a resource, by ascending id above `afterId`. Leaves out lost ones. */
     page: (source: number, afterId: number, limit: number): AcknowledgedRow[] =>
-      withResource.all(afterId, source, limit).map(rowOf) as AcknowledgedRow[],
+      withResource(afterId, source, limit).map(rowOf) as AcknowledgedRow[],
     /** Returns the row that has a resource, unless the service reported that gone. */
     acknowledged: (docId: string): AcknowledgedRow | undefined => {
-      const row = rowWith(docId);
+      const row = byDoc(docId);
       return row?.isLost === false ? { ...row, docId } : undefined;
     },
     /** Reports whether this ledger has a resource, names it in an intent, or deleted it: a stale list may still show it. */
-    knows: (docId: string): boolean => ownsDoc(docId) || isDeleted.get(docId) !== undefined,
+    knows: (docId: string): boolean => ownsDoc(docId) || isDeleted(docId),
     /** Returns the latest acknowledgement of all. */
-    latestMs: (): number => latest.get() ?? 0,
+    latestMs: (): number => latest() ?? 0,
     ownsDoc,
   };
 }

@@ -1,5 +1,6 @@
 import type { Shape } from "../../plan/model.ts";
 import type { Sqlite } from "../database/open.ts";
+import { statementsOf } from "../database/statements.ts";
 
 /** Shapes by their number in the ledger. There are few: a source has one per kind and rule. */
 export type Shapes = ReturnType<typeof openShapes>;
@@ -15,15 +16,14 @@ type ShapeRow = Omit<Shape, "settings"> & Shape["settings"];
 
 /** Prepares the statements over shapes. */
 export function openShapes(db: Sqlite) {
-  const find = db
-    .prepare<(string | number)[], number>(
-      "SELECT id FROM shapes WHERE kind = ? AND tier = ? AND owner_id = ? AND strategy = ? AND chunk_chars = ? AND overlap_chars = ?",
-    )
-    .pluck();
-  const add = db.prepare(
+  const { insert, get, value } = statementsOf(db);
+  const find = value<(string | number)[], number>(
+    "SELECT id FROM shapes WHERE kind = ? AND tier = ? AND owner_id = ? AND strategy = ? AND chunk_chars = ? AND overlap_chars = ?",
+  );
+  const add = insert(
     "INSERT INTO shapes (kind, tier, owner_id, strategy, chunk_chars, overlap_chars) VALUES (?, ?, ?, ?, ?, ?)",
   );
-  const get = db.prepare<[number], ShapeRow>(
+  const byId = get<[id: number], ShapeRow>(
     `SELECT kind, tier, owner_id AS ownerId, strategy, chunk_chars AS chunkSize, overlap_chars AS chunkOverlap
      FROM shapes WHERE id = ?`,
   );
@@ -37,7 +37,7 @@ export function openShapes(db: Sqlite) {
       let id = ids.get(name);
       if (id !== undefined) return id;
       const values = [kind, tier, ownerId, strategy, chunkSize, chunkOverlap];
-      id = find.get(...values) ?? Number(add.run(...values).lastInsertRowid);
+      id = find(...values) ?? add(...values);
       ids.set(name, id);
       return id;
     },
@@ -45,7 +45,7 @@ export function openShapes(db: Sqlite) {
       if (id === null) return NO_SHAPE;
       const known = found.get(id);
       if (known !== undefined) return known;
-      const row = get.get(id);
+      const row = byId(id);
       if (row === undefined) return NO_SHAPE;
       const { kind, tier, ownerId, ...settings } = row;
       const shape = { kind, tier, ownerId, settings };

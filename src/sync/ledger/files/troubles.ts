@@ -1,5 +1,6 @@
 import type { FileState, RelativePath } from "../../plan/model.ts";
 import type { Sqlite } from "../database/open.ts";
+import { statementsOf } from "../database/statements.ts";
 import { isAtOrBelow } from "../database/subtree.ts";
 
 /** Why a file is not in agreement. */
@@ -37,8 +38,8 @@ const isListed = (table: string): string =>
 
 /** Prepares the list. */
 export function prepareTroubles(db: Sqlite) {
-  const troubled = db.prepare<
-    [{ limit: number; states: string; source: number | null; below: RelativePath | null }],
+  const troubled = statementsOf(db).all<
+    [{ limit: number; states: string; source: number | undefined; below: RelativePath | undefined }],
     TroubledFile
   >(
     `SELECT sources.path AS source, files.path AS path, CASE findable WHEN 1 THEN doc_id END AS docId, state, coalesce(error_code, state) AS code,
@@ -56,6 +57,6 @@ export function prepareTroubles(db: Sqlite) {
   return {
     /** Returns rows that are not in agreement, and deletes that the service refuses as failed, by source and path. */
     troubled: ({ limit = -1, states = ALL, source, below }: TroubledFiles): TroubledFile[] =>
-      troubled.all({ limit, states: JSON.stringify(states), source: source ?? null, below: below ?? null }),
+      troubled({ limit, states: JSON.stringify(states), source, below }),
   };
 }

@@ -4,6 +4,7 @@ import { sameIdentity } from "../../plan/moves.ts";
 import { observedColumns, observedOf, type Observed } from "../files/observed.ts";
 import type { Shapes } from "../files/shapes.ts";
 import type { Sqlite } from "../database/open.ts";
+import { statementsOf } from "../database/statements.ts";
 
 /** A create that was about to leave. */
 export interface CreateIntent {
@@ -35,58 +36,54 @@ export const INTENT_COLUMNS = `id, source, path, key, at_ms AS atMs, attempts, d
 
 /** Prepares the statements over creates. `remove` removes an intent by its id. */
 export function prepareCreates(db: Sqlite, shapes: Shapes, remove: (id: number) => void) {
-  const create = db.prepare(
-    `INSERT INTO intents (kind, source, path, key, at_ms, size_bytes, mtime_ms, ctime_ms, ino, rules_key,
+  const { run, insert, get } = statementsOf(db);
+  const add = insert(
+    `INSERT INTO intents (kind, source, path, key, at_ms, attempts, size_bytes, mtime_ms, ctime_ms, ino, rules_key,
        hash, digest, title, label, extractor_version, shape, file_url, metadata_hash)
-     VALUES ('create', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+     VALUES ('create', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const setFileUrl = db.prepare("UPDATE intents SET file_url = ? WHERE id = ?");
-  const doubtAt = db.prepare<[number, string], IntentRow>(
+  const setFileUrl = run("UPDATE intents SET file_url = ? WHERE id = ?");
+  const doubtAt = get<[source: number, path: RelativePath], IntentRow>(
     `SELECT ${INTENT_COLUMNS} FROM intents WHERE kind = 'doubt' AND source = ? AND path = ? AND doc_id IS NULL
      ORDER BY id DESC LIMIT 1`,
   );
-  const setAttempts = db.prepare("UPDATE intents SET attempts = ? WHERE id = ?");
-  const setKey = db.prepare("UPDATE intents SET key = ? WHERE id = ?");
-  const again = db.prepare("UPDATE intents SET attempts = attempts + 1 WHERE id = ?");
-  const forgetDoubts = db.prepare("DELETE FROM intents WHERE kind = 'doubt' AND source = ?");
-  const doubt = db.prepare("UPDATE intents SET kind = 'doubt', doc_id = ? WHERE id = ?");
+  const setKey = run("UPDATE intents SET key = ? WHERE id = ?");
+  const doubt = run("UPDATE intents SET kind = 'doubt', doc_id = ? WHERE id = ?");
 
-  const add = (source: number, key: string, atMs: number, observed: Observed): number => {
-    const columns = observedColumns(observed, shapes);
-    return Number(create.run(source, observed.entry.path, key, atMs, ...columns).lastInsertRowid);
+  /** Records a create. Returns its intent's id. */
+  const create = (source: number, key: string, atMs: number, observed: Observed, attempts = 1): number => {
+    const facts = [observed.entry.path, key, atMs, attempts, ...observedColumns(observed, shapes)];
+    return add(source, ...facts);
   };
 
   return {
-    /** Returns the intent's id. */
-    create: (source: number, key: string, atMs: number, observed: Observed): number =>
-      add(source, key, atMs, observed),
-    setFileUrl: (id: number, fileUrl: string | undefined): void => void setFileUrl.run(fileUrl ?? null, id),
+    create,
+    setFileUrl: (id: number, fileUrl: string | undefined): void => setFileUrl(fileUrl, id),
     /**
      * Resumes the unanswered create of exactly the same document; undefined if there is none. Under its key, a service that
      * honours keys repeats the answer it gave, or would have given, then.
      */
     revive: (source: number, now: Observed): CreateIntent | undefined => {
-      const row = doubtAt.get(source, now.entry.path);
+      const row = doubtAt(source, now.entry.path);
       if (row === undefined) return undefined;
       const before = intentOf(row, shapes);
       if (!isSameDocument(before.observed, now)) return undefined;
       const attempts = row.attempts + 1;
       const observed = { ...now, fileUrl: row.fileUrl ?? undefined };
       remove(row.id);
-      const id = add(source, row.key, row.atMs, observed);
-      setAttempts.run(attempts, id);
+      const id = create(source, row.key, row.atMs, observed, attempts);
       return { ...before, id, attempts, observed };
     },
     /** Reports whether a create of some version of the path has no answer. */
-    isDoubted: (source: number, path: RelativePath): boolean => doubtAt.get(source, path) !== undefined,
+    isDoubted: (source: number, path: RelativePath): boolean => doubtAt(source, path) !== undefined,
     /** Replaces the key after what was made under the old one was deleted: the next attempt is another request. */
-    setKey: (id: number, key: string): void => void setKey.run(key, id),
+    setKey: (id: number, key: string): void => setKey(key, id),
     /** Records that another attempt is about to leave although an earlier one may have taken effect. */
-    again: (id: number): void => void again.run(id),
+    again: run<[id: number]>("UPDATE intents SET attempts = attempts + 1 WHERE id = ?"),
     /** Records that the create is settled, although an attempt of it may have made, or still make, an extra resource. */
-    doubt: (id: number, docId: string | null): void => void doubt.run(docId, id),
+    doubt: (id: number, docId: string | null): void => doubt(docId, id),
     /** Forgets those: no attempt will act any more. */
-    forgetDoubts: (source: number): void => void forgetDoubts.run(source),
+    forgetDoubts: run<[source: number]>("DELETE FROM intents WHERE kind = 'doubt' AND source = ?"),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { DocumentKind, RelativePath, ScanEntry } from "../../plan/model.ts";
 import type { Shapes } from "../files/shapes.ts";
 import type { Sqlite } from "../database/open.ts";
+import { statementsOf } from "../database/statements.ts";
 import { type IntentRow, INTENT_COLUMNS, intentOf } from "./creates.ts";
 
 /** A resource to delete, which no row of files owns any more. */
@@ -42,58 +43,58 @@ const PRUNE_EVERY = 1000;
 
 /** Prepares the statements over deletes. `remove` removes an intent by its id. */
 export function prepareDeletes(db: Sqlite, shapes: Shapes, remove: (id: number) => void) {
-  const remember = db.prepare(
+  const { run, insert, get, has } = statementsOf(db);
+  const add = insert<[source: number, path: RelativePath, docId: string]>(
     "INSERT INTO intents (kind, source, path, doc_id, key, at_ms) VALUES ('delete', ?, ?, ?, '', 0)",
   );
-  const rememberFile = db.prepare(
+  const addOf = insert(
     `INSERT INTO intents (kind, source, path, doc_id, key, at_ms, size_bytes, mtime_ms, ctime_ms, ino, hash, title, shape,
        file_url, keep_tries)
      SELECT 'delete', source, path, doc_id, '', 0, size_bytes, mtime_ms, ctime_ms, ino, hash, title, shape, file_url, ?
      FROM files WHERE id = ?`,
   );
-  const unsavedText = db.prepare<[number], IntentRow & { tries: number }>(
+  const unsavedText = get<[id: number], IntentRow & { tries: number }>(
     `SELECT ${INTENT_COLUMNS}, keep_tries AS tries FROM intents WHERE id = ? AND keep_tries > 0`,
   );
-  const setSaveTries = db.prepare("UPDATE intents SET keep_tries = ? WHERE id = ?");
-  const refuse = db.prepare("UPDATE intents SET error_message = ? WHERE id = ?");
-  const bury = db.prepare("INSERT OR IGNORE INTO tombstones (doc_id) VALUES (?)");
-  const prune = db.prepare("DELETE FROM tombstones WHERE id <= (SELECT max(id) FROM tombstones) - ?");
+  const setSaveTries = run("UPDATE intents SET keep_tries = ? WHERE id = ?");
+  const refuse = run("UPDATE intents SET error_message = ? WHERE id = ?");
+  const bury = run<[docId: string]>("INSERT OR IGNORE INTO tombstones (doc_id) VALUES (?)");
+  const prune = run<[rows: number]>(
+    "DELETE FROM tombstones WHERE id <= (SELECT max(id) FROM tombstones) - ?",
+  );
   let buried = 0;
-  const isDeleted = db
-    .prepare<[string, string], number>(
-      `SELECT 1 FROM tombstones WHERE doc_id = ?
-       UNION ALL SELECT 1 FROM intents WHERE kind = 'delete' AND doc_id = ? LIMIT 1`,
-    )
-    .pluck();
+  const isDeleted = has<[docId: string, same: string]>(
+    `SELECT 1 FROM tombstones WHERE doc_id = ?
+     UNION ALL SELECT 1 FROM intents WHERE kind = 'delete' AND doc_id = ? LIMIT 1`,
+  );
 
   return {
-    delete: (source: number, path: RelativePath, docId: string): number =>
-      Number(remember.run(source, path, docId).lastInsertRowid),
+    /** Returns the intent's id. */
+    delete: add,
     /**
      * Records the delete of a row's resource because its file is gone. Call it before the row is removed. Saving the
      * file's text first is tried `keepTries` times.
      */
-    deleteFile: (fileId: number, keepTries: number): number =>
-      Number(rememberFile.run(keepTries, fileId).lastInsertRowid),
+    deleteFile: (fileId: number, keepTries: number): number => addOf(keepTries, fileId),
     /** Returns what must be saved of a resource before it is deleted; undefined: nothing. */
     unsavedText: (id: number): UnsavedText | undefined => {
-      const row = unsavedText.get(id);
+      const row = unsavedText(id);
       if (row === undefined) return undefined;
       const { tries, title, hash } = row;
       const { entry, shape, fileUrl } = intentOf(row, shapes).observed;
       return { tries, title, kind: shape.kind, hash, entry, url: fileUrl };
     },
-    setSaveTries: (id: number, tries: number): void => void setSaveTries.run(tries, id),
+    setSaveTries: (id: number, tries: number): void => setSaveTries(tries, id),
     /** Records that the service refused the delete, in its words; null: it no longer refuses. */
-    refuse: (id: number, message: string | null): void => void refuse.run(message, id),
+    refuse: (id: number, message: string | null): void => refuse(message, id),
     /** Records that the delete is done. Its resource becomes a tombstone. */
     deleted: (id: number, docId: string): void => {
       remove(id);
-      bury.run(docId);
+      bury(docId);
       buried += 1;
-      if (buried % PRUNE_EVERY === 0) prune.run(TOMBSTONES_MAX);
+      if (buried % PRUNE_EVERY === 0) prune(TOMBSTONES_MAX);
     },
     /** Reports whether this ledger deleted the resource, or is about to. */
-    isDeleted: (docId: string): boolean => isDeleted.get(docId, docId) !== undefined,
+    isDeleted: (docId: string): boolean => isDeleted(docId, docId),
   };
 }

@@ -2,6 +2,7 @@ import type { Tier } from "../../../wire/primitives.ts";
 import type { HandOver } from "../../plan/hand-overs.ts";
 import type { RootIdentity } from "../../plan/model.ts";
 import type { Sqlite } from "../database/open.ts";
+import { statementsOf } from "../database/statements.ts";
 
 /** A source in the ledger, with its counts. */
 export interface SourceRow {
@@ -122,6 +123,15 @@ export function freshRow(id: number, path: string, ownerId: string, tier: Tier):
  * which waits for a word on the folder.
  */
 export const OPEN_LOSS = "loss IS NOT NULL AND (loss_agreed = 0 OR halted IS NULL)";
+/** The states of files that a source's row counts, by column, as the triggers of `files` do. */
+export const COUNTED_STATES = {
+  agreed: "'agreed'",
+  unsure: "'unsure'",
+  failed: "'failed'",
+  skipped: "'skipped'",
+  parked: "'parked'",
+  held: "'held', 'doomed'",
+} as const;
 const COLUMNS = `id, path, owner_id AS ownerId, tier, root_dev AS dev, root_ino AS ino, halted, halt_code AS haltCode, halt_unit AS haltUnit, hold_reason AS holdReason,
   approved, active, paused, keeps, halt_dev AS haltDev, halt_ino AS haltIno, halt_files AS haltFiles, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, found, compared, unreadable,
   (SELECT count(*) FROM intents WHERE intents.source = sources.id AND kind = 'delete' AND error_message IS NOT NULL)
@@ -131,16 +141,17 @@ const COLUMNS = `id, path, owner_id AS ownerId, tier, root_dev AS dev, root_ino 
 
 /** Prepares the statements over rows of sources. */
 export function prepareRows(db: Sqlite) {
-  const upsert = db.prepare<[string, string, string, number], Row>(
+  const { run, change, get, all, has } = statementsOf(db);
+  const upsert = get<[path: string, ownerId: string, tier: string, keeps: number], Row>(
     `INSERT INTO sources (path, owner_id, tier, keeps, active) VALUES (?, ?, ?, ?, 1)
      -- One that is put back into the configuration goes on as if nothing had happened: a word on its end is void.
      ON CONFLICT (path) DO UPDATE SET owner_id = excluded.owner_id, tier = excluded.tier, keeps = excluded.keeps,
        approved = CASE active WHEN 1 THEN approved ELSE 0 END, active = 1 RETURNING ${COLUMNS}`,
   );
-  const get = db.prepare<[number], Row>(`SELECT ${COLUMNS} FROM sources WHERE id = ?`);
-  const peek = db.prepare<[string], Row>(`SELECT ${COLUMNS} FROM sources WHERE path = ?`);
-  const active = db.prepare<[], Row>(`SELECT ${COLUMNS} FROM sources WHERE active = 1 ORDER BY id`);
-  const removed = db.prepare<[], Row & { resources: number; creates: number }>(
+  const byId = get<[id: number], Row>(`SELECT ${COLUMNS} FROM sources WHERE id = ?`);
+  const byPath = get<[path: string], Row>(`SELECT ${COLUMNS} FROM sources WHERE path = ?`);
+  const active = all<[], Row>(`SELECT ${COLUMNS} FROM sources WHERE active = 1 ORDER BY id`);
+  const removed = all<[], Row & { resources: number; creates: number }>(
     `SELECT ${COLUMNS}, agreed
        + (SELECT count(*) FROM files WHERE source = sources.id AND state <> 'agreed' AND doc_id IS NOT NULL)
        + (SELECT count(*) FROM intents WHERE source = sources.id AND kind = 'delete') AS resources,
@@ -149,72 +160,65 @@ export function prepareRows(db: Sqlite) {
   );
   const hasFiles = `(EXISTS (SELECT 1 FROM files WHERE source = sources.id)
     OR EXISTS (SELECT 1 FROM intents WHERE source = sources.id))`;
-  const withFiles = db.prepare<[], Row>(`SELECT ${COLUMNS} FROM sources WHERE ${hasFiles} ORDER BY id`);
-  const folders = db.prepare<[], { id: number; path: string }>("SELECT id, path FROM sources");
-  const isEmpty = db
-    .prepare<[number], number>(`SELECT 1 FROM sources WHERE id = ? AND NOT ${hasFiles}`)
-    .pluck();
-  const repath = db.prepare("UPDATE sources SET path = ? WHERE id = ?");
+  const withFiles = all<[], Row>(`SELECT ${COLUMNS} FROM sources WHERE ${hasFiles} ORDER BY id`);
+  const folders = all<[], { id: number; path: string }>("SELECT id, path FROM sources");
+  const repath = run<[path: string, id: number]>("UPDATE sources SET path = ? WHERE id = ?");
   // "0" follows "/" in byte order.
-  const moveTo = (table: string, change = ""): string =>
-    `UPDATE OR IGNORE ${table} SET source = @source, ${change}
+  const moveTo = (table: string, more = ""): string =>
+    `UPDATE OR IGNORE ${table} SET source = @source, ${more}
        path = @to || substr(path, CASE @below WHEN '' THEN 1 ELSE length(@below) + 2 END)
      WHERE source = @from AND (@below = '' OR path >= @below || '/' AND path < @below || '0')`;
-  const moveFiles = db.prepare(moveTo("files", "rules_key = 0,"));
-  const moveMounts = db.prepare(moveTo("mounts"));
-  const count = db.prepare(
-    `UPDATE sources SET ${["agreed", "unsure", "failed", "skipped", "parked"]
-      .map(
-        (state) => `${state} = (SELECT count(*) FROM files WHERE source = sources.id AND state = '${state}')`,
-      )
-      .join(
-        ", ",
-      )}, held = (SELECT count(*) FROM files WHERE source = sources.id AND state IN ('held', 'doomed'))
-     WHERE id IN (?, ?)`,
+  const moveFiles = change<[HandOver]>(moveTo("files", "rules_key = 0,"));
+  const moveMounts = run<[HandOver]>(moveTo("mounts"));
+  const countOf = (states: string): string =>
+    `(SELECT count(*) FROM files WHERE source = sources.id AND state IN (${states}))`;
+  const count = run<[from: number, to: number]>(
+    `UPDATE sources SET ${Object.entries(COUNTED_STATES)
+      .map(([column, states]) => `${column} = ${countOf(states)}`)
+      .join(", ")} WHERE id IN (?, ?)`,
   );
-  const keepActive = db.prepare("UPDATE sources SET active = id IN (SELECT value FROM json_each(?))");
+  const keepActive = run<[ids: string]>("UPDATE sources SET active = id IN (SELECT value FROM json_each(?))");
 
   return {
     /** Finds or creates the row of a folder. `keeps`: documents stay when their files are gone. */
     open: (path: string, ownerId: string, tier: Tier, keeps: boolean = false): SourceRow =>
-      known(upsert.get(path, ownerId, tier, Number(keeps))),
+      known(upsert(path, ownerId, tier, Number(keeps))),
     /** Returns what `open` would, without writing; undefined for a folder without a row. */
     peek: (path: string, ownerId: string, tier: Tier): SourceRow | undefined => {
-      const row = peek.get(path);
+      const row = byPath(path);
       return row && sourceOf({ ...row, ownerId, tier });
     },
-    get: (id: number): SourceRow => known(get.get(id)),
+    get: (id: number): SourceRow => known(byId(id)),
     /** Returns the rows of all configured sources. */
-    active: (): SourceRow[] => active.all().map(sourceOf),
+    active: (): SourceRow[] => active().map(sourceOf),
     /** Returns sources that left the configuration and still have resources or creates in flight. */
     removed: (): RemovedSource[] =>
-      removed
-        .all()
+      removed()
         .filter(({ resources, creates }) => resources + creates > 0)
         .map(({ creates: _open, resources, ...row }) => Object.assign(sourceOf(row), { resources })),
     /** Returns the folders of all sources by number, including removed ones. */
-    folders: (): ReadonlyMap<number, string> => new Map(folders.all().map(({ id, path }) => [id, path])),
+    folders: (): ReadonlyMap<number, string> => new Map(folders().map(({ id, path }) => [id, path])),
     /** Returns sources with files or intents, whether configured or not. */
-    withFiles: (): SourceRow[] => withFiles.all().map(sourceOf),
+    withFiles: (): SourceRow[] => withFiles().map(sourceOf),
     /** Reports whether a source has neither files nor intents. */
-    isEmpty: (id: number): boolean => isEmpty.get(id) !== undefined,
+    isEmpty: has<[id: number]>(`SELECT 1 FROM sources WHERE id = ? AND NOT ${hasFiles}`),
     /** Gives a source's row another folder. The row that has that folder, if any, receives the old one. */
     repath: (id: number, path: string): void => {
-      const other = peek.get(path);
-      const before = known(get.get(id)).path;
+      const other = byPath(path);
+      const before = known(byId(id)).path;
       // Out of the way first, because two rows cannot share a folder. No path on a disk contains a NUL.
-      if (other !== undefined) repath.run(`\0${other.id}`, other.id);
-      repath.run(path, id);
-      if (other !== undefined) repath.run(before, other.id);
+      if (other !== undefined) repath(`\0${other.id}`, other.id);
+      repath(path, id);
+      if (other !== undefined) repath(before, other.id);
     },
     /** Gives rows and mounts to another source, except those whose new path is taken. Open requests stay where they were sent. */
     handOver: ({ from, below, source, to }: HandOver): void => {
       const values = { from, below, source, to: to === "" ? "" : `${to}/` };
-      moveMounts.run(values);
-      if (moveFiles.run(values).changes > 0) count.run(from, source);
+      moveMounts(values);
+      if (moveFiles(values) > 0) count(from, source);
     },
     /** Marks these sources as the configured ones. Others keep their rows; nothing is deleted for them. */
-    keepActive: (ids: readonly number[]): void => void keepActive.run(JSON.stringify(ids)),
+    keepActive: (ids: readonly number[]): void => keepActive(JSON.stringify(ids)),
   };
 }
 

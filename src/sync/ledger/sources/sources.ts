@@ -4,6 +4,7 @@ import { type HaltCode, prepareRows } from "./rows.ts";
 import { prepareDeletes } from "./deletes.ts";
 import type { Tier } from "../../../wire/primitives.ts";
 import { openMeta } from "../database/meta.ts";
+import { statementsOf } from "../database/statements.ts";
 
 /** The rows of sources, and the ids of collections. Changes are plain statements: run them inside a group commit. */
 export type Sources = ReturnType<typeof openSources>;
@@ -33,46 +34,41 @@ export function openSources(db: Sqlite) {
 }
 
 function prepareStates(db: Sqlite) {
-  const setRoot = db.prepare("UPDATE sources SET root_dev = ?, root_ino = ? WHERE id = ?");
-  const setHold = db.prepare(
+  const { run } = statementsOf(db);
+  const setRoot = run("UPDATE sources SET root_dev = ?, root_ino = ? WHERE id = ?");
+  const setHold = run(
     `UPDATE sources SET halted = ?, halt_code = ?, halt_unit = ?, hold_reason = ?, halt_dev = ?, halt_ino = ?, halt_files = ?
      WHERE id = ?`,
   );
-  const setBacklog = db.prepare(
+  const setBacklog = run(
     `UPDATE sources SET backlog = @backlog, backlog_agreed = @agreed,
        found = agreed + failed + parked + unsure - @agreed + @backlog WHERE id = @id`,
   );
-  const setCompared = db.prepare("UPDATE sources SET compared = ? WHERE id = ?");
-  const setUnreadable = db.prepare("UPDATE sources SET unreadable = ? WHERE id = ?");
+  const setCompared = run("UPDATE sources SET compared = ? WHERE id = ?");
+  const setUnreadable = run("UPDATE sources SET unreadable = ? WHERE id = ?");
 
   return {
-    setRoot: (id: number, { dev, ino }: RootIdentity): void => void setRoot.run(dev, ino, id),
+    setRoot: (id: number, { dev, ino }: RootIdentity): void => setRoot(dev, ino, id),
     /** `halted` with `root` and `files` describes what halts the source. Without a root its folder is missing. */
-    setHold: (id: number, { halted, code, unit, reason, root, files }: Hold): void => {
-      const identity = [root?.dev ?? null, root?.ino ?? null];
-      setHold.run(halted, code ?? null, unit ?? null, reason, ...identity, files ?? 0, id);
-    },
+    setHold: (id: number, { halted, code, unit, reason, root, files = 0 }: Hold): void =>
+      setHold(halted, code, unit, reason, root?.dev, root?.ino, files, id),
     setBacklog: (id: number, backlog: number, backlogAgreed: number): void =>
-      void setBacklog.run({ id, backlog, agreed: backlogAgreed }),
-    setCompared: (id: number, compared: boolean): void => void setCompared.run(Number(compared), id),
-    setUnreadable: (id: number, count: number): void => void setUnreadable.run(count, id),
+      setBacklog({ id, backlog, agreed: backlogAgreed }),
+    setCompared: (id: number, compared: boolean): void => setCompared(Number(compared), id),
+    setUnreadable: (id: number, count: number): void => setUnreadable(count, id),
   };
 }
 
 /** Prepares the statements over what the service supplied. */
 function prepareFacts(db: Sqlite) {
+  const { run, value } = statementsOf(db);
   const meta = openMeta(db);
-  const collection = db
-    .prepare<[string], string>("SELECT collection_id FROM collections WHERE tier = ?")
-    .pluck();
-  const setCollection = db.prepare(
-    `INSERT INTO collections (tier, collection_id) VALUES (?, ?)
-     ON CONFLICT (tier) DO UPDATE SET collection_id = excluded.collection_id`,
-  );
-
   return {
-    collectionId: (tier: Tier): string | undefined => collection.get(tier),
-    setCollectionId: (tier: Tier, id: string): void => void setCollection.run(tier, id),
+    collectionId: value<[tier: Tier], string>("SELECT collection_id FROM collections WHERE tier = ?"),
+    setCollectionId: run<[tier: Tier, id: string]>(
+      `INSERT INTO collections (tier, collection_id) VALUES (?, ?)
+       ON CONFLICT (tier) DO UPDATE SET collection_id = excluded.collection_id`,
+    ),
     /** What the service last declared. */
     declared: (): Declared => ({
       readsMails: meta.get("reads_mails") === "1",
