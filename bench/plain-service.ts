@@ -77,7 +77,7 @@ function serve(keep: boolean): void {
     else counts.creates += 1;
     const at = new Date().toISOString();
     const before = kept.get(id) ?? {
-      _id: counts.creates.toString(16).padStart(24, "0"),
+      _id: method === "PUT" ? id : counts.creates.toString(16).padStart(24, "0"),
       title: "",
       description: "",
       content: "",

@@ -120,9 +120,9 @@ function answeredId(
   { _id: answered, description }: Taken["record"],
 ): string {
   if (answered === undefined || answered === docId) return docId;
-  const sent = splitMarker(document.recipe.description).marker;
+  if (splitMarker(description ?? "").marker !== splitMarker(document.recipe.description).marker) return docId;
   ledger.flush();
-  return splitMarker(description ?? "").marker === sent && !ledger.files.ownsDoc(answered) ? answered : docId;
+  return ledger.files.ownsDoc(answered) ? docId : answered;
 }
 
 const LOST = {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { labelOf } from "../../../src/sync/send/observe.ts";
 import type { Outgoing } from "../../../src/sync/send/prepare.ts";
 import { send } from "../../../src/sync/send/send.ts";
@@ -180,6 +180,16 @@ describe("acknowledged changes", () => {
     await change({ update: [done({ record })] }, { action: "retitle" });
     shop.ledger.flush();
     expect(storedDigest()).toBe(digestOf("new text, in a form"));
+  });
+
+  it("an answer that names another resource without its marker changes nothing and commits nothing by itself", async () => {
+    const flush = vi.spyOn(shop.ledger, "flush");
+    await change(
+      { update: [done({ record: { ...RECORD, _id: "another" } })] },
+      { description: `d ${MARKER}` },
+    );
+    expect(flush).not.toHaveBeenCalled();
+    expect(shop.get(row)).toMatchObject({ state: "agreed", docId: "doc" });
   });
 
   it("a change that is acknowledged before it is processed is followed to its end", async () => {
