@@ -77,7 +77,11 @@ export async function applyComparison(
 ): Promise<Applied> {
   // Acknowledgements in one millisecond have later times than that.
   const settledMs = options.lagMs === 0 ? Infinity : Date.now() - options.lagMs;
-  const unlisted = verdicts.filter((each) => each.kind === "ask");
+  const asks = verdicts.filter((each) => each.kind === "ask");
+  // A row without a version was found gone before: sending its file decides, if it is ever sent.
+  const isFoundGone = ({ docId, instead }: Of<"ask">): boolean =>
+    instead === undefined && gathered.rows.get(docId)?.hash === "";
+  const unlisted = asks.filter((each) => !isFoundGone(each));
   // A list may be older than what was just sent: it may lack that, or show the version before. An old ledger sent that before it
   // was copied: whether it is there, only the service says.
   const isOld = ({ instead }: Of<"ask">): boolean => gathered.situation.isDistrusted && instead !== undefined;
@@ -91,15 +95,13 @@ export async function applyComparison(
   // A person who agreed to send by such a list has not agreed to more.
   const missing = there === undefined ? absent : [];
 
-  // What was found gone before is being created again. Such a row may have lost its version already.
+  // What was found gone before is being created again.
   const isExpected = ({ hash, docId }: { readonly hash: string; readonly docId: string }): boolean =>
     hash !== "" && !options.isKnownGone(docId);
-  const isMissing = ({ docId }: Of<"ask">): boolean =>
-    isExpected(gathered.rows.get(docId) ?? { hash: "", docId });
   const lostWrites = verdicts.filter(({ kind }) => kind === "send-again").length;
   const reason = lossReason({
     acknowledged: gathered.shown + [...gathered.rows.values()].filter(isExpected).length,
-    missing: missing.filter(isMissing).length,
+    missing: missing.filter(({ docId }) => !options.isKnownGone(docId)).length,
     altered: lostWrites + altered.filter(({ isAsStored }) => !isAsStored).length,
   });
   if (reason !== undefined && !options.isApproved) return { kind: "lost", reason };
@@ -115,9 +117,8 @@ export async function applyComparison(
   const surplus = verdicts.filter((each) => each.kind === "surplus");
   const unjudged = unlisted.length - settled.size + gathered.altered.length - altered.length;
   // A person who approved knows of what a lagging list may not show, too.
-  const gone = new Set(
-    (options.isApproved && there === undefined ? unlisted : missing).map(({ docId }) => docId),
-  );
+  const lost = options.isApproved && there === undefined ? unlisted : missing;
+  const gone = new Set([...asks.filter(isFoundGone), ...lost].map(({ docId }) => docId));
   if (!options.repair) {
     const doubles = surplus.map((each) => foundTwice(gathered, each));
     return { kind: "applied", findings: [...work.findings, ...doubles], unjudged, gone };
@@ -295,13 +296,16 @@ function openWork(
         case "create":
       }
     },
-    resend: ({ row, alterations, resource, isUnmarked }) => {
-      find(row.path, row.docId, "altered", alterationWords(alterations));
+    resend: ({ row, alterations, resource, isAsStored, isUnmarked }) => {
+      // Where markers are kept, a description without one is no form of the service's own: a person may remove it often. That
+      // changes the document.
+      const isLost = isAsStored && isUnmarked;
+      find(row.path, row.docId, "altered", isLost ? LOST_NAMES : alterationWords(alterations), !isLost);
+      if (isLost) return;
       change(row.path, () => {
         // It may have been sent since.
         if (ledger.files.acknowledged(row.docId)?.acknowledgedMs !== row.acknowledgedMs) return;
         ledger.files.setState(row.id, "unsure");
-        // Where markers are kept, a description without one is no form of the service's own: a person may remove it often.
         ledger.files.setStored(row.id, isUnmarked ? { ...resource, label: row.label } : resource);
       });
     },
@@ -343,6 +347,8 @@ function assignedOf(
 
 /** Why the deletes of all resources that a list shows are held. */
 const OTHER_FOLDER = "none of the documents that the service has are of files in this folder";
+
+const LOST_NAMES = "the service answered that it stored its title and description, and shows others";
 
 /** Reports whether no resource of the source has a file. */
 function isAnotherFolder({ shown }: Gathered, verdicts: readonly Verdict[]): boolean {

@@ -139,6 +139,12 @@ describe("what a person did at the service", () => {
     expect(world.service.count("update")).toBe(before);
   });
 
+  it("is reported where the service lost a description that it acknowledged", async () => {
+    const found = Object.assign(document("3.txt"), { description: "before the update" });
+    expect(words(await audit())).toEqual([["3.txt", "altered", false]]);
+    expect(found.description).toBe("before the update");
+  });
+
   it("is undone where a document was deleted", async () => {
     const { _id } = edit("3.txt", { isDeleted: true });
     expect(words(await audit())).toEqual([["3.txt", "missing", true]]);
