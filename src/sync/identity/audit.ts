@@ -6,7 +6,8 @@ import type { Candidate } from "../plan/model.ts";
 import { type Counted, countedAs, countVersions, type SourceWork, withWork } from "../plan/version.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import type { Rules } from "../scan/rules/rules.ts";
-import { type Compared, type Contact, UNCLEAR_LISTS } from "./contact.ts";
+import type { Compared, Contact } from "./contact.ts";
+import { UNCLEAR_LISTS } from "./hold-words.ts";
 
 /** A source that is audited. */
 interface AuditSource {

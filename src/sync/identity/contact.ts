@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { kindOfName } from "../../formats/kinds.ts";
 import type { ActionContext } from "../send/context.ts";
 import type { HoldKind } from "../ledger/sources/rows.ts";
@@ -13,6 +12,15 @@ import { hasSameBytes } from "../plan/versions.ts";
 import { type Applied, type ApplySource, applyComparison } from "./apply.ts";
 import { compare, type Comparison, type Hold, type ListMemory, NO_MEMORY } from "./compare.ts";
 import { findOmission } from "./sample.ts";
+import {
+  copiedWords,
+  holdWords,
+  incompleteWords,
+  NOT_SHOWN,
+  UNCLEAR_LISTS,
+  unmarkedWords,
+} from "./hold-words.ts";
+import { gatherTwice } from "./gather-twice.ts";
 import { gather, type Gathered } from "./situation.ts";
 
 /**
@@ -81,8 +89,6 @@ export interface ContactOptions {
 /** Resources that may turn out to be gone within `GONE_MS` before a comparison: single ones are ordinary. */
 const GONE_MAX = 3;
 const GONE_MS = 10 * 60_000;
-/** Number of lists until two in a row must have shown the same. */
-const LISTS_MAX = 4;
 /**
  * A list that may have lagged is read again after these multiples of the lag. The last is far beyond any lag: a service with a
  * backlog may act that late on a request that nobody waits for any more.
@@ -408,42 +414,6 @@ function cheapestOf(candidates: readonly Candidate[]): Candidate | undefined {
   return candidates.find((candidate) => costOf(candidate) === least);
 }
 
-function copiedWords({ ledger }: ActionContext, { id }: ContactOptions["source"]): string {
-  const { agreed } = ledger.sources.get(id);
-  return `this state folder was copied or moved, or the documents were: ${documents(agreed)} were written by an installation on another machine or in other folders, which may still write`;
-}
-
-/** Why a source waits whose lists differ again and again. */
-export const UNCLEAR_LISTS =
-  "the service's lists of its documents differ from one moment to the next, so files would be sent twice; kbsync asks again by itself";
-const NOT_SHOWN =
-  "the service's list does not show the document that was just sent, so files would be sent twice; kbsync asks again by itself";
-
-function incompleteWords({ path, missing }: Extract<Applied, { readonly kind: "incomplete" }>): string {
-  return `the service's list lacks ${documents(missing)}, and the service has at least one of them, that of ${path}; nothing is decided by such a list, and kbsync asks again by itself`;
-}
-
-function unmarkedWords(count: number): string {
-  return `the service does not keep descriptions as they are sent, and has ${documents(count)} of this owner: whether they are those of these files is unknown`;
-}
-
-function holdWords({ resources }: Gathered, holds: readonly Hold[]): string {
-  return holds
-    .map((hold) => {
-      const [docId = ""] = hold.docIds;
-      if (hold.kind === "damaged-marker")
-        return `the description of ${docId} ends with a damaged marker, so it may be that of any file; delete it, or the end of its description, at the service`;
-      const latestMs = Math.max(...hold.docIds.map((id) => resources.get(id)?.updatedMs ?? 0));
-      const when = latestMs > 0 ? `, last at ${new Date(latestMs).toISOString()}` : "";
-      return `another kbsync (${hold.writer}) writes ${documents(hold.docIds.length)} of this source${when}`;
-    })
-    .join("; ");
-}
-
-function documents(count: number): string {
-  return count === 1 ? "1 document" : `${count.toLocaleString("en-US")} documents`;
-}
-
 /** Records whether the service keeps markers, as far as this list shows. */
 async function noteMarkers({ ledger }: ActionContext, { marked, unmarked }: Gathered): Promise<void> {
   if (marked + unmarked === 0 || ledger.contacts.keepsMarkers() === true) return;
@@ -471,30 +441,4 @@ function omissionOptions(
 ): Parameters<typeof findOmission>[2] {
   const fresh = verdicts.flatMap((each) => (each.kind === "create" ? (entries.get(each.path) ?? []) : []));
   return { shown: new Set([...unowned, ...rows.keys()]), entries: fresh, signal };
-}
-
-function isSameSet(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
-  return a.size === b.size && [...a].every((each) => b.has(each));
-}
-
-/**
- * Reads a source's lists until two in a row show the same. A list that omits resources looks like any other, and those it omits
- * would be created again.
- */
-async function gatherTwice(
-  context: ActionContext,
-  source: ApplySource,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<Gathered | "unclear" | undefined> {
-  let before = await gather(context, source, { signal });
-  for (let lists = 2; before !== undefined; lists += 1) {
-    // A service without pages may truncate the list at the limit it was given.
-    const after = await gather(context, source, { signal, isUnlimited: !before.isPaged });
-    if (after === undefined) return undefined;
-    if (isSameSet(before.unowned, after.unowned)) return after;
-    if (lists >= LISTS_MAX) return "unclear";
-    before = after;
-    await sleep(context.timing.listAgainMs, undefined, { signal });
-  }
-  return undefined;
 }
