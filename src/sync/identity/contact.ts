@@ -10,7 +10,7 @@ import type { AcknowledgedRow } from "../ledger/files/rows.ts";
 import { parkMs } from "../plan/retry.ts";
 import { hasSameBytes } from "../plan/versions.ts";
 import { type Applied, type ApplySource, applyComparison } from "./apply.ts";
-import { compare, type Comparison, type Hold, type ListMemory, NO_MEMORY } from "./compare.ts";
+import { compare, type Comparison, type ListMemory, NO_MEMORY } from "./compare.ts";
 import { findOmission } from "./sample.ts";
 import {
   copiedWords,
