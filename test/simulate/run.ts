@@ -166,7 +166,8 @@ async function agree(world: World, history: History): Promise<boolean> {
   // A list that stays incomplete decides nothing: the source is held, and no file has two resources.
   const isUndecided =
     history.conditions.hostility?.listMax !== undefined && holdsOf(stage.process).includes("unclear");
-  if (!agreed && isUndecided) {
+  if (isUndecided) {
+    await pass(world, clock.nowMs() + STAY_MS);
     const doubled = judge.doubled();
     if (doubled.length > 0) judge.fail("doubled", `these have two resources: ${doubled.join(", ")}`);
     return false;

@@ -102,6 +102,18 @@ const HIDDEN_AGAIN_MS = 10 * 60_000;
 const SHOWN_MS = 1000;
 const SHOWN_MS_MAX = 60_000;
 
+/** What a comparison could not decide, because it did not see all files. */
+interface Hidden {
+  /** Tags of files that have a resource and that it did not find. */
+  readonly files: ReadonlySet<string>;
+  /** There are such files, or the list may lack the resources of files in the parts that it could not read. */
+  readonly isOpen: boolean;
+  /** Reports whether a path lies in such a part. */
+  isUnseen(path: RelativePath): boolean;
+}
+
+const NOTHING_HIDDEN: Hidden = { files: new Set(), isOpen: false, isUnseen: () => false };
+
 /** Opens the contact of a source with its service, held if it was so before. */
 export function openContact(options: ContactOptions): Contact {
   const { context, source, lagMs, once, signal, scanAt, onWarning } = options;
@@ -113,11 +125,7 @@ export function openContact(options: ContactOptions): Contact {
   const waiting = new Set<RelativePath>();
   /** A single pass has no file left to probe the service with. */
   let areAllParked = false;
-  /** Files that the last comparison could not see and that have a resource. All: the folder was missing. */
-  let hidden: { readonly files: ReadonlySet<string>; readonly isAll: boolean } = {
-    files: new Set(),
-    isAll: false,
-  };
+  let hidden = NOTHING_HIDDEN;
   let checks = 0;
   let nextMs = 0;
   let memory: ListMemory = NO_MEMORY;
@@ -145,9 +153,10 @@ export function openContact(options: ContactOptions): Contact {
     return await hold(reason, parkMs(checks), kind);
   };
   /** What a partial comparison left open is decided when its files appear, or later. */
-  const noteHidden = (comparison: Comparison, { isRootless }: Gathered): void => {
+  const noteHidden = (comparison: Comparison, { situation, isUnseen }: Gathered, mayOmit: boolean): void => {
     const files = new Set(comparison.verdicts.flatMap((each) => (each.kind === "hidden" ? [each.file] : [])));
-    hidden = { files, isAll: isRootless && files.size > 0 };
+    const isOpen = files.size > 0 || (mayOmit && situation.isPartial);
+    hidden = isOpen ? { files, isOpen, isUnseen } : NOTHING_HIDDEN;
   };
   const open = async (): Promise<true> => {
     const isTakenOver = hasOtherSignature(context, source);
@@ -158,8 +167,8 @@ export function openContact(options: ContactOptions): Contact {
     checks = 0;
     await ledger.write(() => {
       ledger.contacts.setLoss(source.id, undefined);
-      if (hidden.files.size === 0) ledger.contacts.setAdopted(source.id);
-      else ledger.contacts.distrust(source.id);
+      if (hidden.isOpen) ledger.contacts.distrust(source.id);
+      else ledger.contacts.setAdopted(source.id);
       ledger.contacts.sign(source.id, source.markerId, source.signature.writer);
       if (isTakenOver) ledger.files.reread(source.id);
       for (const intent of ledger.intents.creates(source.id)) {
@@ -197,7 +206,7 @@ export function openContact(options: ContactOptions): Contact {
     if (gathered === "unclear") return { kind: "unclear" };
     const comparison = compare({ ...gathered.situation, isApproved, memory, nowMs: Date.now(), lagMs });
     ({ memory } = comparison);
-    noteHidden(comparison, gathered);
+    noteHidden(comparison, gathered, isUnknownNow && lagMs > 0);
     if (comparison.holds.length > 0)
       return { kind: "held", hold: "identity", reason: holdWords(gathered, comparison.holds), gathered };
     await noteMarkers(context, gathered);
@@ -296,13 +305,13 @@ export function openContact(options: ContactOptions): Contact {
     nextCheckMs: () => nextMs,
     admit: (candidates, isWhole) => {
       if (isWhole || !isProbing) waiting.clear();
-      const isHidden = ({ entry, known }: Candidate): boolean =>
-        known === undefined && (hidden.isAll || hidden.files.has(fileTag(entry.path)));
+      const isHidden = ({ entry: { path }, known }: Candidate): boolean =>
+        known === undefined && (hidden.isUnseen(path) || hidden.files.has(fileTag(path)));
       const unseen = isProbing ? [] : candidates.filter(isHidden);
       if (unseen.length > 0) {
         for (const { entry } of unseen) waiting.add(entry.path);
         const rest = candidates.filter((each) => !isHidden(each));
-        hidden = { files: new Set(), isAll: false };
+        hidden = NOTHING_HIDDEN;
         isDue = true;
         scanAt(now());
         return rest;
@@ -348,7 +357,7 @@ export function openContact(options: ContactOptions): Contact {
       if (repair && compared.kind === "applied") {
         noteGone(compared.gone);
         // What an earlier comparison could not see is decided now.
-        if (!isHeld && !isDue && hidden.files.size === 0 && !ledger.contacts.isAdopted(source.id))
+        if (!isHeld && !isDue && !hidden.isOpen && !ledger.contacts.isAdopted(source.id))
           await ledger.write(() => ledger.contacts.setAdopted(source.id));
       }
       // A list that decides nothing counts too, except as the last one: it may stay incomplete for good.

@@ -11,6 +11,7 @@ import { alterationsOf, isAsStored, type Alteration } from "../plan/alterations.
 import { sameStat } from "../plan/compared-rows.ts";
 import { bytesTag, fileTag, markedDescription, readMarker } from "../plan/marker.ts";
 import type { ListedResource, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
+import { unseenTest } from "../plan/scope.ts";
 import { acknowledgedTag, sentBefore, versionsOf } from "../plan/versions.ts";
 import { readDocument } from "../scan/read/read.ts";
 import { scanSource } from "../scan/scan.ts";
@@ -34,8 +35,8 @@ export interface Gathered {
   readonly entries: ReadonlyMap<RelativePath, ScanEntry>;
   /** Number of paths that cannot be read. */
   readonly unreadable: number;
-  /** The folder is missing. */
-  readonly isRootless: boolean;
+  /** Reports whether a path could not be looked at. */
+  readonly isUnseen: (path: RelativePath) => boolean;
   /** Rows whose resource has the row's version, and differs otherwise. */
   readonly altered: readonly Altered[];
   /** Rows in agreement that the list shows. */
@@ -137,7 +138,7 @@ export async function gather(
     rows,
     entries: new Map(scan.entries.map((entry) => [entry.path, entry])),
     unreadable: scan.unreadable.length,
-    isRootless: scan.root === undefined,
+    isUnseen: unseenTest(scan),
   };
 }
 
@@ -160,7 +161,7 @@ function withoutNames(each: Altered): readonly Altered[] {
 /** What a list shows of one source. */
 interface Listed extends Omit<
   Gathered,
-  "situation" | "descriptions" | "rows" | "entries" | "unreadable" | "isRootless"
+  "situation" | "descriptions" | "rows" | "entries" | "unreadable" | "isUnseen"
 > {
   readonly items: readonly Item[];
   /** Rows whose resource needs no decision. */

@@ -10,8 +10,6 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 export const HOSTILE_WORLDS: readonly UnkindWorld[] = [
   {
     ...hostile("list-capped", "a list shows the oldest resources, of more", () => ({})),
-    // Files that an unsettled ignore file hides from a new ledger's comparison are sent again.
-    passes: false,
     change: (random, history) => {
       const listMax = random.pick(CAPS);
       // A search finds what the list omits by its own words.
