@@ -128,13 +128,15 @@ function isHiddenAtFirst({ service }: World, { happenings }: History): boolean {
   );
 }
 
-/** A source whose documents cost no time does not wait for another's. */
-function askForQuick({ clock, judge }: World, { conditions }: History): void {
+/** A source whose documents cost no time does not wait for another's. Each process begins with a queue of its own. */
+function askForQuick({ clock, judge, stage }: World, { conditions }: History): void {
   const quickMs = conditions.slow?.quickMs;
   if (quickMs === undefined) return;
+  let current = { process: stage.process, sinceMs: clock.nowMs() };
   const ask = (): void => {
+    if (current.process !== stage.process) current = { process: stage.process, sinceMs: clock.nowMs() };
     const isQuick = ({ path, changedMs }: Expected): boolean =>
-      path.startsWith(SECOND) && clock.nowMs() - changedMs > quickMs;
+      path.startsWith(SECOND) && clock.nowMs() - Math.max(changedMs, current.sinceMs) > quickMs;
     const wrong = judge.wrong(isQuick);
     if (wrong.length > 0) judge.fail("starved", `another source's files are waited for: ${wrong.join("; ")}`);
     clock.at(clock.nowMs() + 1000, { alive: true }, ask);
