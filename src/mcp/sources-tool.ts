@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { counted } from "../lib/counted.ts";
 import { Cursor, NextCursor, readFitting } from "./budget.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
@@ -52,8 +53,4 @@ function lineOf({ folder, owner_id, collection, collection_id, documents, chunks
     documents === null ? "" : `: ${counted(documents, "document")}, ${counted(chunks ?? 0, "chunk")}`;
   const name = folder === null ? `owner ${owner_id}` : `${folder} (owner ${owner_id})`;
   return `${name}, collection ${collection ?? collection_id}${counts}`;
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }

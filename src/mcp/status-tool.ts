@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { SourceStatus } from "../wire/daemon-status.ts";
+import { counted } from "../lib/counted.ts";
 import { countWords, searchableWords } from "../wire/file-state.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
@@ -44,7 +45,7 @@ export async function describeStatus(
   } as const;
   const lines = data.folders.map(
     ({ folder, problem, held, ...counts }) =>
-      `${folder}: ${[searchableWords(counts, String), ...countWords({ held }, String)].join(", ")}${problem === undefined ? "" : `. ${problem}`}`,
+      `${folder}: ${[searchableWords(counts), ...countWords({ held })].join(", ")}${problem === undefined ? "" : `. ${problem}`}`,
   );
   return { data, text: [DAEMON_TEXT[data.daemon], ...lines].join("\n") };
 }
@@ -69,8 +70,7 @@ function folderOf(source: SourceStatus): StatusOutput["folders"][number] {
     paused,
     unreadable,
   } = source;
-  const unread =
-    unreadable === 0 ? undefined : `${unreadable} ${unreadable === 1 ? "path" : "paths"} cannot be read.`;
+  const unread = unreadable === 0 ? undefined : `${counted(unreadable, "path")} cannot be read.`;
   const problem = holdReason ?? (paused ? "A person paused it." : (unread ?? degraded));
   return {
     folder: path,

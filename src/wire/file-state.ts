@@ -1,3 +1,5 @@
+import { counted, thousands } from "../lib/counted.ts";
+
 // Without a schema: the console loads it.
 
 /** States of files that are not searchable as they are on disk, those that need a person first. */
@@ -25,17 +27,14 @@ export const STATE_WORDS: Readonly<Record<VersionState, string>> = {
   skipped: "skipped",
 };
 
-/** `1 being read, 17 waiting`: counts in words, without those that are 0. `thousands` writes a number. */
-export function countWords(
-  counts: Partial<Readonly<Record<VersionState, number | undefined>>>,
-  thousands: (count: number) => string,
-): string[] {
+/** `1 being read, 17 waiting`: counts in words, without those that are 0. */
+export function countWords(counts: Partial<Readonly<Record<VersionState, number | undefined>>>): string[] {
   const found: string[] = [];
   for (const state of ["searchable", "reading", "waiting", "failed", "skipped", "held"] as const) {
     const count = counts[state] ?? 0;
     if (count === 0) continue;
-    const deletes = count === 1 ? "delete " : "deletes ";
-    found.push(`${thousands(count)} ${state === "held" ? deletes : ""}${STATE_WORDS[state]}`);
+    const number = state === "held" ? counted(count, "delete") : thousands(count);
+    found.push(`${number} ${STATE_WORDS[state]}`);
   }
   return found;
 }
@@ -47,22 +46,21 @@ export function countWords(
 export function pendingWords(
   { read, embed, more }: Readonly<Record<"read" | "embed", number>> & { readonly more?: true | undefined },
   folders: readonly Pick<FileCounts, "reading" | "waiting">[],
-  thousands: (count: number) => string,
 ): string[] {
   const sum = (of: "reading" | "waiting"): number => folders.reduce((total, each) => total + each[of], 0);
   const reading = Math.max(read, sum("reading"));
   const least = more === true ? "at least " : "";
   const found = embed === 0 ? [] : [`${least}${thousands(embed)} not found by meaning yet`];
-  return [...countWords({ reading, waiting: sum("waiting") }, thousands), ...found];
+  return [...countWords({ reading, waiting: sum("waiting") }), ...found];
 }
 
 /** Counts of wanted files by the state of their newest version; those of the states add up to `files`. */
 export type FileCounts = Readonly<Record<"files" | "searchable" | "reading" | "waiting" | "failed", number>>;
 
-/** `1,204 files searchable`, `680 of 811 files searchable, 9 being read, 122 waiting`. `thousands` writes a number. */
-export function searchableWords(counts: FileCounts, thousands: (count: number) => string): string {
+/** `1,204 files searchable`, `680 of 811 files searchable, 9 being read, 122 waiting`. */
+export function searchableWords(counts: FileCounts): string {
   const { files, searchable, reading, waiting, failed } = counts;
-  const all = `${thousands(files)} ${files === 1 ? "file" : "files"}`;
+  const all = counted(files, "file");
   const found = searchable === files ? all : `${thousands(searchable)} of ${all}`;
-  return [`${found} searchable`, ...countWords({ reading, waiting, failed }, thousands)].join(", ");
+  return [`${found} searchable`, ...countWords({ reading, waiting, failed })].join(", ");
 }

@@ -126,7 +126,7 @@ export function pendingText(
   pending: Pending,
   folders: readonly Pick<FileCounts, "reading" | "waiting">[],
 ): string | undefined {
-  const parts = pendingWords(pending, folders, String);
+  const parts = pendingWords(pending, folders);
   return parts.length === 0 ? undefined : `Not everything is searchable yet: ${parts.join(", ")}.`;
 }
 

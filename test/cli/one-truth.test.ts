@@ -434,7 +434,7 @@ it.each(SITUATIONS)("every surface says the same of $name", async (situation) =>
   expect(mcp.data.folders[0]).toMatchObject(
     Object.fromEntries(COUNTED.map((each) => [each, counts[each] ?? 0])),
   );
-  const words = searchableWords(source, String);
+  const words = searchableWords(source);
   expect(mcp.text).toContain(words);
   expect(standingWords(figures().status)).toContain(words);
 
@@ -508,7 +508,7 @@ it.each(SITUATIONS)("every surface says the same of $name", async (situation) =>
     expect([each, (proven?.sums ?? source)[each]]).toEqual([each, source[each]]);
   // A service that does not answer finds nothing.
   const search = await kbsync("search", "zebra");
-  const unsent = countWords({ reading: source.reading, waiting: source.waiting }, String).join(", ");
+  const unsent = countWords({ reading: source.reading, waiting: source.waiting }).join(", ");
   const named = / searchable yet: (.*)\.$/m.exec(search.text)?.[1] ?? "";
   expect([search.code, named]).toEqual(isAway(situation) ? [-1, ""] : [0, unsent]);
   const view = viewed();

@@ -7,7 +7,7 @@ import { absoluteFolder, openOperator, type Operator, printJson } from "../state
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
 import { type CommonOptions, jsonOption } from "../output/options.ts";
-import { counted } from "../output/progress.ts";
+import { counted } from "../../lib/counted.ts";
 
 interface ApproveOptions extends CommonOptions {
   readonly token?: string;

@@ -12,7 +12,7 @@ import { EXIT } from "../output/exit-code.ts";
 import { ledgerFolders } from "../state/sources.ts";
 import { type CommonOptions, configRequest, jsonOption } from "../output/options.ts";
 import { finishRestore } from "../state/pending-restore.ts";
-import { counted, thousands } from "../output/progress.ts";
+import { counted, thousands } from "../../lib/counted.ts";
 import { stateFolder } from "../state/state-folder.ts";
 import { programVersion } from "../output/version.ts";
 

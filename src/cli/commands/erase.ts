@@ -7,7 +7,7 @@ import { nothingSynced, openOperator, type Operator, printJson } from "../state/
 import type { Context } from "../output/context.ts";
 import { openLog } from "../terminal/log.ts";
 import { type CommonOptions, jsonOption } from "../output/options.ts";
-import { counted } from "../output/progress.ts";
+import { counted } from "../../lib/counted.ts";
 import { removePlanCopies } from "../state/plan-copies.ts";
 import { makeStateFolder, type StateFolder } from "../state/state-folder.ts";
 

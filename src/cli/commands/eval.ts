@@ -16,7 +16,7 @@ import { joinPending, type Pending, pendingText, QUERY_CHARS_MAX } from "../../w
 import { reachService } from "../compose/reached-service.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest, jsonOption } from "../output/options.ts";
-import { counted } from "../output/progress.ts";
+import { counted } from "../../lib/counted.ts";
 import { visibleLine } from "../output/visible.ts";
 import { scopeOf, type SearchScope } from "../results/search-scope.ts";
 import { openSynced, printJson } from "../state/ask.ts";

@@ -15,7 +15,7 @@ import { removeFolder } from "../state/configured-folders.ts";
 import { reloadDaemon, runningDaemon } from "../state/reload-daemon.ts";
 import type { Context } from "../output/context.ts";
 import type { CommonOptions } from "../output/options.ts";
-import { counted } from "../output/progress.ts";
+import { counted } from "../../lib/counted.ts";
 import { removedLine } from "./follow.ts";
 
 interface RemoveOptions extends CommonOptions {

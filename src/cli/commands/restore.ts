@@ -8,7 +8,7 @@ import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
 import { type CommonOptions, configRequest, jsonOption } from "../output/options.ts";
 import { lockState } from "../state/pending-restore.ts";
-import { counted } from "../output/progress.ts";
+import { counted } from "../../lib/counted.ts";
 import type { RestoredKeys } from "../state/restored-state.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 

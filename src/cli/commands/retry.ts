@@ -3,7 +3,7 @@ import type { Retried } from "../../wire/daemon.ts";
 import { locatedPath, nothingSynced, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, jsonOption } from "../output/options.ts";
-import { counted } from "../output/progress.ts";
+import { counted } from "../../lib/counted.ts";
 
 interface RetryOptions extends CommonOptions {
   readonly json?: boolean;

@@ -22,7 +22,7 @@ import { openLog } from "../terminal/log.ts";
 import { nameOtherSources } from "./named-sources.ts";
 import { reportOutages } from "../output/outage.ts";
 import { tierOption, type SourceOptions, jsonOption } from "../output/options.ts";
-import { counted, thousands } from "../output/progress.ts";
+import { counted, thousands } from "../../lib/counted.ts";
 import { startProgress } from "../terminal/pass-progress.ts";
 import { unbroken } from "../terminal/prose.ts";
 import { makeStateFolder, type StateFolder } from "../state/state-folder.ts";

@@ -7,7 +7,8 @@ import { locatedPath, nothingSynced, openOperator, printJson } from "../state/as
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
 import { type CommonOptions, jsonOption } from "../output/options.ts";
-import { localTime, thousands } from "../output/progress.ts";
+import { thousands } from "../../lib/counted.ts";
+import { localTime } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
 
 interface UndeleteOptions extends CommonOptions {

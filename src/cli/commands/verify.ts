@@ -10,7 +10,7 @@ import { openLog } from "../terminal/log.ts";
 import { liveFolders, syncedSources } from "./named-sources.ts";
 import { type CommonOptions, jsonOption } from "../output/options.ts";
 import { badNews, searchableWords } from "../output/standing-words.ts";
-import { counted, thousands } from "../output/progress.ts";
+import { counted, thousands } from "../../lib/counted.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 import { visibleLine } from "../output/visible.ts";
 import type { Config } from "../../config/load.ts";

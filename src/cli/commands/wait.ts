@@ -6,7 +6,7 @@ import { withFolder } from "./activity.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
 import { type CommonOptions, jsonOption } from "../output/options.ts";
-import { counted, thousands } from "../output/progress.ts";
+import { counted, thousands } from "../../lib/counted.ts";
 import { paceWords } from "./status.ts";
 import { visibleLine } from "../output/visible.ts";
 

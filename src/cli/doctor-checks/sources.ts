@@ -2,7 +2,7 @@ import type { Config, ResolvedSource } from "../../config/load.ts";
 import type { Finding } from "../../lib/finding.ts";
 import type { FolderWarning } from "../../wire/daemon-status.ts";
 import { remoteFileSystem } from "../../sync/watch/network.ts";
-import { counted, thousands } from "../output/progress.ts";
+import { counted, thousands } from "../../lib/counted.ts";
 import type { Check } from "./check.ts";
 import { problemOf, seeFolders, type SeenFolders } from "./folders.ts";
 

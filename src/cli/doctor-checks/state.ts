@@ -9,7 +9,7 @@ import { checkLedger } from "../../sync/ledger/check.ts";
 import { ledgerFile } from "../../sync/ledger/ledger.ts";
 import { trashFolder } from "../../sync/ledger/trash.ts";
 import { checkDatabase, type OwnService, PASSWORD_FILE } from "../compose/store.ts";
-import { counted, thousands } from "../output/progress.ts";
+import { counted, thousands } from "../../lib/counted.ts";
 import { readStatus } from "../../sync/operate/status.ts";
 import { searchableWords } from "../output/standing-words.ts";
 import { maintainStore, storeFile } from "../state/embedded-store.ts";

@@ -10,16 +10,6 @@ export interface ProgressOutput {
   readonly columns: number;
 }
 
-/** `20000` → `20,000` in any locale, because scripts read the output too. */
-export function thousands(count: number): string {
-  return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
-}
-
-/** `1 delete`, `2,000 deletes`. */
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${thousands(count)} ${count === 1 ? one : many}`;
-}
-
 /** Seconds in words: `11 s`, `4 min`, `2 h 5 min`. */
 export function duration(seconds: number): string {
   if (seconds < 90) return `${Math.ceil(seconds)} s`;

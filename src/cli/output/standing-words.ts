@@ -2,7 +2,7 @@ import type { DaemonStatus } from "../../sync/daemon.ts";
 import type { SourceStatus } from "../../wire/daemon-status.ts";
 import { type FileCounts, searchableWords as wordsOf } from "../../wire/file-state.ts";
 import { paceTrouble } from "../../sync/send/remote/pacer.ts";
-import { counted, thousands } from "./progress.ts";
+import { counted, thousands } from "../../lib/counted.ts";
 
 /**
  * Summarises a daemon in one line for a service manager: `1,204 searchable, 3 waiting`, after the problems that need
@@ -23,7 +23,7 @@ export function standingWords({ service, sources }: Pick<DaemonStatus, "service"
 export function searchableWords(sources: readonly FileCounts[]): string {
   const sum = (key: keyof FileCounts): number => sources.reduce((total, source) => total + source[key], 0);
   const [files, searchable, reading] = [sum("files"), sum("searchable"), sum("reading")];
-  return wordsOf({ files, searchable, reading, waiting: sum("waiting"), failed: sum("failed") }, thousands);
+  return wordsOf({ files, searchable, reading, waiting: sum("waiting"), failed: sum("failed") });
 }
 
 /** Counts that need attention beside those of files: `1 unreadable`, `60 deletes held`. */

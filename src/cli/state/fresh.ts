@@ -1,5 +1,5 @@
 import { askDaemon } from "../../sync/daemon/control/client.ts";
-import { counted } from "../output/progress.ts";
+import { counted } from "../../lib/counted.ts";
 import { unknownChangesWords } from "./no-daemon.ts";
 import { visibleLine } from "../output/visible.ts";
 

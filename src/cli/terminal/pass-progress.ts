@@ -2,7 +2,8 @@ import type { DaemonStatus } from "../../sync/daemon.ts";
 import type { Pending } from "../../wire/search.ts";
 import type { Context } from "../output/context.ts";
 import { countWords } from "../../wire/file-state.ts";
-import { counted, duration, thousands } from "../output/progress.ts";
+import { counted, thousands } from "../../lib/counted.ts";
+import { duration } from "../output/progress.ts";
 import { canRedraw } from "../output/terminal.ts";
 import { styleOf } from "./style.ts";
 import { wrapped } from "./wrap.ts";
@@ -102,7 +103,7 @@ export function progressWords(status: PassStatus, embedded: Embedded | undefined
   const deletesLeft = areSent(status) ? progress.total - progress.done : 0;
   if (deletesLeft > 0) parts.push(`${counted(deletesLeft, "delete")} left`);
   if (isAway(service)) parts.push("waiting for the service");
-  parts.push(...countWords({ reading: sum(status, "reading"), failed: sum(status, "failed") }, thousands));
+  parts.push(...countWords({ reading: sum(status, "reading"), failed: sum(status, "failed") }));
   return parts.join(separator(symbols));
 }
 

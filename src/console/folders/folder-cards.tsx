@@ -53,8 +53,8 @@ export function FolderBar({ source }: { readonly source: SourceStatus }): JSX.El
 export function countsOf(source: SourceStatus): string {
   const { skipped, held, readInPart } = source;
   const parts = [
-    searchableWords(source, count),
-    ...countWords({ skipped, held }, count),
+    searchableWords(source),
+    ...countWords({ skipped, held }),
     ...(readInPart > 0 ? [`${count(readInPart)} read in part`] : []),
   ];
   return parts.join(", ");

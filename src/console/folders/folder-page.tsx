@@ -4,7 +4,7 @@ import type { AuditReport } from "../../wire/daemon-audit.ts";
 import type { LiveStatus, SourceStatus } from "../../wire/daemon-status.ts";
 import { askDaemon } from "../client/daemon.ts";
 import { searchableWords } from "../../wire/file-state.ts";
-import { count, counted, lastName } from "../view/format.ts";
+import { counted, lastName } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Empty, ErrorNotice, Notice, Show } from "../parts/notice.tsx";
@@ -214,7 +214,7 @@ function Report({
         report.agrees
           ? "Everything is as it should be"
           : report.left === 0
-            ? `Nothing differs: ${report.sources.map((each) => searchableWords(each, count)).join(", ")}`
+            ? `Nothing differs: ${report.sources.map(searchableWords).join(", ")}`
             : `${counted(report.left, "difference")} found`
       }
       onClose={onClose}

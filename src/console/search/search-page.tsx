@@ -8,7 +8,7 @@ import { ROUTES } from "../../wire/routes.ts";
 import type { SearchAnswer, SearchBody } from "../../wire/search.ts";
 import { ask } from "../client/api.ts";
 import { askDaemon } from "../client/daemon.ts";
-import { count, counted, duration } from "../view/format.ts";
+import { counted, duration } from "../view/format.ts";
 import { loadOwners } from "../knowledge/documents.ts";
 import { ownerWords } from "../knowledge/owner-words.ts";
 import { TIER_WORDS, TIERS } from "../knowledge/tiers.ts";
@@ -246,10 +246,7 @@ function Waiting({
 }: Pick<SearchAnswer, "pending"> & Pick<Timed, "folders">): JSX.Element | null {
   if (pending === undefined && folders === undefined) return null;
   const failed = folders?.reduce((sum, folder) => sum + folder.failed, 0);
-  const words = [
-    ...pendingWords(pending ?? { read: 0, embed: 0 }, folders ?? [], count),
-    ...countWords({ failed }, count),
-  ];
+  const words = [...pendingWords(pending ?? { read: 0, embed: 0 }, folders ?? []), ...countWords({ failed })];
   return (
     <p class="small">
       {words.length === 0 ? (

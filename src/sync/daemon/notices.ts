@@ -1,3 +1,4 @@
+import { counted } from "../../lib/counted.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { blockersOf, type Blocker } from "../ledger/blockers.ts";
 import type { Parts } from "./parts.ts";
@@ -85,7 +86,7 @@ const CODES: Readonly<Record<Blocker["kind"], string>> = {
 function warningOf(path: string, { kind, reason, remedy }: Blocker, held: number): KbsyncError {
   const words =
     kind === "held"
-      ? `${held} ${held === 1 ? "delete is" : "deletes are"} held: ${reason}`
+      ? `${counted(held, "delete is", "deletes are")} held: ${reason}`
       : `halted, nothing is sent: ${reason}`;
   return new KbsyncError(`${path}: ${words}`, {
     code: CODES[kind],
@@ -96,5 +97,5 @@ function warningOf(path: string, { kind, reason, remedy }: Blocker, held: number
 }
 
 function essence(reason: string): string {
-  return reason.replaceAll(/\d+/g, "0");
+  return reason.replaceAll(/[\d,]+/g, "0");
 }

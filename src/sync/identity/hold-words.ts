@@ -1,3 +1,4 @@
+import { counted } from "../../lib/counted.ts";
 import type { ActionContext, ActionSource } from "../send/context.ts";
 import type { Applied } from "./apply.ts";
 import type { Hold } from "./compare.ts";
@@ -6,7 +7,7 @@ import type { Gathered } from "./situation.ts";
 /** Says that the state folder or the documents were copied, so that another installation may still write. */
 export function copiedWords({ ledger }: ActionContext, { id }: Pick<ActionSource, "id">): string {
   const { agreed } = ledger.sources.get(id);
-  return `this state folder was copied or moved, or the documents were: ${documents(agreed)} were written by an installation on another machine or in other folders, which may still write`;
+  return `this state folder was copied or moved, or the documents were: ${counted(agreed, "document")} were written by an installation on another machine or in other folders, which may still write`;
 }
 
 /** Why a source waits whose lists differ again and again. */
@@ -21,12 +22,12 @@ export function incompleteWords({
   path,
   missing,
 }: Extract<Applied, { readonly kind: "incomplete" }>): string {
-  return `the service's list lacks ${documents(missing)}, and the service has at least one of them, that of ${path}; nothing is decided by such a list, and kbsync asks again by itself`;
+  return `the service's list lacks ${counted(missing, "document")}, and the service has at least one of them, that of ${path}; nothing is decided by such a list, and kbsync asks again by itself`;
 }
 
 /** What a new ledger found at a service that drops descriptions. `count`: documents of its owner. */
 export function unmarkedWords(count: number): string {
-  return `the service does not keep descriptions as they are sent, and has ${documents(count)} of this owner: whether they are those of these files is unknown`;
+  return `the service does not keep descriptions as they are sent, and has ${counted(count, "document")} of this owner: whether they are those of these files is unknown`;
 }
 
 /** Names the documents that a person must decide about, and who wrote them last. */
@@ -38,11 +39,7 @@ export function holdWords({ resources }: Gathered, holds: readonly Hold[]): stri
         return `the description of ${docId} ends with a damaged marker, so it may be that of any file; delete it, or the end of its description, at the service`;
       const latestMs = Math.max(...hold.docIds.map((id) => resources.get(id)?.updatedMs ?? 0));
       const when = latestMs > 0 ? `, last at ${new Date(latestMs).toISOString()}` : "";
-      return `another kbsync (${hold.writer}) writes ${documents(hold.docIds.length)} of this source${when}`;
+      return `another kbsync (${hold.writer}) writes ${counted(hold.docIds.length, "document")} of this source${when}`;
     })
     .join("; ");
-}
-
-function documents(count: number): string {
-  return count === 1 ? "1 document" : `${count.toLocaleString("en-US")} documents`;
 }

@@ -1,3 +1,4 @@
+import { thousands } from "../../lib/counted.ts";
 import type { DocumentKind, FileState, ListedResource } from "./model.ts";
 
 /** The ledger's facts about a file's resource. */
@@ -106,8 +107,4 @@ export function lossReason({ acknowledged, missing, altered }: DriftCounts): str
   if (altered === 0) return `the service ${lost}${of}; was it reset, or restored from a backup?`;
   if (missing === 0) return `the service ${changed}${of}; was it restored from an old backup?`;
   return `the service ${lost} and ${changed}${of}; was it restored from an old backup?`;
-}
-
-function thousands(count: number): string {
-  return count.toLocaleString("en-US");
 }

@@ -1,3 +1,4 @@
+import { counted } from "../../lib/counted.ts";
 import type { KnownFile, RootIdentity, Scan } from "./model.ts";
 
 /** The facts of a source that the brakes need besides the plan. */
@@ -91,7 +92,7 @@ function judge(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts): Brake
 
   // A person agreed to what was missing then. If more is missing now, that needs another approval.
   const outgrown = isAgreed
-    ? `more is missing than was agreed to (${filesOf(approval.files)} then, ${open.length} now): `
+    ? `more is missing than was agreed to (${counted(approval.files, "file")} then, ${open.length} now): `
     : "";
   const isSame = rootBefore === undefined || isSameRoot(rootBefore, scan.root);
   if (!isSame && rootBefore.dev !== scan.root.dev) {
@@ -188,21 +189,17 @@ function heldWith(scan: Scan, open: readonly KnownFile[], added: number, { heldB
 function massReason(count: number, facts: LimitFacts): string {
   const percent = `${Math.round(percentOf(count, facts))} % of the source`;
   const before = facts.deletedLately;
-  if (before === 0) return `${count} deletes at once, ${percent}`;
-  return `${count} ${count === 1 ? "delete" : "deletes"} after ${before} within ${LATELY_MS / 60_000} minutes, ${percent}`;
+  if (before === 0) return `${counted(count, "delete")} at once, ${percent}`;
+  return `${counted(count, "delete")} after ${before} within ${LATELY_MS / 60_000} minutes, ${percent}`;
 }
 
 /** Undefined: the rules leave none of them out. */
 function rulesReason(open: readonly KnownFile[], { leftOut }: BrakeFacts): string | undefined {
   const out = open.filter(({ id }) => leftOut.has(id)).length;
   if (out === 0) return undefined;
-  const words = `the rules leave out ${filesOf(out)} that ${out === 1 ? "was" : "were"} in agreement`;
+  const words = `the rules leave out ${counted(out, "file that was", "files that were")} in agreement`;
   const rest = open.length - out;
-  return rest === 0 ? words : `${words}, and ${filesOf(rest)} more ${rest === 1 ? "is" : "are"} gone`;
-}
-
-function filesOf(count: number): string {
-  return count === 1 ? "1 file" : `${count} files`;
+  return rest === 0 ? words : `${words}, and ${counted(rest, "file more is", "files more are")} gone`;
 }
 
 function free(deletes: readonly KnownFile[]): Braked {

@@ -1,3 +1,4 @@
+import { counted } from "../../lib/counted.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { Reply } from "./remote/answer.ts";
 import type { Saved } from "../ledger/trash/trash.ts";
@@ -148,7 +149,7 @@ async function saveBefore(
       if (left === 0) return { kind: "go", message: `deleted without saving its text: ${words}` };
       return {
         kind: "wait",
-        message: `its text cannot be saved before it is deleted: ${words}; ${left} more ${left === 1 ? "try" : "tries"}`,
+        message: `its text cannot be saved before it is deleted: ${words}; ${counted(left, "more try", "more tries")}`,
       };
     }
   }

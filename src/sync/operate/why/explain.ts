@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { counted } from "../../../lib/counted.ts";
 import type { Explanation, FileFacts, NextStep, OnDisk, OpenIntent } from "../../../wire/daemon-files.ts";
 import type { UserMetadata } from "../../../wire/metadata.ts";
 import { metadataOf, withMarker } from "../../send/observe.ts";
@@ -299,8 +300,10 @@ function wholeStep(disk: OnDisk, known: Known | undefined, blocker: SenderBlocke
   const row = known?.row;
   if (row === undefined) return { action: "nothing", why: "it was never synced with this state folder" };
   if (row.held > 0) {
-    const held = row.held === 1 ? "1 delete waits" : `${row.held} deletes wait`;
-    return { action: "hold", why: `${held} for \`kbsync approve\`: ${row.holdReason ?? "held before"}` };
+    return {
+      action: "hold",
+      why: `${counted(row.held, "delete waits", "deletes wait")} for \`kbsync approve\`: ${row.holdReason ?? "held before"}`,
+    };
   }
   return { action: "nothing", why: "each file is decided on its own: see `kbsync status`" };
 }
