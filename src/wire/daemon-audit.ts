@@ -56,7 +56,7 @@ export const AuditReport = record({
   unnamed: z.number(),
   /** Resources of unknown origin. They are never touched. */
   foreign: z.number(),
-  /** Whether every file is searchable, with its resource as acknowledged and without duplicates, and no delete is held or refused. */
+  /** Whether no difference is left, every file is searchable, and no delete is held or refused. */
   agrees: z.boolean(),
   /** Findings that are not repaired, foreign resources excluded. */
   left: z.number(),

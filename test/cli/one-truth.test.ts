@@ -481,8 +481,7 @@ it.each(SITUATIONS)("every surface says the same of $name", async (situation) =>
   const late = await awaitFresh(world.stateDir, { path: at(path), seconds: 1, signal });
   expect([late === undefined, reason.test(late ?? "")]).toEqual([isFound, !isFound]);
   const verify = await kbsync("verify");
-  const areWaiting = source.reading + source.waiting + source.unreadable > 0;
-  expect(verify.code === 0).toBe(!areWaiting);
+  expect(verify.code === 0).toBe(isDone);
   const shortfall = /what was sent is there; .*(waiting|being read|failed|held|refused|unreadable)/.test(
     verify.text,
   );
@@ -492,7 +491,7 @@ it.each(SITUATIONS)("every surface says the same of $name", async (situation) =>
 
   // A proof has the states of all, and needs a service that answers.
   const proof = await kbsync("verify", "--report");
-  expect(proof.code).toBe(isAway(situation) ? -1 : Number(areWaiting));
+  expect(proof.code).toBe(isAway(situation) ? -1 : Number(!isDone));
   const proven = isAway(situation) ? undefined : (JSON.parse(proof.text) as Proof).sources[0];
   // A service that refuses writes alone is tried again and again.
   const isInProof = state !== "skipped" && counts.deletesRefused === undefined && source.unreadable === 0;
@@ -610,6 +609,17 @@ it("says of a stopped daemon that newer changes are unknown, and finds them wher
   expect((await json<Proof>("verify", "--report")).sources[0]?.sums).toMatchObject({ files: 1, waiting: 1 });
   expect((await kbsync("search", "zebra", "--fresh")).text).toContain("no daemon runs");
   await sayNoDaemon();
+});
+
+it("calls a configured folder not synced yet only while no daemon runs, which may have been started with others", async () => {
+  const named = { path: world.root, ownerId: "docs-owner", collection: "fastest" };
+  configure(named, { ...named, path: `${world.root}-other` });
+  await synced();
+  const { text } = await kbsync("status");
+  expect(text).not.toContain("-other");
+  expect(text).toMatch(/^files +1 file searchable\nsearch +by words$/m);
+  await stop();
+  expect((await kbsync("status")).text).toContain(`${world.root}-other\n         not synced yet`);
 });
 
 it("lists files that a daemon left unsent as it counts them", async () => {

@@ -119,7 +119,7 @@ describe("a create that some gateway sends twice to a service that knows no requ
     ground.proxy.fault = () => undefined;
     expect((await ground.disagreements()).filter((line) => line.startsWith("too much"))).not.toEqual([]);
     const repaired = await ground.command("verify", "--repair");
-    expect(repaired, `it said: ${repaired.stderr}`).toMatchObject({ code: 0 });
+    expect(repaired, `it said: ${repaired.stdout}${repaired.stderr}`).toMatchObject({ code: 0 });
     expect(await ground.disagreements()).toEqual([]);
     await ground.end();
   });

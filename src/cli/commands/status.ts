@@ -49,7 +49,7 @@ interface Status {
     readonly notApplied: readonly string[];
   };
   readonly sources: readonly SourceStatus[];
-  /** Folders of the configuration that no pass has seen yet. */
+  /** Folders of the configuration that no pass has seen yet; none with a daemon, which says which folders it syncs. */
   readonly unsynced: readonly { readonly path: string; readonly tier: Tier; readonly ownerId: string }[];
   readonly removed: readonly RemovedStatus[];
   readonly failures: readonly ListedFile[];
@@ -107,7 +107,7 @@ async function statusOf(context: Context, operator: Operator): Promise<Status> {
     daemon,
     service: await serviceLine(config, state, context),
     sources,
-    unsynced: config.sources
+    unsynced: (live === undefined ? config.sources : [])
       .filter(({ absolutePath }) => !known.has(absolutePath))
       .map(({ absolutePath: path, collection: tier, ownerId }) => ({ path, tier, ownerId })),
     removed,

@@ -58,8 +58,7 @@ async function verify(context: Context, source: string | undefined, options: Ver
     (await verifyHere(context, source, options));
   if (options.json === true) printJson(context, report);
   else context.stdout.write(auditText(report));
-  const isShort = report.sources.some((each) => each.reading + each.waiting + each.unreadable > 0);
-  context.exitCode = report.left === 0 && !isShort ? EXIT.done : EXIT.filesFailed;
+  context.exitCode = report.agrees ? EXIT.done : EXIT.filesFailed;
 }
 
 /** No daemon runs, so this process acts as one during the audit. */
@@ -140,7 +139,7 @@ function findingLine({ kind, path, title, what, repaired }: Finding): string {
     : `${where}  (deleted: ${what})`;
 }
 
-/** Proves the sources, or that of a folder, and prints the proof as JSON, one line per file. Returns whether no file waits or differs. */
+/** Proves the sources, or that of a folder, and prints the proof as JSON, one line per file. Returns whether all agree. */
 async function printProof(
   context: Context,
   operator: Operator,

@@ -8,7 +8,7 @@ import { mayBeOld } from "./fresh.ts";
 /** The files that searches do not find as they are on disk, by folder. */
 export interface Unsent {
   readonly folders: readonly Pick<SourceStatus, "reading" | "waiting">[];
-  /** By a daemon. The ledger counts files that the service is reading among those that wait. */
+  /** By a daemon. The ledger cannot tell files that the service is reading from those that wait, so both wait, as in `status`. */
   readonly isLive: boolean;
   /** Why a daemon that runs does not count them. */
   readonly problem?: string | undefined;
@@ -29,8 +29,7 @@ export async function countUnsent({ ask, config }: Pick<Operator, "ask" | "confi
 
 /** Says what is not searchable yet, by these counts and the answer of a search. */
 export function unsentLines({ folders, isLive, problem }: Unsent, pending: Pending): readonly string[] {
-  const waiting = folders.reduce((sum, each) => sum + each.waiting, 0);
-  const counted = isLive ? folders : [{ reading: 0, waiting: Math.max(0, waiting - pending.read) }];
-  const words = pendingText(pending, counted);
+  const counted = isLive ? 0 : folders.reduce((sum, each) => sum + each.waiting, 0);
+  const words = pendingText({ ...pending, read: Math.max(0, pending.read - counted) }, folders);
   return [...(words === undefined ? [] : [words]), ...(problem === undefined ? [] : [mayBeOld(problem)])];
 }

@@ -122,8 +122,7 @@ function warningOf(report: AuditReport): KbsyncError | undefined {
 }
 
 /** Returns what to report to a person about an audit; undefined if nothing is worth reporting. */
-export function auditWords({ sources, findings, unnamed, agrees }: AuditReport): string | undefined {
-  if (agrees) return undefined;
+export function auditWords({ sources, findings, unnamed }: AuditReport): string | undefined {
   const named = (kind: Finding["kind"]): number => findings.filter((each) => each.kind === kind).length;
   const missing = sources.reduce((sum, source) => sum + source.missing, 0);
   const altered = sources.reduce((sum, source) => sum + source.altered, 0);

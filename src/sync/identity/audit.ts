@@ -54,18 +54,19 @@ export async function auditSources(
     if ("gathered" in compared) foreign += compared.gathered.foreign.count;
   }
   const own = findings.filter(({ kind }) => kind !== "foreign");
+  const left = own.filter(({ repaired }) => !repaired).length;
   return {
     sources,
     findings: findings.slice(0, FINDINGS_MAX),
     unnamed: Math.max(0, own.length - FINDINGS_MAX),
     foreign,
     agrees:
-      own.length === 0 &&
+      left === 0 &&
       sources.every(
         ({ files, searchable, held, deletesRefused, unreadable, lost }) =>
           searchable === files && held + deletesRefused + unreadable === 0 && lost === null,
       ),
-    left: own.filter(({ repaired }) => !repaired).length,
+    left,
   };
 }
 

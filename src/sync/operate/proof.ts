@@ -53,6 +53,8 @@ export interface ProofSums extends Readonly<Record<VersionState | "agree" | "dif
   /** Wanted files: searchable, being read, waiting or failed. */
   readonly files: number;
   readonly unproven: Readonly<Record<NonNullable<ProvenFile["unproven"]>, number>>;
+  /** Deletes that the service refuses. */
+  readonly deletesRefused: number;
   /** Paths of which nothing is known. */
   readonly unreadable: number;
   /** Bytes read from disk for this proof. */
@@ -85,8 +87,8 @@ const READ_AT_ONCE = 32;
 
 /**
  * Proves file by file that disk, ledger and service agree: reads and hashes every file now, lists every resource, and
- * fetches every upload. Changes nothing, so a daemon may be running, which is asked for the states of files. Returns whether no
- * file waits or differs; undefined if there is no ledger. Throws `service_unreachable`, `key_refused`, `list_refused`.
+ * fetches every upload. Changes nothing, so a daemon may be running, which is asked for the states of files. Returns whether all
+ * agree, as an audit means it; undefined if there is no ledger. Throws `service_unreachable`, `key_refused`, `list_refused`.
  */
 export async function proveAgreement(
   options: ProofOptions,
@@ -120,6 +122,7 @@ export async function proveAgreement(
           signature: sentSignature(ledger.contacts.signature(id)),
           lagMs: service.listLagMs ?? LIST_LAG_MS,
           uploadsMails: ledger.sources.declared().readsMails,
+          deletesRefused: row?.deletesRefused ?? 0,
           why: async (path) => {
             const at = join(source.absolutePath, path);
             return (await options.askWhy(at)) ?? (await explain(ledger, watched, at, signal));
@@ -127,7 +130,8 @@ export async function proveAgreement(
         },
         (file) => reader.file(file),
       );
-      agrees &&= sums.differ + sums.unproven.too_new + sums.reading + sums.waiting + sums.unreadable === 0;
+      const { files, agree, unproven, held, deletesRefused, unreadable } = sums;
+      agrees &&= agree + unproven.not_fetched === files && held + deletesRefused + unreadable === 0;
       reader.end(sums);
     }
     return agrees;
@@ -143,6 +147,8 @@ interface Proving extends IdentitySource {
   readonly lagMs: number;
   /** Whether mails are uploaded, according to the ledger. */
   readonly uploadsMails: boolean;
+  /** Deletes that the service refuses, according to the ledger. */
+  readonly deletesRefused: number;
   /** Explains a file, by the running daemon or by the ledger. */
   readonly why: (path: RelativePath) => Promise<Explanation>;
 }
@@ -188,7 +194,8 @@ async function proveSource(
     if (docId !== null && !entries.has(path)) await prove(path, undefined, rows.get(id));
   const files = states.searchable + states.reading + states.waiting + states.failed;
   const unowned = gathered?.unowned.size ?? 0;
-  return { files, ...states, agree, differ, unproven, unreadable, bytes, unowned };
+  const { deletesRefused } = proving;
+  return { files, ...states, agree, differ, unproven, deletesRefused, unreadable, bytes, unowned };
 }
 
 /** What the comparison says of resources that are not as they were acknowledged, by resource. */

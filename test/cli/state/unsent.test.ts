@@ -5,16 +5,14 @@ const FOLDERS = [
   { reading: 1, waiting: 2 },
   { reading: 1, waiting: 0 },
 ];
+/** As a daemon left them. */
+const LEFT = { folders: [{ reading: 0, waiting: 3 }], isLive: false };
 
 it.each([
   ["a file that a daemon waits for", { folders: FOLDERS, isLive: true }, 1, "2 being read, 2 waiting"],
   ["documents of others", { folders: FOLDERS, isLive: true }, 5, "5 being read, 2 waiting"],
-  [
-    "a file that a daemon left at the service",
-    { folders: [{ reading: 0, waiting: 3 }], isLive: false },
-    2,
-    "2 being read, 1 waiting",
-  ],
+  ["a file that a daemon left at the service", LEFT, 2, "3 waiting"],
+  ["documents of others without a daemon", LEFT, 5, "2 being read, 3 waiting"],
   ["nothing", { folders: [], isLive: true }, 0, undefined],
 ])("counts %s once", (_what, unsent, read, words) => {
   const expected = words === undefined ? [] : [`Not everything is searchable yet: ${words}.`];
