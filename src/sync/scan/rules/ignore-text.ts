@@ -19,12 +19,14 @@ const ASCII_PART = 0.5;
  * matter.
  */
 export function decodeIgnoreFile(bytes: Uint8Array): string | undefined {
-  const [first, second] = bytes;
-  // Lines in ASCII that `echo >>` appends to UTF-16 are no characters of it, though two of their bytes look like one.
-  if (bytes.at(-1) === 0x0a && bytes.at(-2) !== 0 && first !== undefined && first >= 0xfe) return undefined;
+  const [first = 0, second] = bytes;
+  const isMarked = first >= 0xfe;
+  if (!isMarked && !bytes.includes(0)) return decode("utf-8", bytes) ?? withoutInvalidComments(bytes);
+  // Lines in UTF-8 beside UTF-16, from `echo >>` or before a `>>` of PowerShell, are no characters of it, though two of their
+  // bytes look like one.
+  if (bytes.some((byte, at) => byte === 0x0a && at % 2 === 1 && bytes[at - 1] !== 0)) return undefined;
   if (first === 0xff && second === 0xfe) return decode("utf-16le", bytes);
   if (first === 0xfe && second === 0xff) return decode("utf-16be", bytes);
-  if (!bytes.includes(0)) return decode("utf-8", bytes) ?? withoutInvalidComments(bytes);
   return ["utf-16le", "utf-16be"].map((name) => decode(name, bytes)).find((text) => isMostlyAscii(text));
 }
 
@@ -38,7 +40,7 @@ function decode(encoding: string, bytes: Uint8Array): string | undefined {
 }
 
 function isMostlyAscii(text: string | undefined): boolean {
-  if (text === undefined) return false;
+  if (text === undefined || !/^[\t\n\r -~]/.test(text)) return false;
   const ascii = text.match(/[\t\n\r -~]/g)?.length ?? 0;
   return ascii >= text.length * ASCII_PART && !/[^\P{Cc}\t\n\r]/u.test(text);
 }

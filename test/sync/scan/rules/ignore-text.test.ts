@@ -56,6 +56,29 @@ describe("the encoding of an ignore file", () => {
     );
   });
 
+  it("lets nothing through that a line excludes, whatever encodings programs append lines in", () => {
+    const line = fc.record({
+      name: fc.constantFrom("secret", "secrets", "password list"),
+      encode: fc.constantFrom<(text: string) => Buffer>(
+        (text) => Buffer.from(text),
+        (text) => Buffer.from(text, "utf16le"),
+      ),
+      lineEnd: fc.constantFrom("\n", "\r\n"),
+    });
+    fc.assert(
+      fc.property(fc.boolean(), fc.array(line, { minLength: 1, maxLength: 5 }), (isMarked, lines) => {
+        const [first] = lines;
+        const parts = lines.map(({ name, encode, lineEnd }) => encode(name + lineEnd));
+        const rules = rulesOf(
+          Buffer.concat([...(isMarked ? [first?.encode(BOM) ?? Buffer.from("")] : []), ...parts]),
+        );
+        for (const { name } of lines)
+          expect([name, rules.wants(`${name}/a.md`).wanted]).toEqual([name, false]);
+      }),
+      { numRuns: randomRuns(500) },
+    );
+  });
+
   it.each<[what: string, bytes: Buffer]>([
     ["Latin-1", Buffer.from("Päßword\n", "latin1")],
     ["UTF-16 without a mark and without ASCII", Buffer.from("日本日本日本日本\n", "utf16le")],
