@@ -98,9 +98,10 @@ export async function applyComparison(
   // What was found gone before is being created again.
   const isExpected = ({ hash, docId }: { readonly hash: string; readonly docId: string }): boolean =>
     hash !== "" && !options.isKnownGone(docId);
+  const living = [...gathered.rows.values()].filter(({ state }) => state !== "held");
   const lostWrites = verdicts.filter(({ kind }) => kind === "send-again").length;
   const reason = lossReason({
-    acknowledged: gathered.shown + [...gathered.rows.values()].filter(isExpected).length,
+    acknowledged: gathered.shown + living.filter(isExpected).length,
     missing: missing.filter(({ docId }) => !options.isKnownGone(docId)).length,
     altered: lostWrites + altered.filter(({ isAsStored }) => !isAsStored).length,
   });
@@ -267,6 +268,7 @@ function openWork(
         case "hidden": {
           const { docId } = verdict;
           const row = rows.get(docId);
+          if (row?.state === "held") return;
           // That the file of a row is gone is for the plan, with its moves and brakes.
           if (row !== undefined) {
             const isItsFile = verdict.kind === "delete" || verdict.file === fileTag(row.path);
@@ -394,6 +396,8 @@ async function settleSurplus(
   if ((await askPresence(context, row, signal)) !== "there") return found;
   let deletion: Deletion | undefined;
   await ledger.write(() => {
+    const gone = ledger.files.byDoc(docId);
+    if (gone?.state === "held") ledger.files.remove(gone.id);
     if (!ledger.files.ownsDoc(docId))
       deletion = { id: ledger.intents.delete(source.id, path, docId), path, docId };
   });

@@ -34,6 +34,8 @@ export interface LedgerRow {
   readonly sent: readonly Version[];
   /** Orders the acknowledgements of this ledger, near the time of day. */
   readonly acknowledgedMs: number;
+  /** The file was gone, and another one may have its name. */
+  readonly isGone: boolean;
 }
 
 /** What earlier lists showed. The comparison returns the next one. */
@@ -80,6 +82,8 @@ export interface Situation {
   readonly rows: readonly LedgerRow[];
   /** Some files may be hidden: a part of the folder cannot be read. Then no resource counts as one without a file. */
   readonly isPartial: boolean;
+  /** The source deletes nothing: of a file that is gone, one resource stays. */
+  readonly keeps: boolean;
   /**
    * The ledger may be older than the service, or new: markers decide, and no row says which of several resources of a file
    * stays.
@@ -185,7 +189,10 @@ export function compare(situation: Situation): Comparison {
 
   const byFile = groupBy(own, ({ file }) => file);
   const shared = new Set([...byFile.keys()].filter((file) => (byFile.get(file)?.length ?? 0) > 1));
-  const rowOfFile = new Map(situation.rows.map((row) => [row.file, row]));
+  // The row of a file that is there comes last.
+  const rowOfFile = new Map(
+    situation.rows.toSorted((a, b) => Number(b.isGone) - Number(a.isGone)).map((row) => [row.file, row]),
+  );
   const listed = new Set(situation.items.map(({ docId }) => docId));
   const stale = new Map<string, Stale>();
   const resent = new Set<string>();
@@ -211,8 +218,8 @@ export function compare(situation: Situation): Comparison {
     ({ bytes }) => bytes,
   );
   const moved = new Set<string>();
-  /** The resource that went on under another name, by the file that it was of. */
-  const movedOf = new Map<string, string>();
+  /** The resource that stays of a file that is gone: it went on under another name, or the source deletes nothing. */
+  const staysOf = new Map<string, string>();
   for (const { file, probe } of missing) {
     const { path, bytes } = file;
     const row = rowOfFile.get(file.file);
@@ -222,24 +229,24 @@ export function compare(situation: Situation): Comparison {
     if (unlisted !== undefined) verdicts.push({ kind: "ask", path, docId: unlisted.docId });
     else if (item !== undefined) {
       moved.add(item.docId);
-      movedOf.set(item.file, item.docId);
+      staysOf.set(item.file, item.docId);
       verdicts.push(moveOf(situation, path, item, shared));
       if (probe !== undefined) surplus.push({ item: probe, ofDocId: item.docId });
     } else if (probe !== undefined) giveOwn(file, probe, row);
     else verdicts.push({ kind: "create", path });
   }
-  for (const item of homeless) {
-    const ofDocId = movedOf.get(item.file);
+  const isKnown = ({ docId }: OwnItem): number => Number(rows.has(docId));
+  for (const item of homeless.toSorted((a, b) => isKnown(b) - isKnown(a))) {
+    const { docId, file } = item;
+    const ofDocId = staysOf.get(file);
     if (ofDocId !== undefined) surplus.push({ item, ofDocId });
+    else verdicts.push(situation.isPartial ? { kind: "hidden", docId, file } : { kind: "delete", docId });
+    if (situation.keeps && !situation.isPartial) staysOf.set(file, ofDocId ?? docId);
   }
   for (const { item, ofDocId } of surplus) {
     if (moved.has(item.docId)) continue;
     const isOurs = item.writer === situation.writer || situation.isApproved;
     verdicts.push({ kind: "surplus", docId: item.docId, ofDocId, isOurs });
-  }
-  for (const { docId, file } of homeless) {
-    if (moved.has(docId) || movedOf.has(file)) continue;
-    verdicts.push(situation.isPartial ? { kind: "hidden", docId, file } : { kind: "delete", docId });
   }
   return { holds, verdicts, memory: { list, stale, undead, visible, resent } };
 }

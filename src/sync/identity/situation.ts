@@ -12,7 +12,7 @@ import { sameStat } from "../plan/compared-rows.ts";
 import { bytesTag, fileTag, markedDescription, readMarker } from "../plan/marker.ts";
 import type { ListedResource, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
 import { unseenTest } from "../plan/scope.ts";
-import { acknowledgedTag, sentBefore, versionsOf } from "../plan/versions.ts";
+import { acknowledgedTag, fileOf, sentBefore, versionsOf } from "../plan/versions.ts";
 import { readDocument } from "../scan/read/read.ts";
 import { scanSource } from "../scan/scan.ts";
 import type { DiskFile, Item, LedgerRow, Situation } from "./compare.ts";
@@ -127,6 +127,7 @@ export async function gather(
       leftAlone: ledger.contacts.leftAlone(source.id),
       // Another folder in the source's place hides its files. What it lacks halts the source.
       isPartial: scan.root === undefined || isOtherRoot(context, source, scan) || scan.unreadable.length > 0,
+      keeps: keepsAll(source),
       isDistrusted: !ledger.contacts.isAdopted(source.id),
       isNew: ledger.contacts.isNew(source.id),
       tombstones: new Set(
@@ -145,6 +146,11 @@ export async function gather(
 function isOtherRoot({ ledger }: GatherContext, { id }: IdentitySource, { root }: Scan): boolean {
   const { root: before } = ledger.sources.get(id);
   return before !== undefined && !isSameRoot(before, root);
+}
+
+/** Reports whether documents stay when their files are gone. */
+function keepsAll({ rules }: IdentitySource): boolean {
+  return rules.source.deletes === "never";
 }
 
 /** Reports whether the service keeps markers, as far as it has shown. */
@@ -212,11 +218,13 @@ function joined(a: Listed, b: Listed): Listed {
 /** Collects one list. */
 function openCollector(
   { ledger }: GatherContext,
-  { id, rules, signature }: IdentitySource,
+  source: IdentitySource,
   scope: Scope,
   isCurrent: boolean,
 ): { readonly see: (record: ResourceRecord) => void; finish(isPaged: boolean): Listed } {
+  const { id, rules, signature } = source;
   const isDistrusted = !ledger.contacts.isAdopted(id);
+  const gone = new Set<string>();
   const items: Item[] = [];
   const seen = openNumberSet();
   const named = new Set<string>();
@@ -249,9 +257,17 @@ function openCollector(
         !ledger.sources.get(row.source).active;
       if (row !== undefined && row.source !== id && !isFormer) return;
       if (row !== undefined && !isFormer) {
-        // The file of a held row is gone: whether its resource goes is no question of identity.
-        if (row.state === "held" || row.state === "doomed") {
+        if (isLeaving(source, row)) {
           seen.add(row.id);
+          return;
+        }
+        if (row.state === "held") {
+          // Nothing is to decide about the only resource of a file that is gone.
+          const file = fileOf(row);
+          const isOnly = !gone.has(file) && ledger.files.living(id, row.path) === undefined;
+          if (isOnly && marker?.file === file) seen.add(row.id);
+          else keep(record, marker?.file ?? file);
+          gone.add(file);
           return;
         }
         const isAsSaid =
@@ -301,6 +317,11 @@ function openCollector(
   };
 }
 
+/** Reports whether a row's file is gone and its resource goes, perhaps when a person agrees: that is no question of identity. */
+function isLeaving(source: IdentitySource, { state }: Pick<AcknowledgedRow, "state">): boolean {
+  return state === "doomed" || (state === "held" && !keepsAll(source));
+}
+
 /** What was acknowledged since a list began: it decides nothing about these. */
 interface Recent {
   readonly docIds: ReadonlySet<string>;
@@ -325,11 +346,11 @@ async function rowsOf(
     ledger.flush();
     const page = ledger.files.page(source.id, afterId, PAGE_ROWS);
     for (const row of page) {
-      if (row.state === "held" || row.state === "doomed") continue;
+      if (isLeaving(source, row)) continue;
       if (row.acknowledgedMs > startedMs) {
         recent.docIds.add(row.docId);
         recent.files.add(fileTag(row.path));
-      } else if (!seen.has(row.id) || isNamed(row.path)) rows.set(row.docId, row);
+      } else if (!seen.has(row.id) || isNamed(() => fileOf(row))) rows.set(row.docId, row);
     }
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE_ROWS) return { rows, recent };
@@ -338,9 +359,9 @@ async function rowsOf(
   }
 }
 
-/** Returns whether an item names a path's file. Of a list as the rows say, none does, and no tag is computed. */
-function namedBy(named: ReadonlySet<string>): (path: RelativePath) => boolean {
-  return (path) => named.size > 0 && named.has(fileTag(path));
+/** Returns whether an item names a file. Of a list as the rows say, none does, and no tag is computed. */
+function namedBy(named: ReadonlySet<string>): (file: () => string) => boolean {
+  return (file) => named.size > 0 && named.has(file());
 }
 
 /** Returns the items of rows that need a decision only because another resource names their file. */
@@ -352,16 +373,16 @@ function shownItems(
   return [...rows.values()]
     .filter(({ id }) => seen.has(id))
     .map((row) => {
-      const marker = { ...signature, file: fileTag(row.path), bytes: acknowledgedTag(row) ?? "" };
+      const marker = { ...signature, file: fileOf(row), bytes: acknowledgedTag(row) ?? "" };
       return { docId: row.docId, description: markedDescription("", marker) };
     });
 }
 
 function ledgerRowOf(row: AcknowledgedRow): LedgerRow {
-  const file = fileTag(row.path);
   const { docId, state, acknowledgedMs } = row;
   const acknowledged = state === "agreed" ? acknowledgedTag(row) : undefined;
-  return { file, docId, acknowledged, sent: versionsOf(sentBefore(row)), acknowledgedMs };
+  const sent = versionsOf(sentBefore(row));
+  return { file: fileOf(row), docId, acknowledged, sent, acknowledgedMs, isGone: state === "held" };
 }
 
 /**
@@ -391,7 +412,8 @@ async function filesOf(
   for (const [index, entry] of scan.entries.entries()) {
     const { path } = entry;
     const known = ledger.files.living(id, path);
-    const isSettled = known !== undefined && seen.has(known.id) && !rowPaths.has(path) && !isNamed(path);
+    const isSettled =
+      known !== undefined && seen.has(known.id) && !rowPaths.has(path) && !isNamed(() => fileTag(path));
     if (!isSettled) {
       const row = known === undefined || known.docId === null ? undefined : rows.get(known.docId);
       const isAsKnown = known?.state === "agreed" && row !== undefined && sameStat(entry, known);

@@ -26,6 +26,21 @@ export function absentName(title: string, docId: string): string {
   return `${title} [${docId}]`;
 }
 
+/** Returns the tag of a row's file. The history of a row whose file did not exist begins with that. */
+export function fileOf({
+  path,
+  title,
+  docId,
+  sent,
+}: {
+  readonly path: string;
+  readonly title: string;
+  readonly docId: string;
+  readonly sent: string;
+}): string {
+  return path === absentName(title, docId) ? (versionsOf(sent)[0]?.file ?? "") : fileTag(path);
+}
+
 /** Returns the hash of a row whose bytes only a marker shows. */
 export function hashOfTag(tag: string): string {
   return TAG_PREFIX + tag;

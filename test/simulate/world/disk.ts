@@ -59,6 +59,8 @@ export interface Disk {
 
   /** Paths of all files of the source that is here or away, sorted. */
   files(): readonly string[];
+  /** Paths of the files of other folders and file systems that are in the place of the source's. */
+  strangers(): readonly string[];
   /** Paths at or below which something may have changed since this was asked last; "" is everything. */
   takeChanged(): readonly string[];
   /** The bytes of a file of the source, wherever it is. */
@@ -162,7 +164,7 @@ export function openDisk(
     volume.renameSync(path, stash);
     hidden.set(folder, stash);
     volume.mkdirSync(path);
-    if (next === "over") volume.writeFileSync(`${path}/stranger.txt`, "of another disk");
+    if (next === "over") volume.writeFileSync(`${path}/${OTHER_FILE}`, "of another disk");
   };
   /** A rename changes the inode's change time on Linux; memfs leaves it. */
   const stamp = (path: string): void => {
@@ -303,6 +305,10 @@ export function openDisk(
       walk("");
       if (isBeside) walk(SECOND);
       return found.sort();
+    },
+    strangers: () => {
+      const below = [...covered].flatMap((folder) => (folder === "" ? [] : [`${folder}/${OTHER_FILE}`]));
+      return root === "other" ? [OTHER_FILE, ...below] : below;
     },
     takeChanged: () => {
       const paths = touched;

@@ -135,11 +135,16 @@ export function openExpectations(
           return [path, { expected, sinceMs, inode }];
         }),
       );
-      // The document of a file that is gone may stay, or have moved with the file.
-      for (const [path, { expected }] of keeps ? gone : []) {
-        if (known.has(path)) continue;
-        const sinceMs = Infinity;
-        known.set(path, { expected: { ...expected, sinceMs, body: undefined }, sinceMs, inode: undefined });
+      const facts = { ownerId: owners.first, isSecond: false, changedMs: clock.nowMs() };
+      const strangers = disk
+        .strangers()
+        .map((path) => Object.assign({ path, place: path, title: path }, facts));
+      const left = [...[...gone.values()].map(({ expected }) => expected), ...strangers];
+      // The document of a file that is gone, or was another folder's, may stay, or have moved with the file.
+      for (const each of keeps ? left : []) {
+        if (known.has(each.path)) continue;
+        const expected = { ...each, sinceMs: Infinity, body: undefined };
+        known.set(each.path, { expected, sinceMs: Infinity, inode: undefined });
       }
       all = [...known.values()].map(({ expected }) => expected);
       places = new Map(all.map((each) => [each.place, each]));

@@ -43,6 +43,7 @@ function row(docId: string, path: string, text: string, more: Partial<LedgerRow>
     acknowledged,
     sent: [{ file: fileTag(path), bytes: acknowledged }],
     acknowledgedMs: 1,
+    isGone: false,
     ...more,
   };
 }
@@ -59,6 +60,7 @@ function situation(facts: Partial<Situation>): Situation {
     files: [],
     rows: [],
     isPartial: false,
+    keeps: false,
     isDistrusted: false,
     isNew: false,
     tombstones: new Set(),
@@ -407,6 +409,42 @@ describe("each row of the table", () => {
       "a resource without a file goes",
       { items: [item("d1", "a.md", "A")] },
       { verdicts: [{ kind: "delete", docId: "d1" }] },
+    ],
+    [
+      "of several resources of a file that is gone one stays in a source that deletes nothing: the ledger's, else the oldest",
+      {
+        items: [
+          item("d1", "a.md", "A"),
+          item("d2", "a.md", "B", { createdMs: 2 }),
+          item("d3", "b.md", "C", { createdMs: 3 }),
+          item("d4", "b.md", "C", { createdMs: 4 }),
+        ],
+        rows: [row("d2", "a.md", "B", { isGone: true })],
+        keeps: true,
+      },
+      {
+        verdicts: [
+          { kind: "delete", docId: "d2" },
+          { kind: "delete", docId: "d3" },
+          { kind: "surplus", docId: "d1", ofDocId: "d2", isOurs: true },
+          { kind: "surplus", docId: "d4", ofDocId: "d3", isOurs: true },
+        ],
+      },
+    ],
+    [
+      "the row of a file that is there decides, not that of one that was gone and had its name",
+      {
+        items: [item("d1", "a.md", "A"), item("d2", "a.md", "A")],
+        files: [file("a.md", "A")],
+        rows: [row("d2", "a.md", "A"), row("d1", "a.md", "A", { isGone: true })],
+        keeps: true,
+      },
+      {
+        verdicts: [
+          { kind: "same", path: "a.md", docId: "d2" },
+          { kind: "surplus", docId: "d1", ofDocId: "d2", isOurs: true },
+        ],
+      },
     ],
     [
       "a resource without a file stays while a part of the folder cannot be read",

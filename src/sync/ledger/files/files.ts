@@ -145,7 +145,7 @@ function openAcknowledgements(latestMs: FileRows["latestMs"]): { next(): number 
 /** Rows of resources whose files a comparison did not find, by the tags of these files. A query for them reads all rows. */
 function openAbsent(db: Sqlite) {
   const rows = statementsOf(db).all<[source: number], { id: number; sent: string }>(
-    "SELECT id, sent FROM files WHERE source = ? AND hash LIKE 'kb:%' AND path = title || ' [' || doc_id || ']'",
+    "SELECT id, sent FROM files WHERE source = ? AND path = title || ' [' || doc_id || ']'",
   );
   const bySource = new Map<number, ReadonlyMap<string, number>>();
   return {
