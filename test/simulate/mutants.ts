@@ -300,16 +300,10 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: "held-back-uncounted",
-    does: "a file held back because it is written to continually counts as one in agreement",
-    worlds: ["growing-files", "asked-for-status"],
-    patches: [patch("daemon/agenda/path-states.ts", "counts[countedNow(path)] += 1;", "void countedNow;")],
-  },
-  {
     name: "growth-unnoticed",
     does: "a file that grows every few seconds is sent each time",
     worlds: ["growing-files"],
-    patches: [patch("daemon/agenda/settle.ts", "const APART_MS = 15_000;", "const APART_MS = 1500;")],
+    patches: [patch("plan/timing.ts", "VERSION_GAP_MS = 10_000;", "VERSION_GAP_MS = 1500;")],
   },
   {
     name: "burst-unfinished",

@@ -48,17 +48,15 @@ export const TIMING: Timing = {
   metadataAgainMs: 24 * 3_600_000,
 };
 
-/** A file that grows without a pause, perhaps a copy under way, is still read this often, and no more often. */
+/** A file that is written to without a pause is sent as it is after this time. Programs that write in steps are done by then. */
 export const CEILING_MS = 60_000;
 
-/**
- * A file that is rewritten without a pause is sent as it is after this time, and again when it rests. Programs that
- * write a file in several steps are done by then.
- */
-export const UNREST_MS_MAX = 10_000;
+/** A path to which something happens all the time is looked at this often. */
+export const LOOK_MS = 2000;
 
 /**
- * Each version of a file delays the one after the next so long, counted from the end of its job. A program that rewrites
- * a file all the time costs a request every few seconds; a person who saves twice in a row does not wait.
+ * A file's versions follow each other at once up to this many, then one in each gap: a log costs a few requests a minute, and
+ * a person who saves several times in a row does not wait.
  */
-export const VERSION_GAP_MS = 2000;
+export const VERSIONS_AT_ONCE = 4;
+export const VERSION_GAP_MS = 10_000;

@@ -50,7 +50,7 @@ export const FOLDER_WORLDS: readonly UnkindWorld[] = [
   },
   {
     name: "growing-files",
-    does: "a file grows all the time; it is sent about once a minute",
+    does: "a file grows all the time; it is sent every ten seconds at most",
     share: 0.05,
     passes: true,
     change: (random, history, endMs) => {

@@ -16,7 +16,7 @@ import { scopeTest } from "../../../src/sync/plan/scope.ts";
 import { DELAY_MS_MAX, delayMs, narrow, parkMs, widen } from "../../../src/sync/plan/retry.ts";
 import { findSourceMoves, type LostSource, type NewSource } from "../../../src/sync/plan/source-moves.ts";
 import { openChecks } from "../../../src/sync/daemon/agenda/checks.ts";
-import { VERSION_GAP_MS } from "../../../src/sync/plan/timing.ts";
+import { LOOK_MS } from "../../../src/sync/plan/timing.ts";
 
 /** Laws of the pure functions. Each title says what would break without it. */
 
@@ -642,7 +642,7 @@ describe("laws of checks", () => {
             const mark = open.get(path);
             expect(mark).toBeDefined();
             const rested = nowMs - (mark?.lastMs ?? 0) >= SETTLE_MS;
-            expect(rested || nowMs - (mark?.firstMs ?? 0) >= VERSION_GAP_MS).toBe(true);
+            expect(rested || nowMs - (mark?.firstMs ?? 0) >= LOOK_MS).toBe(true);
             open.delete(path);
           }
         };
@@ -669,7 +669,7 @@ describe("laws of checks", () => {
       fc.property(fc.integer({ min: 1, max: SETTLE_MS - 1 }), (everyMs) => {
         const checks = openChecks(SETTLE_MS, () => undefined);
         const given: number[] = [];
-        for (let nowMs = 0; nowMs <= 5 * VERSION_GAP_MS + 4 * SETTLE_MS; nowMs += everyMs) {
+        for (let nowMs = 0; nowMs <= 5 * LOOK_MS + 4 * SETTLE_MS; nowMs += everyMs) {
           if ((checks.take(nowMs)?.paths.length ?? 0) > 0) given.push(nowMs);
           checks.settle("a", nowMs);
         }

@@ -36,7 +36,7 @@ export function openAgenda({ settleMs, now, once, withdraw }: AgendaOptions) {
     if (path === undefined) states.checkAll(nowMs, nowMs);
     else {
       states.event(path, nowMs);
-      if (states.isSending(path) && !states.isUnresting(path)) withdraw?.(path);
+      if (states.isSending(path) && !states.isOverdue(path)) withdraw?.(path);
     }
   };
 

@@ -1,5 +1,5 @@
 import type { RelativePath } from "../../plan/model.ts";
-import { VERSION_GAP_MS } from "../../plan/timing.ts";
+import { LOOK_MS } from "../../plan/timing.ts";
 
 /** When paths, and the whole source, are checked. Reads no clock: times are arguments. */
 export type Checks = ReturnType<typeof openChecks>;
@@ -9,12 +9,6 @@ export interface Due {
   readonly all: boolean;
   readonly paths: readonly RelativePath[];
 }
-
-/**
- * Whatever the settle time, a check that is due within this time is not a retry, and a path to which something happens
- * all the time is checked this often: a look at a file is cheap.
- */
-const SOON_MS = VERSION_GAP_MS;
 
 interface Check {
   firstMs: number;
@@ -30,7 +24,7 @@ export function openChecks(settleMs: number, onDue: (atMs: number) => void) {
   /** Number of checks that are not retries. */
   let fresh = 0;
 
-  const isRetry = (atMs: number, nowMs: number): boolean => atMs > nowMs + Math.max(settleMs, SOON_MS);
+  const isRetry = (atMs: number, nowMs: number): boolean => atMs > nowMs + Math.max(settleMs, LOOK_MS);
   const checkOf = (path: RelativePath): Check => {
     const check = checks.get(path) ?? { firstMs: 0, isRetry: true, dueMs: Infinity };
     checks.set(path, check);
@@ -48,13 +42,16 @@ export function openChecks(settleMs: number, onDue: (atMs: number) => void) {
     settle: (path: RelativePath, nowMs: number): void => {
       const check = checkOf(path);
       if (check.isRetry) begin(check, nowMs);
-      check.dueMs = Math.min(nowMs + settleMs, check.firstMs + Math.max(settleMs, SOON_MS));
+      check.dueMs = Math.min(nowMs + settleMs, check.firstMs + Math.max(settleMs, LOOK_MS));
       onDue(check.dueMs);
     },
-    /** Makes a path due at `atMs`, or sooner if it is due then anyway. A time further off than the settle time is a retry. */
-    checkAt: (path: RelativePath, atMs: number, nowMs: number): void => {
+    /**
+     * Makes a path due at `atMs`, or sooner if it is due then anyway. A time further off than the settle time is a retry,
+     * unless it `isWork` that must end before anything is idle.
+     */
+    checkAt: (path: RelativePath, atMs: number, nowMs: number, isWork: boolean = false): void => {
       const check = checkOf(path);
-      if (check.isRetry && !isRetry(atMs, nowMs)) begin(check, nowMs);
+      if (check.isRetry && (isWork || !isRetry(atMs, nowMs))) begin(check, nowMs);
       check.dueMs = Math.min(check.dueMs, atMs);
       onDue(atMs);
     },
@@ -67,7 +64,6 @@ export function openChecks(settleMs: number, onDue: (atMs: number) => void) {
       allAtMs = Math.min(allAtMs ?? Infinity, atMs);
       onDue(atMs);
     },
-    isRetry,
     /** Removes and returns what is due. */
     take: (nowMs: number): Due | undefined => {
       const all = allAtMs !== undefined && allAtMs <= nowMs;

@@ -13,11 +13,7 @@ export type Jobs = ReturnType<typeof openJobs>;
  */
 export type BusyPaths = ReturnType<typeof openSnapshot>;
 
-function sumOf({ agreed, failed, trouble, nothing }: Readonly<Record<Counted, number>>): number {
-  return agreed + failed + trouble + nothing;
-}
-
-/** A job, or what remains of it while its file is parked. */
+/** A file with a job. */
 interface Job {
   readonly entry: ScanEntry;
   readonly sinceMs: number;
@@ -27,41 +23,33 @@ interface Job {
   isParked: boolean;
   /** Its result was reported, or the service accepted it. */
   isSent: boolean;
-  hasEnded: boolean;
 }
 
 /** A job that has ended. */
 export type EndedJob = Readonly<Pick<Job, "isOutdated" | "isSent" | "rereadMs">>;
 
-/** So many parked files may be gone before they are searched for: each search asks about all parked ones. */
-const GONE_MAX = 1000;
-
 /** Opens an empty list. */
 export function openJobs() {
-  /** A file that is planned again keeps its position, so that the first is the oldest. */
   const jobs = new Map<RelativePath, Job>();
+  /** Since when files wait whose last job parked them. Some may be gone meanwhile. */
+  const parked = new Map<RelativePath, number>();
   const sizes: Record<Counted, number> = { agreed: 0, failed: 0, trouble: 0, nothing: 0 };
   const sending = new Set<RelativePath>();
   const busyFiles = openInodeIndex();
   /** Collects what has ended, for each open snapshot. */
   const ended = new Set<(entry: ScanEntry) => void>();
 
-  const jobOf = (path: RelativePath): Job | undefined => {
-    const job = jobs.get(path);
-    return job?.hasEnded === false ? job : undefined;
-  };
-  const hasJob = (path: RelativePath): boolean => jobOf(path) !== undefined;
+  const hasJob = (path: RelativePath): boolean => jobs.has(path);
   const change = (path: RelativePath, facts: Partial<Job>): void => {
-    const job = jobOf(path);
+    const job = jobs.get(path);
     if (job !== undefined) Object.assign(job, facts);
   };
-  const remove = (path: RelativePath): Job | undefined => {
-    const job = jobOf(path);
+  const uncover = (path: RelativePath): Job | undefined => {
+    const job = jobs.get(path);
     if (job === undefined) return undefined;
     sizes[job.counted] -= 1;
     sending.delete(path);
     busyFiles.remove(job.entry);
-    job.hasEnded = true;
     return job;
   };
 
@@ -70,11 +58,12 @@ export function openJobs() {
     queue: (candidates: readonly Candidate[], nowMs: number): void => {
       for (const { entry, known } of candidates) {
         const { path } = entry;
-        const isOutdated = remove(path)?.isOutdated === true;
-        const sinceMs = jobs.get(path)?.sinceMs ?? nowMs;
+        const before = uncover(path);
+        const sinceMs = before?.sinceMs ?? parked.get(path) ?? nowMs;
         const counted = countedAs(known?.state);
-        const rest = { rereadMs: undefined, isParked: false, isSent: false, hasEnded: false };
-        jobs.set(path, { entry, sinceMs, counted, isOutdated, ...rest });
+        const rest = { rereadMs: undefined, isParked: false, isSent: false };
+        parked.delete(path);
+        jobs.set(path, { entry, sinceMs, counted, isOutdated: before?.isOutdated === true, ...rest });
         sizes[counted] += 1;
         busyFiles.add(entry);
       }
@@ -85,10 +74,10 @@ export function openJobs() {
     },
     /** Records that something happened at the path. If it has a job, that is dropped before it is sent, and starts over. */
     outdate: (path: RelativePath): void => change(path, { isOutdated: true }),
-    isOutdated: (path: RelativePath): boolean => jobOf(path)?.isOutdated === true,
+    isOutdated: (path: RelativePath): boolean => jobs.get(path)?.isOutdated === true,
     /** Records that the row of a job's path, if it has one, counts as unsure from here on. */
     uncount: (path: RelativePath): void => {
-      const job = jobOf(path);
+      const job = jobs.get(path);
       if (job?.counted !== "agreed") return;
       job.counted = "trouble";
       sizes.agreed -= 1;
@@ -101,41 +90,58 @@ export function openJobs() {
       change(path, { isParked: outcome === "parked", isSent: true }),
     /** Records that the service accepted a job's version, though nobody waits for its result. */
     sent: (path: RelativePath): void => change(path, { isSent: true }),
-    end: (entry: ScanEntry): EndedJob | undefined => {
-      const job = remove(entry.path);
+    end: ({ path }: ScanEntry): EndedJob | undefined => {
+      const job = uncover(path);
       if (job === undefined) return undefined;
-      for (const note of ended) note(entry);
-      if (!job.isParked) jobs.delete(entry.path);
+      jobs.delete(path);
+      if (job.isParked) parked.set(path, job.sinceMs);
+      for (const note of ended) note(job.entry);
       return job;
     },
     hasJob,
     /** Reports whether the path has a job for this very entry. */
-    isCurrent: (entry: ScanEntry): boolean => jobOf(entry.path)?.entry === entry,
+    isCurrent: (entry: ScanEntry): boolean => jobs.get(entry.path)?.entry === entry,
     /** Returns the entry of a job whose file was not read yet. */
     queued: (path: RelativePath): ScanEntry | undefined =>
-      sending.has(path) ? undefined : jobOf(path)?.entry,
+      sending.has(path) ? undefined : jobs.get(path)?.entry,
     isSending: (path: RelativePath): boolean => sending.has(path),
+    /** Reports whether any file is being read or sent. */
+    isAnySending: (): boolean => sending.size > 0,
     /** Since when a file with a job, or a parked one, waits. */
-    sinceMs: (path: RelativePath): number | undefined => jobs.get(path)?.sinceMs,
+    sinceMs: (path: RelativePath): number | undefined => jobs.get(path)?.sinceMs ?? parked.get(path),
     /** Reports whether the last job of a file without one parked it. It may be gone meanwhile. */
-    isParked: (path: RelativePath): boolean => jobs.get(path)?.hasEnded === true,
+    isParked: (path: RelativePath): boolean => parked.has(path),
     /** Returns the paths of files with jobs. */
-    *jobPaths(): Iterable<RelativePath> {
-      for (const [path, { hasEnded }] of jobs) if (!hasEnded) yield path;
-    },
-    hasJobs: (): boolean => sumOf(sizes) > 0,
+    jobPaths: (): Iterable<RelativePath> => jobs.keys(),
+    hasJobs: (): boolean => jobs.size > 0,
     /** Takes a snapshot of them. */
     busyPaths: (): BusyPaths => openSnapshot(jobs, sending, busyFiles, ended),
     /** Returns the number of jobs, by how the rows of their files count. `countedNow` is asked about new files being sent. */
     counts: (countedNow: (path: RelativePath) => Counted): Record<Counted, number> => {
       const counts = { ...sizes };
       for (const path of sending)
-        if (jobOf(path)?.counted === "nothing" && countedNow(path) !== "nothing") counts.nothing -= 1;
+        if (jobs.get(path)?.counted === "nothing" && countedNow(path) !== "nothing") counts.nothing -= 1;
       return counts;
     },
-    /** Since when the oldest waits, or is parked. `stillParked` reports whether it still is; it may be gone meanwhile. */
-    oldestMs: openOldest(jobs, sizes),
+    /** Since when the oldest waits, or is parked. `stillParked` reports whether a parked file still is. */
+    oldestMs: (stillParked: (path: RelativePath) => boolean): number | undefined =>
+      oldestOf(jobs, parked, stillParked),
   };
+}
+
+function oldestOf(
+  jobs: ReadonlyMap<RelativePath, Job>,
+  parked: Map<RelativePath, number>,
+  stillParked: (path: RelativePath) => boolean,
+): number | undefined {
+  for (const path of parked.keys()) {
+    if (stillParked(path)) break;
+    parked.delete(path);
+  }
+  const [first] = parked.values();
+  let oldest = first;
+  for (const { sinceMs } of jobs.values()) oldest = Math.min(oldest ?? sinceMs, sinceMs);
+  return oldest;
 }
 
 /** Opens a snapshot, which is among the listeners for what `ended` until it is closed. */
@@ -153,11 +159,10 @@ function openSnapshot(
   };
   ended.add(note);
   return {
-    has: (path: RelativePath): boolean => jobs.get(path)?.hasEnded === false || since.has(path),
+    has: (path: RelativePath): boolean => jobs.has(path) || since.has(path),
     /** Returns those that had a row when they were planned, or may have received one since, as of now. */
     *known(): Iterable<RelativePath> {
-      for (const [path, { counted, hasEnded }] of jobs)
-        if (!hasEnded && (counted !== "nothing" || sending.has(path))) yield path;
+      for (const [path, { counted }] of jobs) if (counted !== "nothing" || sending.has(path)) yield path;
     },
     /**
      * Returns where a file with this inode is in flight, or was when the snapshot was taken, under another path. `isSame`
@@ -179,8 +184,7 @@ function openSnapshot(
     ): Steps<readonly RelativePath[]> {
       const found: RelativePath[] = [];
       const entries = new Map<RelativePath, ScanEntry>();
-      const taken = [...since.values()];
-      for (const { entry, hasEnded } of jobs.values()) if (!hasEnded) taken.push(entry);
+      const taken = [...since.values(), ...[...jobs.values()].map(({ entry }) => entry)];
       let items = 0;
       for (const entry of seen) {
         if (++items % STEP_ITEMS === 0) yield;
@@ -196,54 +200,18 @@ function openSnapshot(
   };
 }
 
-/** Returns a function that finds since when the oldest job waits, or is parked. Removes parked jobs whose file is gone. */
-function openOldest(
-  jobs: Map<RelativePath, Job>,
-  sizes: Readonly<Record<Counted, number>>,
-): (stillParked: (path: RelativePath) => boolean) => number | undefined {
-  /** How many files were parked at the last search for those that are gone. */
-  let parkedBefore = 0;
-  const countParked = (): number => jobs.size - sumOf(sizes);
-  return (stillParked) => {
-    if (countParked() > 2 * parkedBefore + GONE_MAX) {
-      for (const [path, { hasEnded }] of jobs) if (hasEnded && !stillParked(path)) jobs.delete(path);
-      parkedBefore = countParked();
-    }
-    for (const [path, { sinceMs, hasEnded }] of jobs) {
-      if (!hasEnded || stillParked(path)) return sinceMs;
-      jobs.delete(path);
-    }
-    return undefined;
-  };
-}
-
-/** Files by inode number. Hard links share one; nearly every other file is alone and needs no list. */
-function openInodeIndex(): {
-  add(entry: ScanEntry): void;
-  remove(entry: ScanEntry): void;
-  get(ino: number): readonly ScanEntry[];
-} {
-  const single = new Map<number, ScanEntry>();
-  const several = new Map<number, readonly ScanEntry[]>();
-  const get = (ino: number): readonly ScanEntry[] => {
-    const only = single.get(ino);
-    return only === undefined ? (several.get(ino) ?? []) : [only];
-  };
-  const set = (ino: number, entries: readonly ScanEntry[]): void => {
-    single.delete(ino);
-    several.delete(ino);
-    const [first] = entries;
-    if (entries.length > 1) several.set(ino, entries);
-    else if (first !== undefined) single.set(ino, first);
-  };
+/** Opens an index of files by inode number. Hard links share one. */
+function openInodeIndex() {
+  const files = new Map<number, readonly ScanEntry[]>();
+  const get = (ino: number): readonly ScanEntry[] => files.get(ino) ?? [];
   return {
-    add: (entry) => set(entry.ino, [...get(entry.ino), entry]),
-    remove: (entry) =>
-      set(
-        entry.ino,
-        get(entry.ino).filter((each) => each !== entry),
-      ),
     get,
+    add: (entry: ScanEntry): void => void files.set(entry.ino, [...get(entry.ino), entry]),
+    remove: (entry: ScanEntry): void => {
+      const left = get(entry.ino).filter((each) => each !== entry);
+      if (left.length > 0) files.set(entry.ino, left);
+      else files.delete(entry.ino);
+    },
   };
 }
 

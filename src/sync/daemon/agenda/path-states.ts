@@ -1,7 +1,6 @@
 import { earliest } from "../../../lib/earliest.ts";
-import type { Candidate, RelativePath, ScanEntry } from "../../plan/model.ts";
+import type { RelativePath, ScanEntry } from "../../plan/model.ts";
 import { type Due, openChecks } from "./checks.ts";
-import { type Counted, countedAs } from "../../plan/version.ts";
 import { openJobs } from "./jobs.ts";
 import { openRestDetector } from "./settle.ts";
 
@@ -12,11 +11,10 @@ import { openRestDetector } from "./settle.ts";
  * | --- | --- | --- | --- |
  * | at rest | this process knows of nothing to do | | |
  * | waiting | it is checked at a later time: a retry | `checkAgain`, `rested` | `take`, `event` |
- * | paused | a file to send, or one that is gone, found during a pause | `notePaused` | `notePaused`, `endPause` |
  * | missing | a row without a file; its delete waits for the end of a burst | `miss` | `decide`, `forgetMissing` |
  * | settling | it is checked soon: something happened | `event`, `checkAgain`, `rested` | `take` |
  * | checking | a pass has taken it | `take` | `endPass` |
- * | queued | its job waits for its turn | `queue` | `send`, `end`, `event` |
+ * | queued | its job waits for its turn, or for the end of a pause | `queue` | `send`, `end`, `event`, `drop` |
  * | sending | its file is being read or sent | `send` | `end` |
  *
  * A check may be due whatever else is known of a path: an event arrives during a pass, a file is parked just before its job
@@ -26,15 +24,7 @@ import { openRestDetector } from "./settle.ts";
  * the service has shown what it does with one, which a check of the whole source finds again (`contact.ts`); and whatever outlives the process, which
  * is the state of the path's row in the ledger.
  */
-export type PathState =
-  | "at rest"
-  | "waiting"
-  | "paused"
-  | "missing"
-  | "settling"
-  | "checking"
-  | "queued"
-  | "sending";
+export type PathState = "at rest" | "waiting" | "missing" | "settling" | "checking" | "queued" | "sending";
 
 /** What the service reads of a file: any of it, or only pictures, of which it may recognise text for hours. */
 export type Reading = "all" | "pictures";
@@ -57,22 +47,10 @@ export function openPathStates(settleMs: number, onDue: (atMs: number) => void =
   const rest = openRestDetector(settleMs);
   const jobs = openJobs();
   let checking: ReadonlySet<RelativePath> = new Set();
-  /**
-   * Files that are written to continually and are not read for some seconds, including those of the last `take`. They
-   * are few.
-   */
-  const heldBack = new Set<RelativePath>();
   const missing = new Map<RelativePath, MissingRow>();
-  /** Files to send that were found during a pause, and how their rows count; undefined: the file is gone. */
-  const paused = new Map<RelativePath, Counted | undefined>();
   /** Paths to check when the job of another one has ended. */
   const followers = new Map<RelativePath, Set<RelativePath>>();
-  /** Files that may be read although they have not rested, until their job has ended. */
-  const unresting = new Set<RelativePath>();
-
   const reading = new Map<RelativePath, Reading>();
-  const isHeldBack = (path: RelativePath): boolean =>
-    !jobs.hasJob(path) && (checks.isDue(path) || checking.has(path));
   /** Records that something happened at a path. One that is being sent is checked after that. */
   const event = (path: RelativePath, nowMs: number): void => {
     if (jobs.hasJob(path)) outdate(path, nowMs);
@@ -83,7 +61,6 @@ export function openPathStates(settleMs: number, onDue: (atMs: number) => void =
     const { path } = entry;
     const ended = jobs.end(entry);
     rest.ended(path, nowMs, ended);
-    unresting.delete(path);
     if (ended?.isOutdated === true) event(path, nowMs);
     for (const follower of followers.get(path) ?? []) event(follower, nowMs);
     followers.delete(path);
@@ -94,7 +71,7 @@ export function openPathStates(settleMs: number, onDue: (atMs: number) => void =
   const outdate = (path: RelativePath, nowMs: number): void => {
     jobs.outdate(path);
     const entry = jobs.queued(path);
-    if (entry !== undefined && !unresting.has(path)) end(entry, nowMs);
+    if (entry !== undefined && !rest.isOverdue(path)) end(entry, nowMs);
   };
   /** Has a path checked at `atMs`, or sooner. One with a job that would be checked soon is checked after it. */
   const checkAgain = (path: RelativePath, atMs: number, nowMs: number): void => {
@@ -110,14 +87,13 @@ export function openPathStates(settleMs: number, onDue: (atMs: number) => void =
       if (checking.has(path)) return "checking";
       if (checks.isSettling(path)) return "settling";
       if (missing.has(path)) return "missing";
-      if (paused.has(path)) return "paused";
       return checks.isDue(path) ? "waiting" : "at rest";
     },
     /** Reports whether a path is settling or being checked, whatever else is known of it. */
     isBeingChecked: (path: RelativePath): boolean => checking.has(path) || checks.isSettling(path),
     /** Returns the paths that are not at rest. */
     paths: (): ReadonlySet<RelativePath> =>
-      new Set([...jobs.jobPaths(), ...checks.due(), ...checking, ...missing.keys(), ...paused.keys()]),
+      new Set([...jobs.jobPaths(), ...checks.due(), ...checking, ...missing.keys()]),
     event,
     checkAgain,
     /** Has a path checked now, also one with a job, so that a check is due which answers. */
@@ -133,7 +109,6 @@ export function openPathStates(settleMs: number, onDue: (atMs: number) => void =
       return true;
     },
     take: (nowMs: number): Due | undefined => {
-      for (const path of heldBack) if (!checks.isDue(path)) heldBack.delete(path);
       const due = checks.take(nowMs);
       if (due !== undefined) checking = new Set([...due.paths, ...missing.keys()]);
       return due;
@@ -144,70 +119,36 @@ export function openPathStates(settleMs: number, onDue: (atMs: number) => void =
     },
     /** Reports whether a file may be read: see `RestDetector`. If not, it is checked again. */
     rested: (entry: ScanEntry, nowMs: number, wallMs?: number): boolean => {
-      const { atMs, isUnresting } = rest.restsAtMs(entry, nowMs, wallMs);
-      unresting.delete(entry.path);
-      if (atMs === undefined) {
-        heldBack.delete(entry.path);
-        if (isUnresting) unresting.add(entry.path);
-      } else {
-        if (checks.isRetry(atMs, nowMs)) heldBack.add(entry.path);
-        checks.checkAt(entry.path, atMs, nowMs);
-      }
+      const atMs = rest.restsAtMs(entry, nowMs, wallMs);
+      if (atMs !== undefined) checks.checkAt(entry.path, atMs, nowMs, true);
       return atMs === undefined;
     },
     /** Reports whether a job is not dropped when something happens at its path: the file never rests, and is sent as it is. */
-    isUnresting: (path: RelativePath): boolean => unresting.has(path),
+    isOverdue: rest.isOverdue,
     /** Records that a file changed while it was read. If that happens repeatedly, `rested` makes it wait longer. */
-    torn: (path: RelativePath, nowMs: number): void => rest.torn(path, nowMs),
+    torn: rest.torn,
     /** Records a row whose file is missing, until its delete is decided or the file is back. */
     miss: (path: RelativePath, id: number, sinceMs: number): void => void missing.set(path, { id, sinceMs }),
     decide: (path: RelativePath): void => void missing.delete(path),
     /** Forgets what is missing, because nothing may be decided now. It is found missing again, and waits again. */
     forgetMissing: (): void => missing.clear(),
     missing: (): ReadonlyMap<RelativePath, MissingRow> => missing,
-    /**
-     * Records what a check found during a pause: files to send, and paths whose file is gone. It replaces what was known
-     * in the scope of the check.
-     */
-    notePaused: (
-      candidates: readonly Candidate[],
-      gone: Iterable<RelativePath>,
-      inScope: (path: RelativePath) => boolean,
-    ): void => {
-      for (const path of paused.keys()) if (inScope(path)) paused.delete(path);
-      for (const path of gone) paused.set(path, undefined);
-      for (const { entry, known } of candidates) paused.set(entry.path, countedAs(known?.state));
-    },
-    /** Forgets what was found during a pause: the whole source is checked. */
-    endPause: (): void => paused.clear(),
     end,
+    /** Ends all jobs that were not started, because a pause begins or is over. The whole source is checked then. */
+    drop: (nowMs: number): void => {
+      for (const path of jobs.jobPaths()) {
+        const entry = jobs.queued(path);
+        if (entry !== undefined) end(entry, nowMs);
+      }
+    },
     /** Reports whether nothing is about to be checked, except retries and, with `butMissing`, what is missing. */
     isQuiet: ({ butMissing }: { readonly butMissing: boolean } = { butMissing: false }): boolean =>
       checks.isQuiet(butMissing ? (path) => missing.has(path) : undefined),
-    /**
-     * Returns the number of files to send, by how their rows count: those with jobs, those found during a pause, and, if
-     * it `isPaused` no more, those held back because they are written to continually. `countedNow` reads a path's row.
-     */
-    counts: (countedNow: (path: RelativePath) => Counted, isPaused: boolean): Record<Counted, number> => {
-      const counts = jobs.counts(countedNow);
-      for (const counted of paused.values()) if (counted !== undefined) counts[counted] += 1;
-      // During a pause they are among what the checks found.
-      if (isPaused) return counts;
-      for (const path of heldBack) if (isHeldBack(path)) counts[countedNow(path)] += 1;
-      return counts;
-    },
     /** Records that the service has a file with a job and reads it, or no longer does. */
     setReading: (path: RelativePath, what: Reading | undefined): void =>
       void (what === undefined ? reading.delete(path) : reading.set(path, what)),
     reading: (path: RelativePath): Reading | undefined => reading.get(path),
     readingCount: (): number => reading.size,
-    /** Returns the files that `counts` counts. */
-    *toSend(isPaused: boolean): Iterable<RelativePath> {
-      yield* jobs.jobPaths();
-      for (const [path, counted] of paused) if (counted !== undefined) yield path;
-      if (isPaused) return;
-      for (const path of heldBack) if (isHeldBack(path)) yield path;
-    },
     /**
      * Since when the oldest change waits to be acknowledged: noticed, planned or parked. `stillParked` reports whether a
      * parked file still is; it may be gone meanwhile.

@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import type { SourceRow } from "../../ledger/sources/rows.ts";
 import { brake, type Braked } from "../../plan/brakes.ts";
-import type { Difference, Candidate, RelativePath } from "../../plan/model.ts";
+import type { Candidate, Difference, KnownFile, RelativePath } from "../../plan/model.ts";
 import { followMoves } from "../../plan/moves.ts";
 import { scopeTest } from "../../plan/scope.ts";
 import { scanPaths, scanSource } from "../../scan/scan.ts";
@@ -22,8 +22,8 @@ export interface PassPreview extends Pick<Difference, "refused" | "skipped"> {
 /** The work of a pass that has not run. */
 export interface Unsent {
   readonly candidates: readonly Candidate[];
-  /** Paths whose file is gone, and whose delete no person has to approve. */
-  readonly gone: readonly RelativePath[];
+  /** Rows whose file is gone, and whose delete no person has to approve. */
+  readonly gone: readonly KnownFile[];
   /** Reports whether a path was checked. */
   readonly inScope: (path: RelativePath) => boolean;
 }
@@ -38,7 +38,7 @@ export async function findUnsent(pass: PassContext, due: Due): Promise<Unsent> {
   // Nothing is known about a missing folder.
   if (scan.root === undefined) return { candidates: [], gone: [], inScope: () => false };
   const found = await withBusy(pass.states, (busy) => compareWithLedger(pass, scan, busy, true));
-  const gone = found.gone.filter(({ state }) => state !== "held").map(({ path }) => path);
+  const gone = found.gone.filter(({ state }) => state !== "held");
   return { candidates: found.candidates, gone, inScope: scopeTest(scan.scope) };
 }
 

@@ -64,14 +64,16 @@ async function check(parts: SourceParts): Promise<void> {
   agenda.answer(answers);
 }
 
-/** Finds what would be sent if the source were not paused, so that it is counted. */
+/** Finds what would be sent if the source were not paused, so that it is counted. Its jobs wait for the resume, which ends them. */
 async function checkPaused(parts: SourceParts, due: Due, answers: number): Promise<void> {
-  const { agenda, passes, state } = parts;
-  agenda.states.forgetMissing();
+  const { context, agenda, passes, state } = parts;
+  const { states } = agenda;
   const { candidates, gone, inScope } = await findUnsent(passes, due);
   // It is running already. The check that came with the resume finds all of it again, and answers.
   if (!state.isPaused) return;
-  agenda.states.notePaused(candidates, gone, inScope);
+  for (const path of states.missing().keys()) if (inScope(path)) states.decide(path);
+  for (const { path, id } of gone) states.miss(path, id, context.now());
+  states.queue(candidates, context.now());
   state.isHalted = false;
   if (due.all) state.isPlanned = true;
   if (!awaitsIgnoreFile(parts)) agenda.answer(answers);

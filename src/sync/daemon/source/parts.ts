@@ -130,7 +130,7 @@ export function openSourceParts(options: SourceOptions): SourceParts {
     isStale: (path) => {
       // Files read for sending are dropped while the source is paused, and checked again.
       if (isHeld()) states.outdate(path);
-      return states.isOutdated(path) && (isHeld() || !states.isUnresting(path));
+      return states.isOutdated(path) && (isHeld() || !states.isOverdue(path));
     },
     agenda,
     isPaused: () => state.isPaused,

@@ -20,7 +20,7 @@ export function activityOf({ options, context, agenda, contact, state }: SourceP
   const { states } = agenda;
   const countedNow = (path: RelativePath): Counted =>
     countedAs(context.ledger.files.living(options.row.id, path)?.state);
-  const { agreed, failed, nothing } = states.counts(countedNow, state.isPaused);
+  const { agreed, failed, nothing } = states.counts(countedNow);
   // While it is paused, what waits for the service to be probed is among what was counted.
   return {
     backlog: agreed + nothing + (state.isPaused ? 0 : contact.waiting().size),
@@ -46,7 +46,8 @@ export function progressOf(parts: SourceParts) {
   const { id } = parts.options.row;
   const { states } = agenda;
   const openedMs = now();
-  const isSending = (): boolean => states.hasJobs() || deletes.hasJobs();
+  const isSending = (): boolean =>
+    (state.isPaused ? states.isAnySending() : states.hasJobs()) || deletes.hasJobs();
   return {
     activity: (): SourceActivity => activityOf(parts),
     noteBacklog: (): void => noteBacklog(parts),
@@ -62,7 +63,7 @@ export function progressOf(parts: SourceParts) {
         contact.waiting().size > 0 ? state.probingSinceMs : undefined,
       );
     },
-    /** Reports whether files or deletes are planned and not done. */
+    /** Reports whether files or deletes are planned and not done; while the source is paused, whether any are in flight. */
     isSending,
     /** Reports whether the folder is being checked, or is due now; also while a former process's end is settled. */
     isScanning: (): boolean => {

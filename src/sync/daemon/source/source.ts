@@ -60,22 +60,26 @@ export function openSource(options: SourceOptions) {
 }
 
 function pausingOf({ options, context: { ledger, now }, agenda, state }: SourceParts) {
+  /** Finds all pending work again, wherever it waited. */
+  const checkAll = (): void => {
+    agenda.states.drop(now());
+    agenda.states.forgetMissing();
+    agenda.hint(undefined);
+  };
   return {
     isPaused: (): boolean => state.isPaused,
     /** Sends nothing until it is resumed. Planned work is given up and found again then. */
     pause: (): void => {
       if (state.isPaused) return;
       state.isPaused = true;
-      // So that all pending work is counted, wherever it waited.
-      agenda.hint(undefined);
+      checkAll();
     },
     resume: (): void => {
       if (!state.isPaused) return;
       state.isPaused = false;
-      agenda.states.endPause();
       // Nothing else would find parked files whose time came meanwhile.
       ledger.note(() => ledger.operator.unpark(options.row.id, now()));
-      agenda.hint(undefined);
+      checkAll();
     },
   };
 }
@@ -131,7 +135,6 @@ function pathQueries({ agenda: { states }, contact, deletes, context: { now }, s
       case "missing":
         return "noticed";
       case "queued":
-      case "paused":
         return "queued";
       case "sending":
         return "sending";
@@ -148,7 +151,7 @@ function pathQueries({ agenda: { states }, contact, deletes, context: { now }, s
     },
     /** Returns the files at or below a path that `activity` counts: those that are planned and not done. */
     *unsent(below: RelativePath | undefined): Iterable<RelativePath> {
-      for (const path of states.toSend(state.isPaused)) if (isBelow(path, below)) yield path;
+      for (const path of states.jobPaths()) if (isBelow(path, below)) yield path;
       if (state.isPaused) return;
       for (const path of contact.waiting()) if (isBelow(path, below)) yield path;
     },

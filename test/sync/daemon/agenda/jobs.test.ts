@@ -113,19 +113,6 @@ describe("the time since which changes wait", () => {
   });
 });
 
-it("parked files that are gone are forgotten although an older one is still parked", () => {
-  const jobs = openJobs();
-  const paths = ["oldest", ...Array.from({ length: 3000 }, (_, index) => `${index}`)];
-  for (const path of paths) {
-    jobs.queue([candidate(path)], 10);
-    jobs.reported(path, "parked");
-    jobs.end(at(path));
-    expect(jobs.oldestMs((each) => each === "oldest" || each === "2999")).toBe(10);
-  }
-  expect(paths.filter((path) => jobs.isParked(path)).length).toBeLessThanOrEqual(1010);
-  expect([jobs.isParked("oldest"), jobs.isParked("2999")]).toEqual([true, true]);
-});
-
 const scan: Scan = {
   root: { dev: 1, ino: 1 },
   entries: [entry],

@@ -17,14 +17,12 @@ const candidate = (path: string, state?: FileState): Candidate => ({
   entry: at(path),
   known: state && { ...at(path), id: 1, docId: null, state, rulesKey: 1 },
 });
-const always = (): boolean => true;
 const noRow = (): Counted => "nothing";
 
 /** Brings the path from rest into each state. */
 const REACH: Record<PathState, (states: PathStates) => void> = {
   "at rest": () => undefined,
   waiting: (states) => states.checkAgain("a", LATER_MS, 0),
-  paused: (states) => states.notePaused([candidate("a")], [], always),
   missing: (states) => states.miss("a", 1, 0),
   settling: (states) => states.event("a", 0),
   checking: (states) => {
@@ -47,7 +45,7 @@ const EVENTS = {
   take: (states: PathStates) => void states.take(LATER_MS),
   endPass: (states: PathStates) => states.endPass(),
   decide: (states: PathStates) => states.decide("a"),
-  endPause: (states: PathStates) => states.endPause(),
+  drop: (states: PathStates) => states.drop(0),
   queue: (states: PathStates) => states.queue([candidate("a")], 0),
   send: (states: PathStates) => states.send("a"),
   end: (states: PathStates) => states.end(at("a"), 0),
@@ -57,11 +55,17 @@ const EVENTS = {
 const TRANSITIONS: Record<PathState, Partial<Record<keyof typeof EVENTS, PathState>>> = {
   "at rest": { event: "settling", soon: "settling", later: "waiting", ask: "settling", queue: "queued" },
   waiting: { event: "settling", soon: "settling", ask: "settling", take: "checking", queue: "queued" },
-  paused: { event: "settling", soon: "settling", ask: "settling", endPause: "at rest", queue: "queued" },
   missing: { event: "settling", soon: "settling", ask: "settling", decide: "at rest", queue: "queued" },
   settling: { take: "checking", queue: "queued" },
   checking: { endPass: "at rest", queue: "queued" },
-  queued: { event: "settling", soon: "settling", ask: "settling", send: "sending", end: "at rest" },
+  queued: {
+    event: "settling",
+    soon: "settling",
+    ask: "settling",
+    send: "sending",
+    end: "at rest",
+    drop: "at rest",
+  },
   sending: { queue: "queued", end: "at rest" },
 };
 
@@ -95,8 +99,7 @@ describe("the transitions of a path", () => {
     ["sending", "ask", "end", "settling"],
     ["missing", "later", "decide", "waiting"],
     ["missing", "later", "take", "checking"],
-    ["paused", "later", "endPause", "waiting"],
-    ["paused", "event", "take", "checking"],
+    ["queued", "later", "drop", "waiting"],
   ])(
     "what happens to a path that is %s (%s) is not forgotten: after %s it is %s",
     (state, name, then, after) => {
@@ -168,47 +171,11 @@ describe("the transitions of a path", () => {
   });
 });
 
-describe("files found during a pause", () => {
-  it("files found during a pause count by their rows, as files with jobs do", () => {
-    const states = openPathStates(SETTLE_MS);
-    const found = [
-      candidate("a"),
-      candidate("b", "agreed"),
-      candidate("c", "agreed"),
-      candidate("d", "failed"),
-    ];
-    states.notePaused(found, [], always);
-    states.queue([candidate("e", "agreed")], 0);
-    expect(states.counts(noRow, true)).toEqual({ agreed: 3, failed: 1, trouble: 0, nothing: 1 });
-    expect([...states.paths()].toSorted()).toEqual(["a", "b", "c", "d", "e"]);
-    states.endPause();
-    expect(states.counts(noRow, false)).toEqual({ agreed: 1, failed: 0, trouble: 0, nothing: 0 });
-  });
-
-  it("paths found during a pause are replaced within the scope of a check, and nowhere else", () => {
-    const states = openPathStates(SETTLE_MS);
-    states.notePaused([candidate("a"), candidate("b"), candidate("c")], [], always);
-    states.notePaused([candidate("b", "agreed")], [], (path) => path !== "c");
-    expect(["a", "b", "c"].map((path) => states.stateOf(path))).toEqual(["at rest", "paused", "paused"]);
-    expect(states.counts(noRow, true)).toEqual({ agreed: 1, failed: 0, trouble: 0, nothing: 1 });
-  });
-
-  it("files found during a pause include those that are held back, which count by themselves otherwise", () => {
-    const states = openPathStates(SETTLE_MS);
-    for (let times = 0; times < 8; times += 1) states.torn("a", 0);
-    expect(states.rested(at("a"), 1000)).toBe(false);
-    expect(states.counts(() => "agreed", false)).toEqual({ agreed: 1, failed: 0, trouble: 0, nothing: 0 });
-    expect(states.counts(() => "agreed", true)).toEqual({ agreed: 0, failed: 0, trouble: 0, nothing: 0 });
-    states.queue([candidate("a")], 1000);
-    expect(states.counts(noRow, false)).toEqual({ agreed: 0, failed: 0, trouble: 0, nothing: 1 });
-  });
-});
-
 describe("laws of path states", () => {
   const PATHS = ["a", "b", "c"];
   const steps = fc.array(
     fc.record({
-      name: fc.constantFrom(...NAMES, "miss", "pause", "follow", "park"),
+      name: fc.constantFrom(...NAMES, "miss", "follow", "park"),
       path: fc.constantFrom(...PATHS),
       afterMs: fc.integer({ min: 0, max: 400 }),
     }),
@@ -248,11 +215,8 @@ describe("laws of path states", () => {
       case "decide":
         states.decide(path);
         return {};
-      case "pause":
-        if (!states.hasJob(path)) states.notePaused([candidate(path)], [], (each) => each === path);
-        return {};
-      case "endPause":
-        states.endPause();
+      case "drop":
+        states.drop(nowMs);
         return {};
       case "queue":
         if (!states.hasJob(path)) states.queue([candidate(path)], nowMs);
@@ -282,7 +246,7 @@ describe("laws of path states", () => {
           for (const path of noticed) expected.add(path);
           const inState = PATHS.filter((path) => states.stateOf(path) !== "at rest");
           expect([...states.paths()].toSorted()).toEqual(inState);
-          const counts = states.counts(noRow, true);
+          const counts = states.counts(noRow);
           const jobs = PATHS.filter((path) => states.hasJob(path));
           expect([...states.jobPaths()].toSorted()).toEqual(jobs);
           expect(counts.nothing).toBeGreaterThanOrEqual(jobs.length);
@@ -297,7 +261,6 @@ describe("laws of path states", () => {
           }
         }
         for (const path of PATHS) states.end(at(path), nowMs);
-        states.endPause();
         states.forgetMissing();
         states.endPass();
         expect([...expected].filter((path) => !states.isDue(path))).toEqual([]);
@@ -305,7 +268,7 @@ describe("laws of path states", () => {
         states.endPass();
         expect([states.paths().size, states.isQuiet(), states.nextDueMs()]).toEqual([0, true, undefined]);
         expect([states.hasJobs(), states.oldestMs(() => false)]).toEqual([false, undefined]);
-        expect(states.counts(noRow, false)).toEqual({ agreed: 0, failed: 0, trouble: 0, nothing: 0 });
+        expect(states.counts(noRow)).toEqual({ agreed: 0, failed: 0, trouble: 0, nothing: 0 });
       }),
       { numRuns: randomRuns(300) },
     );
