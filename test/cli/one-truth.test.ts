@@ -404,17 +404,6 @@ const sum = ({ searchable, reading, waiting, failed }: SourceStatus): number =>
   searchable + reading + waiting + failed;
 const COUNTED = ["searchable", "reading", "waiting", "failed", "held"] as const;
 
-interface Proof {
-  readonly sources: readonly {
-    readonly files: readonly {
-      readonly path: string;
-      readonly state: VersionState;
-      readonly reason: string;
-    }[];
-    readonly sums: Readonly<Record<"files" | (typeof COUNTED)[number], number>>;
-  }[];
-}
-
 it.each(SITUATIONS)("every surface says the same of $name", async (situation) => {
   const { path, state, reason, counts } = situation.expected;
   await situation.make();
@@ -489,22 +478,6 @@ it.each(SITUATIONS)("every surface says the same of $name", async (situation) =>
   const mayWait = isAway(situation) || situation.name === "a service whose disk is full";
   expect((mayWait && verify.code === -1) || shortfall).toBe(!isDone);
 
-  // A proof has the states of all, and needs a service that answers.
-  const proof = await kbsync("verify", "--report");
-  expect(proof.code).toBe(isAway(situation) ? -1 : Number(!isDone));
-  const proven = isAway(situation) ? undefined : (JSON.parse(proof.text) as Proof).sources[0];
-  // A service that refuses writes alone is tried again and again.
-  const isInProof = state !== "skipped" && counts.deletesRefused === undefined && source.unreadable === 0;
-  const isProven = proven !== undefined && isInProof;
-  const inProof = async (): Promise<unknown> => {
-    const { text } = await kbsync("verify", "--report");
-    const files = isAway(situation) ? [] : (JSON.parse(text) as Proof).sources[0]?.files;
-    const file = files?.find((each) => each.path === path);
-    return [file?.state, reason.test(file?.reason ?? "")];
-  };
-  await expect.poll(inProof, { timeout: 5000 }).toEqual([isProven ? state : undefined, isProven]);
-  for (const each of [...COUNTED, "files"] as const)
-    expect([each, (proven?.sums ?? source)[each]]).toEqual([each, source[each]]);
   // A service that does not answer finds nothing.
   const search = await kbsync("search", "zebra");
   const unsent = countWords({ reading: source.reading, waiting: source.waiting }).join(", ");
@@ -606,7 +579,6 @@ it("says of a stopped daemon that newer changes are unknown, and finds them wher
     1,
     expect.stringContaining("0 of 1 file searchable, 1 waiting") as string,
   ]);
-  expect((await json<Proof>("verify", "--report")).sources[0]?.sums).toMatchObject({ files: 1, waiting: 1 });
   expect((await kbsync("search", "zebra", "--fresh")).text).toContain("no daemon runs");
   await sayNoDaemon();
 });
@@ -677,8 +649,6 @@ it.runIf(canMount())(
         1,
         expect.stringContaining("0 of 1 file searchable, 1 waiting") as string,
       ]);
-      const [proven] = (await json<Proof>("verify", "--report")).sources;
-      expect(proven?.files).toMatchObject([{ path: "a.md", state: "waiting" }]);
       expect(await json("why", at("a.md"))).toMatchObject({ version: { state: "waiting" } });
       disk.free();
       await (await start()).whenIdle();
@@ -703,7 +673,6 @@ it("says of a damaged ledger, wherever it is read, that it cannot be used", asyn
     ...LISTS,
     ["why", at("a.md")],
     ["verify"],
-    ["verify", "--report"],
     ["search", "zebra"],
     ["search", "zebra", "--fresh"],
   ])
@@ -752,5 +721,4 @@ it("says of a folder that left the configuration that its documents stay, and of
   expect(needsOf(viewed()).map(({ key }) => key)).toContain(`removed ${world.root}`);
   // Nothing is left to compare.
   expect((await kbsync("verify")).text).toContain("nothing was compared yet");
-  expect(await json("verify", "--report")).toMatchObject({ sources: [], verdict: "agrees" });
 });

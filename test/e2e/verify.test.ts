@@ -28,7 +28,7 @@ afterEach(() => {
 const run = (...args: string[]): ReturnType<typeof kbsync> => kbsync(args, { cwd: base });
 
 describe("verify", () => {
-  it("compares with the service, and proves by hash, with no daemon running and beside one", async () => {
+  it("compares with the service, with no daemon running and beside one", async () => {
     expect((await run("sync")).code).toBe(0);
     const alone = await run("verify");
     expect(alone).toMatchObject({ code: 0, stderr: "" });
@@ -41,12 +41,6 @@ describe("verify", () => {
       );
       const beside = await run("verify", "--repair", "--json");
       expect(JSON.parse(beside.stdout)).toMatchObject({ agrees: true, left: 0, sources: [{ resources: 2 }] });
-      const proof = await run("verify", "--report");
-      expect(proof.code).toBe(0);
-      expect(JSON.parse(proof.stdout)).toMatchObject({
-        verdict: "agrees",
-        sources: [{ path: folder, sums: { files: 2, agree: 2 } }],
-      });
       expect(await run("sync", "--recover")).toMatchObject({
         code: 75,
         stderr: expect.stringContaining("another kbsync") as string,
@@ -55,19 +49,9 @@ describe("verify", () => {
       await stop(up);
     }
     writeFileSync(join(folder, "b.txt"), "changed");
-    const differs = await run("verify", "--report");
+    const differs = await run("verify");
     expect(differs.code).toBe(1);
-    expect(JSON.parse(differs.stdout)).toMatchObject({
-      verdict: "differs",
-      sources: [
-        {
-          files: [
-            { path: "a.md", state: "searchable", agrees: true },
-            { path: "b.txt", state: "waiting", agrees: null },
-          ],
-        },
-      ],
-    });
+    expect(differs.stdout).toContain("1 of 2 files searchable, 1 waiting");
   });
 });
 

@@ -1,39 +1,19 @@
 import { resolve } from "node:path";
 import { type Config, loadConfig } from "../../config/load.ts";
 import { shellWord } from "../../lib/shell-word.ts";
-import { unknownSource } from "../../sync/scan/disk/source-path.ts";
-import type { Operator } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { ledgerFolders, loadSources, rememberedFolders } from "../state/sources.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 
-/** The folders of the daemon that runs on the state folder; undefined if none runs. */
-export async function liveFolders(operator: Operator): Promise<readonly string[] | undefined> {
-  const live = await operator.ask("status", {});
-  return live?.sources.map(({ path }) => path);
-}
-
 /**
- * The configuration for a command about synced folders. `live` are the folders of a running daemon. They override the
- * configuration, because the daemon may have been started with folders of its own. Without a daemon, a folder on the command
- * line is a source as for `kbsync sync`; if none is named, the folders that are left out are reported. Throws `source_unknown`
- * for a folder that the running daemon does not have, and as `loadSources` does.
+ * The configuration for `kbsync verify` without a daemon. A folder on the command line is a source as for
+ * `kbsync sync`; if none is named, the folders that are left out are reported. Throws as `loadSources` does.
  */
-export function syncedSources(
-  context: Context,
-  command: string,
-  typed: string | undefined,
-  options: CommonOptions,
-  live: readonly string[] | undefined,
-): Config {
+export function syncedSources(context: Context, typed: string | undefined, options: CommonOptions): Config {
   const folder = typed === undefined ? undefined : resolve(context.cwd, typed);
-  if (live !== undefined) {
-    if (folder !== undefined && !live.includes(folder)) throw unknownSource(folder, live);
-    return withFolders(context, options, live);
-  }
   if (folder === undefined) {
     const config = loadSources(context, [], options);
-    nameOtherSources(context, command, config);
+    nameOtherSources(context, "verify", config);
     return config;
   }
   const config = loadConfig(configRequest(context, options));

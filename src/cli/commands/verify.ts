@@ -1,32 +1,28 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { AuditReport, Finding } from "../../wire/daemon-audit.ts";
-import { absoluteFolder, openOperator, printJson, nothingSynced, type Operator } from "../state/ask.ts";
+import { absoluteFolder, openOperator, printJson } from "../state/ask.ts";
 import { reachService } from "../compose/reached-service.ts";
-import { daemonOptions, openConfiguredDaemon } from "../compose/configured-daemon.ts";
+import { openConfiguredDaemon } from "../compose/configured-daemon.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
 import { openLog } from "../terminal/log.ts";
-import { liveFolders, syncedSources } from "./named-sources.ts";
+import { syncedSources } from "./named-sources.ts";
 import { type CommonOptions, jsonOption } from "../output/options.ts";
 import { badNews, searchableWords } from "../output/standing-words.ts";
 import { counted, thousands } from "../../lib/counted.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 import { visibleLine } from "../output/visible.ts";
-import type { Config } from "../../config/load.ts";
-import { proveAgreement } from "../../sync/operate/proof.ts";
-import { programVersion } from "../output/version.ts";
 
 interface VerifyOptions extends CommonOptions {
   readonly repair?: boolean;
-  readonly report?: boolean;
   readonly json?: boolean;
 }
 
 /** Maximum number of findings in the text; `--json` has them all. */
 const SHOWN = 50;
 
-/** `kbsync verify [SOURCE]`: the audit, and the proof that disk, ledger and service agree. */
+/** `kbsync verify [SOURCE]`: the audit. */
 export function addVerify(program: Command, context: Context): void {
   program
     .command("verify")
@@ -36,22 +32,12 @@ export function addVerify(program: Command, context: Context): void {
       "--repair",
       "send missing and altered documents again, and delete duplicates that kbsync made; foreign documents stay",
     )
-    .option(
-      "--report",
-      "read every file, and prove by hashes that disk, ledger and service agree; prints JSON",
-    )
     .addOption(jsonOption())
     .action(async (source: string | undefined, options: VerifyOptions) => verify(context, source, options));
 }
 
 async function verify(context: Context, source: string | undefined, options: VerifyOptions): Promise<void> {
   const operator = openOperator(context, options);
-  if (options.report === true) {
-    const config = syncedSources(context, "verify --report", source, options, await liveFolders(operator));
-    const agrees = await printProof(context, operator, source, config);
-    context.exitCode = agrees ? EXIT.done : EXIT.filesFailed;
-    return;
-  }
   const repair = options.repair === true;
   const report =
     (await operator.ask("verify", { repair, ...absoluteFolder(context, source) })) ??
@@ -67,7 +53,7 @@ async function verifyHere(
   source: string | undefined,
   options: VerifyOptions,
 ): Promise<AuditReport> {
-  const config = syncedSources(context, "verify", source, options, undefined);
+  const config = syncedSources(context, source, options);
   const state = makeStateFolder(config.stateDir);
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY, context.invocation);
   const service = await reachService(config, state, context.env, log);
@@ -137,53 +123,4 @@ function findingLine({ kind, path, title, what, repaired }: Finding): string {
   return kind === "missing" || kind === "altered"
     ? `${where}  (${what}; put right)`
     : `${where}  (deleted: ${what})`;
-}
-
-/** Proves the sources, or that of a folder, and prints the proof as JSON, one line per file. Returns whether all agree. */
-async function printProof(
-  context: Context,
-  operator: Operator,
-  folder: string | undefined,
-  config: Config,
-): Promise<boolean> {
-  const path = folder === undefined ? undefined : resolve(context.cwd, folder);
-  const sources = config.sources.filter(({ absolutePath }) => path === undefined || absolutePath === path);
-  const state = makeStateFolder(config.stateDir);
-  const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY, context.invocation);
-  const service = await reachService(config, state, context.env, log);
-  const { stdout, signal } = context;
-  let separator = "";
-  try {
-    const at = new Date(context.nowMs()).toISOString();
-    const head = { at, version: programVersion(), service: service.dbUrl };
-    const opening = `${JSON.stringify(head).slice(0, -1)},"sources":[`;
-    let hasSource = false;
-    const agrees = await proveAgreement(
-      {
-        ...daemonOptions(config, state, service, log, { levelOfDone: () => "debug" }),
-        sources,
-        askWhy: (file) => operator.ask("why", { path: file }),
-        signal,
-      },
-      {
-        begin: (source) => {
-          stdout.write(hasSource ? ",\n" : `${opening}\n`);
-          hasSource = true;
-          separator = "\n";
-          stdout.write(`{"path":${JSON.stringify(source)},"files":[`);
-        },
-        file: (file) => {
-          stdout.write(`${separator}${JSON.stringify(file)}`);
-          separator = ",\n";
-        },
-        end: (sums) => stdout.write(`\n],"sums":${JSON.stringify(sums)}}`),
-      },
-    );
-    if (agrees === undefined) throw nothingSynced(state.path);
-    if (!hasSource) stdout.write(opening);
-    stdout.write(`\n],"verdict":${JSON.stringify(agrees ? "agrees" : "differs")}}\n`);
-    return agrees;
-  } finally {
-    await service.close();
-  }
 }

@@ -2,23 +2,10 @@ import type { Logger } from "pino";
 import type { Config } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
-import { type Daemon, type DaemonOptions, openDaemon } from "../../sync/daemon.ts";
+import { type Daemon, openDaemon } from "../../sync/daemon.ts";
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import type { ReachedService } from "./embedded-service.ts";
-
-/** Opens the daemon over the configuration's sources; see `daemonOptions`. */
-export function openConfiguredDaemon(
-  config: Config,
-  state: StateFolder,
-  service: ReachedService,
-  log: Logger,
-  listeners: DaemonListeners,
-): Daemon {
-  const { onChange, onUpgrade } = listeners;
-  const options = daemonOptions(config, state, service, log, listeners);
-  return openDaemon({ ...options, ...(onChange && { onChange }), ...(onUpgrade && { onUpgrade }) });
-}
 
 /** Listeners of a daemon, in addition to the log. */
 export interface DaemonListeners {
@@ -32,18 +19,18 @@ export interface DaemonListeners {
 }
 
 /**
- * Options of the daemon over the configuration's sources. Warnings and activities go to the log, successful activities at
- * the level that `levelOfDone` returns.
+ * Opens the daemon over the configuration's sources. Warnings and activities go to the log, successful activities at the
+ * level that `levelOfDone` returns.
  */
-export function daemonOptions(
+export function openConfiguredDaemon(
   config: Config,
   state: StateFolder,
   service: ReachedService,
   log: Logger,
-  { levelOfDone, metrics, onActivity }: Pick<DaemonListeners, "levelOfDone" | "metrics" | "onActivity">,
-): DaemonOptions {
+  { levelOfDone, metrics, onActivity, onChange, onUpgrade }: DaemonListeners,
+): Daemon {
   const { apiUrl, dbUrl, resourcesUrl, filesAt, pauthkey, identity } = service;
-  return {
+  return openDaemon({
     stateDir: state.path,
     service: {
       apiUrl,
@@ -65,7 +52,9 @@ export function daemonOptions(
     ...(metrics && { observer: metrics.daemon }),
     onWarning: (error) => logWarning(log, error),
     onNotice: (words) => log.info(words),
-  };
+    ...(onChange && { onChange }),
+    ...(onUpgrade && { onUpgrade }),
+  });
 }
 
 /** Logs an expected failure with its code and hint, any other with its stack. */

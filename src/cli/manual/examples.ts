@@ -29,7 +29,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   approve: ["kbsync approve ~/docs"],
   undelete: ["kbsync undelete --list", "kbsync undelete ~/docs/plan.md"],
   erase: ["kbsync erase ~/docs/secret.md", "kbsync erase ~/docs/private"],
-  verify: ["kbsync verify", "kbsync verify --repair", "kbsync verify --report"],
+  verify: ["kbsync verify", "kbsync verify --repair"],
   key: ["kbsync key create reader --scopes read", "kbsync key list"],
   "key create": ["kbsync key create reader --scopes read --expires 90d"],
   "key link": ["kbsync key link"],

@@ -360,7 +360,7 @@ function isAnotherFolder({ shown }: Gathered, verdicts: readonly Verdict[]): boo
 }
 
 /** Says what of a resource was changed at the service. */
-export function alterationWords(alterations: readonly Alteration[]): string {
+function alterationWords(alterations: readonly Alteration[]): string {
   const were = alterations.length === 1 ? "was" : "were";
   return `its ${alterations.join(" and ")} ${were} changed at the service`;
 }

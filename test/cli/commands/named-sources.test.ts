@@ -33,25 +33,10 @@ afterEach(async () => {
   await world.end();
 });
 
-const chosen = (folder: string | undefined, live?: readonly string[]): readonly string[] =>
-  syncedSources(context, "verify", folder, options(), live).sources.map(({ absolutePath }) => absolutePath);
+const chosen = (folder: string | undefined): readonly string[] =>
+  syncedSources(context, folder, options()).sources.map(({ absolutePath }) => absolutePath);
 
 describe("a command on what was synced", () => {
-  it("takes the sources of the daemon that runs, whatever the configuration says", () => {
-    expect(chosen(undefined, [world.root])).toEqual([world.root]);
-    expect(chosen("docs", [world.root])).toEqual([world.root]);
-    expect(reported).toBe("");
-    expect(() => chosen("configured", [world.root])).toThrow(/is not a source/);
-  });
-
-  it("keeps the configuration's settings of a folder that it names", () => {
-    const { sources } = syncedSources(context, "verify", undefined, options(), [world.root, configured]);
-    expect(sources).toMatchObject([
-      { absolutePath: world.root },
-      { absolutePath: configured, maxFileBytes: 77 },
-    ]);
-  });
-
   it("says without a daemon which folder it took, and how to name the other", () => {
     expect(chosen(undefined)).toEqual([configured]);
     expect(reported).toContain(`using ${configured} from the configuration`);

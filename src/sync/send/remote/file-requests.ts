@@ -23,9 +23,6 @@ export function fileRequests(
   { address, now }: Pick<TransportOptions, "address" | "now">,
 ) {
   return {
-    /** Whether an address is at one of the service's hosts. A file that only the list names is fetched from no other host. */
-    hostsFile: hosts.isOurs,
-
     /** Fetches an uploaded file into a sink. */
     download: (url: string, size: ExpectedSize, sink: Sink, signal: AbortSignal): Promise<Reply<undefined>> =>
       attempt("download", signal, async () => {
