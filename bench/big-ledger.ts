@@ -12,7 +12,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openLedger, type Ledger } from "../src/sync/ledger/ledger.ts";
-import { inSlices } from "../src/sync/daemon/pass/compare.ts";
+import { inSlices } from "../src/lib/steps.ts";
 import type { Difference, Scan, ScanEntry } from "../src/sync/plan/model.ts";
 import { reconcile, reconcileInSteps } from "../src/sync/plan/reconcile.ts";
 import { readStatus } from "../src/sync/operate/status.ts";

@@ -264,6 +264,5 @@ function sourceAt(root: string): WatchedSource {
     allowSecrets: [],
     rules: [],
     maxFileBytes: 32 * 1024 * 1024,
-    followSymlinks: false,
   };
 }

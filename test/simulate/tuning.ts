@@ -15,8 +15,8 @@ export const PAGE_RESOURCES = 7;
 export const TUNING: readonly Patch[] = [
   {
     file: "sync/scan/walk.ts",
-    find: /const STEPS_PER_CLOCK_READ = \d+;/,
-    replace: "const STEPS_PER_CLOCK_READ = 5;",
+    find: /const ITEMS_PER_STEP = \d+;/,
+    replace: "const ITEMS_PER_STEP = 5;",
   },
   {
     file: "sync/scan/read/read.ts",
@@ -35,17 +35,17 @@ export const TUNING: readonly Patch[] = [
   },
   // A pass computes in slices, between which requests end. Nothing but waiting takes virtual time, so slices are counted.
   {
-    file: "sync/plan/steps.ts",
+    file: "lib/steps.ts",
     find: /export const STEP_ITEMS = [\d_]+;/,
     replace: "export const STEP_ITEMS = 5;",
   },
   {
-    file: "sync/daemon/pass/compare.ts",
+    file: "lib/steps.ts",
     find: "    } while (performance.now() < endMs);",
     replace: "    } while (performance.now() < endMs - SLICE_MS);",
   },
   {
-    file: "sync/daemon/pass/compare.ts",
+    file: "lib/steps.ts",
     find: 'import { setImmediate as nextTurn } from "node:timers/promises";',
     replace:
       'import { setTimeout as sleep } from "node:timers/promises";\nconst nextTurn = (): Promise<void> => sleep(2);',

@@ -149,7 +149,7 @@ export const SourceEntry = z.strictObject({
     .boolean()
     .optional()
     .describe(
-      "Whether `.gitignore` files, the `info/exclude` of the repository and `core.excludesFile` count. Default: if the folder is in a Git work tree that does not ignore it.",
+      "Whether `.gitignore` files count. Default: if the folder is in a Git work tree that does not ignore it.",
     ),
   allowSecrets: z
     .array(GlobText)
@@ -170,10 +170,4 @@ export const SourceEntry = z.strictObject({
     .min(1)
     .default(UPLOAD_BYTES_MAX)
     .describe("Larger files are not read but reported. Default: 32 MB, the service's limit."),
-  followSymlinks: z
-    .boolean()
-    .default(false)
-    .describe(
-      "Follow symbolic links whose target lies inside this folder; files keep the link's path. Default: links are left out.",
-    ),
 });

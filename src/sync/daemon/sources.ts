@@ -8,7 +8,7 @@ import { openRemovals, type Removals } from "./source/removal.ts";
 import { ledgerFailure } from "../ledger/database/open.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
 import { findHandOvers, type HandOver } from "../plan/hand-overs.ts";
-import { keySeenFrom } from "../scan/rules/ignore-places.ts";
+import { ignoreFileSeenFrom } from "../scan/rules/ignore-files.ts";
 import { openRules, type WatchedSource } from "../scan/rules/rules.ts";
 import { openSource, type SourceSync } from "./source/source.ts";
 import { LIST_LAG_MS } from "../identity/list.ts";
@@ -156,9 +156,10 @@ function openRows({
 /** An ignore file that is missing at this very start may be about to be rewritten, whichever source knew it. */
 function handRulesOver({ sources, tree }: Ledger, { from, source }: HandOver): void {
   const known = tree.ignoreFiles(source);
-  for (const [key, hash] of tree.ignoreFiles(from)) {
-    const folder = keySeenFrom(realPath(sources.get(source).path), realPath(sources.get(from).path), key);
-    if (folder !== undefined && !known.has(folder)) tree.setIgnoreFile(source, { folder, hash });
+  const [root, former] = [realPath(sources.get(source).path), realPath(sources.get(from).path)];
+  for (const [path, hash] of tree.ignoreFiles(from)) {
+    const file = ignoreFileSeenFrom(root, former, path);
+    if (file !== undefined && !known.has(file)) tree.setIgnoreFile(source, { file, hash });
   }
 }
 

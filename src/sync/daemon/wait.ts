@@ -261,12 +261,8 @@ function leftOutReason(
 ): { readonly code: string; readonly message: string } | undefined {
   const { kind } = inspectPath(join(rootOf(source), path));
   const [known] = ledger.files.at(source.id, path);
-  if (
-    kind === "absent" ||
-    (kind === "folder" && known === undefined && source.rules.entersFolder(path).wanted)
-  )
-    return undefined;
-  const verdict = kind === "folder" ? source.rules.entersFolder(path) : source.rules.wants(path);
+  const verdict = source.rules.takes(path, kind);
+  if (kind === "absent" || (kind === "folder" && known === undefined && verdict.wanted)) return undefined;
   const version = versionOf({
     row: known?.state,
     trouble: known?.error ?? undefined,

@@ -427,7 +427,7 @@ async function filesOf(
   }
   // What cannot be looked at is a file or a folder. No resource names a folder.
   for (const { path } of [...scan.refused, ...scan.unreadable]) add(path, undefined);
-  for (const { entry, absent } of scan.skipped) if (absent !== true) add(entry.path, undefined);
+  for (const { entry } of scan.skipped) add(entry.path, undefined);
   const isHomeless = ({ docId, description }: Item): boolean => {
     const reading = readMarker(description);
     return !rows.has(docId) && reading.kind === "whole" && !files.has(reading.marker.file);

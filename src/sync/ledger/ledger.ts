@@ -183,12 +183,12 @@ function openSourceTree(db: Sqlite) {
        OR (@path = '' AND EXISTS (SELECT 1 FROM files WHERE source = @source))`,
   );
   return {
-    /** Hashes of the ignore files in force, by folder. */
+    /** Hashes of the ignore files in force, by their paths as seen from the source. */
     ignoreFiles: (source: number): ReadonlyMap<string, string> =>
       new Map(ignoreFiles(source).map(({ folder, hash }) => [folder, hash])),
-    setIgnoreFile: (source: number, { folder, hash }: SettledIgnore): void => {
-      if (hash === undefined) removeIgnoreFile(source, folder);
-      else setIgnoreFile(source, folder, hash);
+    setIgnoreFile: (source: number, { file, hash }: SettledIgnore): void => {
+      if (hash === undefined) removeIgnoreFile(source, file);
+      else setIgnoreFile(source, file, hash);
     },
     /** File systems mounted below a source's folder, by path. */
     mounts: (source: number): ReadonlyMap<string, RootIdentity> =>

@@ -9,7 +9,7 @@ import { trashFolder } from "../ledger/trash.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { answered, openClient } from "../send/remote/client.ts";
 import type { ServiceAddress } from "../send/remote/transport.ts";
-import { IGNORE_FILE } from "../scan/rules/ignore-places.ts";
+import { IGNORE_FILE } from "../scan/rules/ignore-files.ts";
 import { openRules, type Rules, type WatchedSource } from "../scan/rules/rules.ts";
 import { NOTE } from "../ledger/trash/note.ts";
 import { inspectPath } from "../scan/disk/inspect-path.ts";

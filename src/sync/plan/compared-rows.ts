@@ -1,5 +1,5 @@
 import { sameIdentity } from "./moves.ts";
-import { STEP_ITEMS, type Steps } from "./steps.ts";
+import { STEP_ITEMS, type Steps } from "../../lib/steps.ts";
 import { openTextMap, type TextMap } from "./text-map.ts";
 import type { KnownFile, RelativePath, Scan, ScanEntry, Skip } from "./model.ts";
 import { scopeTest, unseenTest } from "./scope.ts";
@@ -75,12 +75,8 @@ export function* compareRows(
       const refusal = refusals.get(row.path);
       const skip = skips.get(row.path);
       if (refusal !== undefined) blocked.push({ row, refusal });
-      else if (skip !== undefined && !(skip.absent === true && row.docId !== null))
-        blocked.push({ row, skip });
-      else {
-        if (skip !== undefined && !isHeld(row)) skips.delete(row.path);
-        if (skip !== undefined || (inScope(row.path) && !unseen(row.path))) missing.push(row);
-      }
+      else if (skip !== undefined) blocked.push({ row, skip });
+      else if (inScope(row.path) && !unseen(row.path)) missing.push(row);
     } else if (isHeld(row)) heldHere.push(row);
     else {
       entries.delete(row.path);

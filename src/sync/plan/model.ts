@@ -22,16 +22,6 @@ export interface ScanEntry {
   readonly mtimeMs: number;
   readonly ctimeMs: number;
   readonly ino: number;
-  /** If set, the path leads through a followed symbolic link, and the other facts are those of its target. */
-  readonly link?: FollowedLink;
-}
-
-/** How a path leads through symbolic links. */
-export interface FollowedLink {
-  /** Absolute path of the target, free of links. */
-  readonly real: string;
-  /** Identifies the links on the way. It is part of `ino`, so that a link and its target are never confused. */
-  readonly mark: string;
 }
 
 /** A path that the scan could not read. Nothing at or below `path` ("" is the root) counts as deleted. */
@@ -54,8 +44,6 @@ export interface RootIdentity {
 export interface Skip {
   readonly entry: ScanEntry;
   readonly reason: string;
-  /** If true, the source has no such file (a link that is not followed). A resource of its path is deleted. */
-  readonly absent?: boolean;
 }
 
 /** The reason shown for an empty file. */

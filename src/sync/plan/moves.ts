@@ -1,5 +1,5 @@
 import type { Difference, KnownFile, Candidate, Move, RelativePath, ScanEntry } from "./model.ts";
-import { STEP_ITEMS, type Steps, takeAll } from "./steps.ts";
+import { STEP_ITEMS, type Steps, takeAll } from "../../lib/steps.ts";
 import { openTextMap, type TextMap } from "./text-map.ts";
 
 /** Identifies a file apart from its name. An inode number alone is not enough: it is reused at once. */
@@ -83,9 +83,7 @@ export function moveSuspects(
 export function inodeSuspects(candidates: readonly Candidate[], gone: readonly KnownFile[]): readonly Move[] {
   if (gone.length === 0) return [];
   const rows = takeAll(singles(gone.filter(mayMove), ({ ino }) => String(ino)));
-  const fresh = candidates.filter(
-    ({ entry, known }) => known === undefined && entry.link === undefined && rows.has(String(entry.ino)),
-  );
+  const fresh = candidates.filter(({ entry, known }) => known === undefined && rows.has(String(entry.ino)));
   return [...takeAll(singles(fresh, ({ entry }) => String(entry.ino))).entries()].flatMap(
     ([ino, { entry }]) => {
       const known = rows.get(ino);

@@ -1,5 +1,5 @@
 import { pairInSteps } from "./moves.ts";
-import { STEP_ITEMS, type Steps, takeAll } from "./steps.ts";
+import { STEP_ITEMS, type Steps, takeAll } from "../../lib/steps.ts";
 import type { TextMap } from "./text-map.ts";
 import {
   type Difference,
@@ -10,7 +10,6 @@ import {
   type RelativePath,
   type Scan,
   type ScanEntry,
-  type Skip,
 } from "./model.ts";
 import {
   type ReconcileOptions,
@@ -110,7 +109,7 @@ function* noteStuck(
     const reason = refusal?.reason ?? skip?.reason ?? "";
     // This version may no longer take the kind. The resource stays, and a person is notified.
     if (refusal !== undefined || row.docId !== null) refused.push({ path: row.path, reason, known: row });
-    else if (skip !== undefined && !isKnownSkip(row, skip, options)) skipped.push({ ...skip, known: row });
+    else if (skip !== undefined && !isKnownSkip(row, options)) skipped.push({ ...skip, known: row });
   }
   return { refused, skipped };
 }
@@ -202,7 +201,7 @@ export function isBlank(entry: ScanEntry, row: KnownFile | undefined): boolean {
   return entry.sizeBytes === 0 && (row === undefined || row.docId === null);
 }
 
-/** Reports whether the row already records this skip. The reason of an absent file may change with its inode number. */
-function isKnownSkip(row: KnownFile, { entry, absent }: Skip, options: ReconcileOptions): boolean {
-  return row.state === "skipped" && hasRulesOf(row, options) && (absent !== true || row.ino === entry.ino);
+/** Reports whether the row already records that its file is skipped. */
+function isKnownSkip(row: KnownFile, options: ReconcileOptions): boolean {
+  return row.state === "skipped" && hasRulesOf(row, options);
 }

@@ -1,13 +1,13 @@
 import { realpath, stat } from "node:fs/promises";
-import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { FolderContents } from "../../wire/daemon-folders.ts";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
+import { inSlices, stepsWhile } from "../../lib/steps.ts";
 import { kindOfName } from "../../formats/kinds.ts";
 import { EMPTY_FILE, type RelativePath } from "../plan/model.ts";
 import type { Rules } from "./rules/rules.ts";
-import { isAbsence } from "./findings.ts";
-import { countingRules, openReasons } from "./left-out.ts";
-import { openWalk } from "./walk.ts";
+import { openReasons } from "./left-out.ts";
+import { isAbsence, nothingFound, walk } from "./walk.ts";
 
 /** Bounds of a count. */
 export interface CountBounds {
@@ -72,8 +72,6 @@ async function resolveFolder(path: string): Promise<string> {
 /** Files named in the result. More would be no overview. */
 const FIRST_MAX = 20;
 const UNREADABLE_MAX = 20;
-/** Longest slice of synchronous work of a count. */
-const SLICE_MS = 8;
 
 /**
  * Counts what a source would take, by names and sizes, and what each rule leaves out. Throws `source_unusable` for a folder
@@ -86,24 +84,19 @@ export async function countFolder(
   bounds = BOUNDS,
 ): Promise<FolderContents> {
   const reasons = openReasons();
-  const walk = openWalk(root, countingRules(rules, reasons.add));
+  const found = nothingFound();
   const endMs = performance.now() + bounds.forMs;
-  walk.begin("");
-  let complete = false;
-  while (!complete && performance.now() < endMs && walk.found.entries.length < bounds.files) {
-    complete = !walk.advance(SLICE_MS);
-    await nextTurn();
-    signal.throwIfAborted();
-  }
-  const failure = walk.rootFailure();
-  if (failure !== undefined) {
-    throw new KbsyncError(`${root} cannot be read: ${failure}`, {
+  const steps = walk(root, rules, [""], found, reasons.add);
+  const goesOn = (): boolean => performance.now() < endMs && found.entries.length < bounds.files;
+  const complete = await inSlices(stepsWhile(steps, goesOn), signal);
+  if (found.rootFailure !== undefined) {
+    throw new KbsyncError(`${root} cannot be read: ${found.rootFailure}`, {
       code: "source_unusable",
       subject: root,
       hint: "The user that runs the daemon needs the right to read and enter the folder.",
     });
   }
-  const { entries, skipped, refused, unreadable } = walk.found;
+  const { entries, skipped, refused, unreadable } = found;
   for (const { entry, reason } of skipped) reasons.add(entry.path, reason, "file");
   for (const { path, reason } of refused) reasons.add(path, withoutSize(reason), "file");
   for (const { path } of entries.filter(({ sizeBytes }) => sizeBytes === 0))

@@ -1,14 +1,13 @@
 import { statSync } from "node:fs";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { codeOf } from "../../lib/failure.ts";
+import { inSlices } from "../../lib/steps.ts";
 import type { RelativePath, RootIdentity, Scan, Unreadable } from "../plan/model.ts";
 import { scopeTest } from "../plan/scope.ts";
 import type { Rules } from "./rules/rules.ts";
 import { MOUNTED_OVER, type SubMounts } from "./rules/sub-mounts.ts";
 import { rootIdentityOf } from "./disk/root-identity.ts";
-import { isAbsence } from "./findings.ts";
-import { countingRules, openReasons } from "./left-out.ts";
-import { openWalk } from "./walk.ts";
+import { openReasons } from "./left-out.ts";
+import { isAbsence, nothingFound, walk } from "./walk.ts";
 
 export interface ScanOptions {
   /** Cancels the scan, which then throws the signal's reason. */
@@ -19,18 +18,12 @@ export interface ScanOptions {
   readonly judgesMounts?: boolean;
 }
 
-/**
- * Longest slice of synchronous work. Synchronous file system calls cost a third of asynchronous ones, and this bound keeps
- * the lag of the event loop unnoticeable.
- */
-const SLICE_MS = 8;
-
 const NOTHING = { root: undefined, entries: [], unreadable: [], refused: [], skipped: [] } as const;
 
 /**
- * Scans the whole source. Entries have no order and are regular files only: pipes, sockets, devices and excluded paths are
- * ignored. A symbolic link is followed or reported as `skipped`. What cannot be accessed is `unreadable`; a file that
- * disappears during the scan is absent. Reads changed ignore files again, and opens no other file.
+ * Scans the whole source. Entries have no order and are regular files only: links, pipes, sockets, devices and excluded paths
+ * are ignored. What cannot be accessed is `unreadable`; a file that disappears during the scan is absent. Reads changed ignore
+ * files again, and opens no other file. Synchronous calls, a slice at a time, cost a third of asynchronous ones.
  */
 export async function scanSource(root: string, rules: Rules, options: ScanOptions = {}): Promise<Scan> {
   return await scan(root, rules, undefined, options);
@@ -62,26 +55,21 @@ async function scan(
   rules.reload();
   rules.mounts?.refresh(judgesMounts);
   const reasons = openReasons();
-  const walk = openWalk(root, scope === undefined ? countingRules(rules, reasons.add) : rules);
-  if (scope === undefined) walk.begin("");
-  else for (const path of scope) walk.begin(path);
-  while (walk.advance(SLICE_MS)) {
-    onSlice?.();
-    await nextTurn();
-    signal?.throwIfAborted();
-  }
-  const failure = walk.rootFailure();
-  if (failure !== undefined) return { ...NOTHING, unreadable: [{ path: "", code: failure }], scope };
-  walk.end(scope);
+  const found = nothingFound();
+  const isWhole = scope === undefined;
+  await inSlices(walk(root, rules, scope ?? [""], found, isWhole ? reasons.add : undefined), signal, onSlice);
+  if (found.rootFailure !== undefined)
+    return { ...NOTHING, unreadable: [{ path: "", code: found.rootFailure }], scope };
 
   // A disk that is unmounted during the walk shows empty folders: then nothing of the walk is reliable.
   const after = identify(root);
   if (after === undefined) return { ...NOTHING, scope };
   const same = !("code" in after) && after.dev === identity.dev && after.ino === identity.ino;
   if (!same) return { ...NOTHING, scope };
-  const leftOut = scope === undefined ? { leftOut: reasons.list() } : {};
-  const found = { root: identity, ...walk.found, ...leftOut, scope };
-  return rules.mounts === undefined ? found : withoutMounts(found, closedMounts(rules, rules.mounts));
+  const { entries, unreadable, refused, skipped } = found;
+  const leftOut = isWhole ? { leftOut: reasons.list() } : {};
+  const result = { root: identity, entries, unreadable, refused, skipped, ...leftOut, scope };
+  return rules.mounts === undefined ? result : withoutMounts(result, closedMounts(rules, rules.mounts));
 }
 
 /** Wanted paths whose mounts differ from the known ones, before or during this scan. */

@@ -1,107 +1,227 @@
-import type { RelativePath, FolderPath } from "../plan/model.ts";
-import type { FolderRules, Rules } from "./rules/rules.ts";
-import { openFollower, type Follower } from "./follow.ts";
-import { openFindings, type Findings } from "./findings.ts";
-import { openListing } from "./listing.ts";
+import { lstatSync, readdirSync, type Stats } from "node:fs";
+import { codeOf } from "../../lib/failure.ts";
+import { integerColumn } from "../../lib/integer-column.ts";
+import type { Steps } from "../../lib/steps.ts";
+import { refusalBySize } from "../../formats/bounds.ts";
+import { kindOfName } from "../../formats/kinds.ts";
+import type { FolderPath, RelativePath, ScanEntry, Skip, Unreadable } from "../plan/model.ts";
+import { type FolderRules, linkReason, type Rules, type Verdict } from "./rules/rules.ts";
 
-/** Steps between two reads of the clock; a step takes a few microseconds. */
-const STEPS_PER_CLOCK_READ = 64;
-
-/** Opens a walk below `root` without any work. It can be interrupted after every file. */
-export function openWalk(root: string, rules: Rules) {
-  // Stacks of work, in this order: files and links of the last listed folder, folders, paths added by `begin`.
-  const folders: FolderPath[] = [];
-  const requested: RelativePath[] = [];
-  const follower = openFollower(root, rules);
-  const findings = openFindings(rules, follower);
-  const listing = openListing(root, rules, follower, findings, folders);
-  const reach = openReach(rules, follower, findings);
-  const { isOpen } = reach;
-
-  const addRequested = (path: RelativePath): void => {
-    const [parent, name] = split(path);
-    if (!reach.reaches(parent)) return;
-    const stats = findings.stat(path);
-    if (stats?.isSymbolicLink() === true) {
-      const asFile = isOpen(parent, (above) => above.file(path, name).wanted);
-      const asFolder = isOpen(parent, (above) => above.folder(path, name).wanted);
-      if (findings.addLink(path, name, stats, asFile, asFolder)) folders.push(path);
-    } else if (stats?.isDirectory() === true) {
-      if (!isOpen(parent, (above) => above.folder(path, name).wanted)) return;
-      if (follower.enter(path)) folders.push(path);
-    } else if (stats?.isFile() === true && isOpen(parent, (above) => above.file(path, name).wanted))
-      findings.add(path, name, stats);
-  };
-
-  const step = (): boolean => {
-    if (listing.step()) return true;
-    const folder = folders.pop();
-    if (folder !== undefined) {
-      listing.list(folder);
-      return true;
-    }
-    const path = requested.pop();
-    if (path === undefined) return false;
-    addRequested(path);
-    return true;
-  };
-
-  return {
-    /** Why the root itself could not be listed; undefined if it could. */
-    rootFailure: listing.rootFailure,
-    /** Grows during the walk. */
-    found: findings.found,
-    /** Adds a file, or a folder with all below it. Checks the folders above it first. "" is the root. */
-    begin: (path: FolderPath): void => {
-      if (path === "") folders.push(path);
-      else requested.push(path);
-    },
-    /** Works for about `sliceMs`. Returns false when nothing is left. */
-    advance: (sliceMs: number): boolean => {
-      const endMs = performance.now() + sliceMs;
-      for (let steps = 1; step(); steps++) {
-        if (steps % STEPS_PER_CLOCK_READ === 0 && performance.now() > endMs) return true;
-      }
-      return false;
-    },
-    /** Ends a finished walk: removes links in the scope (undefined: the whole source) that it did not find. */
-    end: follower.end,
-  };
+/** What a walk has found so far. */
+export interface Found {
+  readonly entries: ScanEntry[];
+  readonly unreadable: Unreadable[];
+  readonly refused: { readonly path: RelativePath; readonly reason: string }[];
+  readonly skipped: Skip[];
+  /** Why the root itself could not be listed; undefined if it could, or the walk does not list it. */
+  rootFailure: string | undefined;
 }
 
-/** Checks the way to a path that was added by itself. */
-function openReach(rules: Rules, follower: Follower, findings: Findings) {
-  const reached = new Map<FolderPath, boolean>([["", true]]);
-  /** Reports whether a folder exists, is wanted, and is reached through folders only. Cached. */
-  const reaches = (folder: FolderPath): boolean => {
-    const known = reached.get(folder);
-    if (known !== undefined) return known;
-    const [parent, name] = split(folder);
-    const open =
-      reaches(parent) && isOpen(parent, (above) => above.folder(folder, name).wanted) && stepsInto(folder);
-    reached.set(folder, open);
-    return open;
-  };
-  const stepsInto = (folder: FolderPath): boolean => {
-    const stats = findings.stat(folder);
-    if (stats?.isSymbolicLink() === true) {
-      const target = follower.resolve(folder, stats);
-      if (target.kind === "unreadable") findings.unreadable({ path: folder, code: target.code });
-      return target.kind === "folder";
+/** Returns the findings of a walk that has not begun. */
+export function nothingFound(): Found {
+  return { entries: [], unreadable: [], refused: [], skipped: [], rootFailure: undefined };
+}
+
+/** Receives each path that the rules leave out; a folder stands for everything below it. */
+export type OnLeftOut = (path: RelativePath, reason: string, what: "file" | "folder") => void;
+
+/** A walk below a source's folder, and where its findings go. */
+interface Walk {
+  readonly root: string;
+  readonly rules: Rules;
+  readonly found: Found;
+  readonly onLeftOut: OnLeftOut;
+}
+
+/** Files and folders between two steps. Each takes a few microseconds, and a thousand times as long on a slow network. */
+const ITEMS_PER_STEP = 64;
+
+/** The replacement character of Node for the bytes of a name that are not valid UTF-8. */
+const REPLACEMENT = "\uFFFD";
+
+/**
+ * Walks through files and folders, a folder with all below it; "" is the root. Opens no file but those of the rules. A path
+ * of the scope is found only if it is reached through wanted folders.
+ */
+export function* walk(
+  root: string,
+  rules: Rules,
+  scope: readonly FolderPath[],
+  found: Found,
+  onLeftOut: OnLeftOut = () => undefined,
+): Steps<void> {
+  const walking: Walk = { root, rules, found, onLeftOut };
+  const rulesAt = openReach(walking);
+  let items = 0;
+  for (const start of scope) {
+    const folders = start === "" || takeStart(walking, start, rulesAt) ? [start] : [];
+    if (++items % ITEMS_PER_STEP === 0) yield;
+    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+      if (++items % ITEMS_PER_STEP === 0) yield;
+      const listed = list(walking, folder);
+      if (listed === undefined) continue;
+      const { names, above } = listed;
+      folders.push(...listed.folders);
+      for (const name of names) {
+        const path = childOf(folder, name);
+        if (takes(walking, above.file(path, name), path, "file")) {
+          const stats = statAt(walking, path);
+          if (stats?.isFile() === true) addFile(walking, path, name, stats);
+        }
+        if (++items % ITEMS_PER_STEP === 0) yield;
+      }
     }
-    if (stats?.isDirectory() !== true) return false;
-    return follower.enter(folder);
-  };
+  }
+}
 
-  /** Checks the rules in a folder. If they are unknown, reports the folder and returns false. */
-  const isOpen = (folder: FolderPath, check: (above: FolderRules) => boolean): boolean => {
-    const above = rules.inFolder(folder);
-    if (above.unreadable === undefined) return check(above);
-    findings.unreadable(above.unreadable);
-    return false;
-  };
+/** Adds a path that a walk starts with, if it is a file. Returns true for a folder to walk through. */
+function takeStart(
+  walking: Walk,
+  path: RelativePath,
+  rulesAt: (folder: FolderPath) => FolderRules | undefined,
+): boolean {
+  const [parent, name] = split(path);
+  const above = rulesAt(parent);
+  const stats = above && statAt(walking, path);
+  if (above === undefined || stats === undefined) return false;
+  if (stats.isSymbolicLink()) leaveLink(walking, above, path, name);
+  else if (stats.isDirectory()) return takes(walking, above.folder(path, name), path, "folder");
+  else if (stats.isFile() && takes(walking, above.file(path, name), path, "file"))
+    addFile(walking, path, name, stats);
+  return false;
+}
 
-  return { reaches, isOpen };
+/**
+ * Returns a function that finds the rules in a folder; undefined if it does not exist, is not wanted, or is not reached
+ * through folders only. It reports a folder of which nothing is known.
+ */
+function openReach(walking: Walk): (folder: FolderPath) => FolderRules | undefined {
+  const known = new Map<FolderPath, FolderRules | undefined>();
+  const isReached = (folder: FolderPath): boolean => {
+    if (folder === "") return true;
+    const [parent, name] = split(folder);
+    return (
+      rulesAt(parent)?.folder(folder, name).wanted === true && statAt(walking, folder)?.isDirectory() === true
+    );
+  };
+  const rulesAt = (folder: FolderPath): FolderRules | undefined => {
+    if (!known.has(folder)) known.set(folder, isReached(folder) ? rulesIn(walking, folder) : undefined);
+    return known.get(folder);
+  };
+  return rulesAt;
+}
+
+/** Returns the rules in a folder. If they are unknown, reports the folder. */
+function rulesIn({ rules, found }: Walk, folder: FolderPath): FolderRules | undefined {
+  const above = rules.inFolder(folder);
+  if (above.unreadable === undefined) return above;
+  found.unreadable.push(above.unreadable);
+  return undefined;
+}
+
+/** Lists a wanted folder: its files, and the folders in it that are wanted. Undefined if nothing is known of it. */
+function list(
+  walking: Walk,
+  folder: FolderPath,
+):
+  | {
+      readonly above: FolderRules;
+      readonly names: readonly string[];
+      readonly folders: readonly FolderPath[];
+    }
+  | undefined {
+  try {
+    // Before its ignore file: in a folder that cannot be entered, that would be the first to fail.
+    const listed = readdirSync(absolute(walking.root, folder), { withFileTypes: true });
+    const above = rulesIn(walking, folder);
+    if (above === undefined) return undefined;
+    const names: string[] = [];
+    const folders: FolderPath[] = [];
+    let hasReplacement = false;
+    for (const entry of listed) {
+      const { name } = entry;
+      const path = childOf(folder, name);
+      if (name.includes(REPLACEMENT)) hasReplacement = true;
+      if (entry.isFile()) names.push(name);
+      else if (entry.isSymbolicLink()) leaveLink(walking, above, path, name);
+      else if (entry.isDirectory() && takes(walking, above.folder(path, name), path, "folder"))
+        folders.push(path);
+    }
+    if (hasReplacement) refuseMisnamed(walking, folder, above);
+    return { above, names: names.sort(), folders };
+  } catch (error) {
+    addFailure(walking, folder, error);
+    if (folder === "" && !isAbsence(error)) walking.found.rootFailure = codeOf(error) ?? "UNKNOWN";
+    return undefined;
+  }
+}
+
+/** Reports the names in a folder that are not valid UTF-8. Nothing exists at the path that Node gives them. */
+function refuseMisnamed({ root, found }: Walk, folder: FolderPath, above: FolderRules): void {
+  for (const entry of readdirSync(absolute(root, folder), { withFileTypes: true, encoding: "buffer" })) {
+    const name = entry.name.toString("utf8");
+    if (Buffer.from(name, "utf8").equals(entry.name)) continue;
+    const path = childOf(folder, name);
+    if (entry.isFile() && above.file(path, name).wanted)
+      found.refused.push({ path, reason: "its name is not valid UTF-8: rename it" });
+    else if (entry.isDirectory() && above.folder(path, name).wanted)
+      found.refused.push({
+        path,
+        reason: "the folder's name is not valid UTF-8: rename it to sync what is in it",
+      });
+  }
+}
+
+/** Whether a path is wanted. Reports one that is not. */
+function takes({ onLeftOut }: Walk, verdict: Verdict, path: RelativePath, what: "file" | "folder"): boolean {
+  if (!verdict.wanted) onLeftOut(path, verdict.reason, what);
+  return verdict.wanted;
+}
+
+function leaveLink({ onLeftOut }: Walk, above: FolderRules, path: RelativePath, name: string): void {
+  onLeftOut(path, linkReason(above.file(path, name), above.folder(path, name)), "file");
+}
+
+/** Adds a wanted file by its name and size. */
+function addFile({ rules, found }: Walk, path: RelativePath, name: string, stats: Stats): void {
+  const { size: sizeBytes, mtimeMs, ctimeMs } = stats;
+  const entry = { path, sizeBytes, mtimeMs, ctimeMs, ino: integerColumn(stats.ino) };
+  const named = kindOfName(name);
+  if (named.kind === "skipped") {
+    found.skipped.push({ entry, reason: named.reason });
+    return;
+  }
+  const reason = refusalBySize(named, sizeBytes, rules.source.maxFileBytes);
+  if (reason === undefined) found.entries.push(entry);
+  else found.refused.push({ path, reason });
+}
+
+/** Returns the facts of a path; undefined if nothing is there or it is unreadable, which it reports. */
+function statAt(walking: Walk, path: RelativePath): Stats | undefined {
+  try {
+    return lstatSync(absolute(walking.root, path), { throwIfNoEntry: false });
+  } catch (error) {
+    addFailure(walking, path, error);
+    return undefined;
+  }
+}
+
+function addFailure({ found }: Walk, path: FolderPath, error: unknown): void {
+  if (!isAbsence(error)) found.unreadable.push({ path, code: codeOf(error) ?? "UNKNOWN" });
+}
+
+/** Whether the error means that nothing exists at the path, not that it is inaccessible. */
+export function isAbsence(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === "ENOENT" || code === "ENOTDIR";
+}
+
+function absolute(root: string, path: FolderPath): string {
+  return path === "" ? root : `${root}/${path}`;
+}
+
+function childOf(folder: FolderPath, name: string): RelativePath {
+  return folder === "" ? name : `${folder}/${name}`;
 }
 
 function split(path: RelativePath): [parent: FolderPath, name: string] {

@@ -58,11 +58,10 @@ export async function prepareBody(
     return later ?? { kind: "done", value: "" };
   }
   if (sending.fileUrl !== undefined) return { kind: "done", value: sending.fileUrl };
-  const { path, link } = observed.entry;
+  const { path } = observed.entry;
   const file = {
     root: source.root,
     path,
-    ...(link !== undefined && { link }),
     name: basename(path),
     sizeBytes: observed.entry.sizeBytes,
     hash: observed.hash,

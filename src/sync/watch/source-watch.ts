@@ -1,20 +1,16 @@
 import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { basename, join } from "node:path";
-import type { RelativePath, FolderPath } from "../plan/model.ts";
-import { openRules, type Rules, type WatchedSource } from "../scan/rules/rules.ts";
-import type { LinkWatches } from "../scan/rules/followed-links.ts";
+import type { FolderPath } from "../plan/model.ts";
+import { openRules, type WatchedSource } from "../scan/rules/rules.ts";
 import type { FloodGauge } from "./flood.ts";
 import { FolderWatcher, watcherOf } from "./folder-watcher.ts";
 import { watchTargetOf } from "./watch-target.ts";
-import { openLinkedFolders, type LinkedFolders } from "./linked-folders.ts";
 import { type Hints, openDirtyPaths, openProblems } from "./hints.ts";
 
 /** The watcher of one source, in the thread that runs it. */
 export interface SourceWatch {
   /** Restarts the watch of every folder, then calls `onReady`. */
   renew(): void;
-  /** Watches the targets of links, instead of the earlier ones. */
-  follow(links: LinkWatches): void;
   close(): Promise<void>;
 }
 
@@ -38,7 +34,8 @@ const RENEW_PAUSE_MS = 5_000;
 export function openSourceWatch(source: WatchedSource, hints: Hints, flood: FloodGauge): SourceWatch {
   const rules = openRules(source);
   let root = realRoot(source.absolutePath);
-  /** Identity of what the watches are attached to. */
+  /** Identifies what the watches are attached to, and the rules that they do not see. */
+  const targetNow = (): string => `${watchTargetOf(source.absolutePath)} ${rules.outsideMark()}`;
   let target = "";
   let watcher: FolderWatcher | undefined;
   let closed = false;
@@ -62,10 +59,6 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     if (path === undefined) return;
     if (rules.isRulesFile(path)) watchAgain();
     else if (path === "" || rules.wants(path).wanted || rules.entersFolder(path).wanted) mark(path);
-    else if (links.lead(path)) {
-      linked.replaced(absolutePath);
-      mark(path);
-    }
   };
 
   const onFolder = (absolutePath: string): void => {
@@ -77,17 +70,10 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
 
   const problems = openProblems((error) => hints.onError(error), source.absolutePath, isClosed);
 
-  const linked = openLinkedFolders((absolutePath) => {
-    flood.count();
-    const path = below(root, absolutePath);
-    if (path !== undefined && !closed) mark(path);
-  }, problems.report);
-  const links = openLinks(rules, linked);
-
   const open = (): void => {
     problems.reset();
     root = realRoot(source.absolutePath);
-    target = watchTargetOf(source.absolutePath);
+    target = targetNow();
     watcher = watcherOf((absolutePath) => below(root, absolutePath), rules);
     watcher.on("raw", (_event, name, details) => onRaw(name, details));
     watcher.on("addDir", onFolder);
@@ -104,8 +90,6 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     if (closed) return false;
     rules.reload();
     open();
-    links.watch(root);
-    linked.replaced(root);
     return true;
   }, isClosed);
   const checkReturn = openReturnCheck(() => {
@@ -113,8 +97,8 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
   });
 
   const checks = setInterval(() => {
-    const now = watchTargetOf(source.absolutePath);
-    if (now === target && !rules.haveChangedUnseen()) return;
+    const now = targetNow();
+    if (now === target) return;
     target = now;
     watchAgain();
   }, TARGET_CHECK_MS).unref();
@@ -122,36 +106,11 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
   open();
   return {
     renew,
-    follow: (followed) => {
-      links.set(followed);
-      links.watch(root);
-    },
     close: async () => {
       closed = true;
       clearInterval(checks);
       stopListening();
-      linked.close();
       await watcher?.close();
-    },
-  };
-}
-
-/** The targets of links: they are watched although the rules exclude them. */
-function openLinks(rules: Rules, linked: LinkedFolders) {
-  let folders: ReadonlySet<FolderPath> = new Set();
-  let points: ReadonlySet<FolderPath> = new Set();
-  return {
-    set: (links: LinkWatches): void => {
-      folders = new Set(links.folders);
-      points = new Set(links.points);
-    },
-    /** Reports whether a link may lead to a path. */
-    lead: (path: RelativePath): boolean =>
-      points.has(path) || folders.has(path) || folders.has(path.slice(0, Math.max(0, path.lastIndexOf("/")))),
-    /** Watches the folders that the rules exclude. */
-    watch: (root: string): void => {
-      const unwatched = [...folders].filter((folder) => folder !== "" && !rules.entersFolder(folder).wanted);
-      linked.set(new Set(unwatched.map((folder) => join(root, folder))));
     },
   };
 }

@@ -2,11 +2,10 @@ import type { Worker } from "node:worker_threads";
 import { KbsyncError } from "../../lib/failure.ts";
 import { endThread, takeThread } from "../../lib/idle-threads.ts";
 import { entryUrl } from "../../lib/package.ts";
-import type { LinkWatches } from "../scan/rules/followed-links.ts";
 import type { WatchedSource } from "../scan/rules/rules.ts";
-import type { Report, Request } from "./messages.ts";
 import type { Hints } from "./hints.ts";
 import type { SourceWatch } from "./source-watch.ts";
+import type { Report, Request } from "./worker.ts";
 
 /**
  * Size of the thread's young generation, in MB. The watcher produces garbage in bursts, and by default V8 lets the heap grow
@@ -23,7 +22,6 @@ const RESTART_MS_MAX = 60_000;
 interface Subscription {
   readonly source: WatchedSource;
   readonly hints: Hints;
-  links?: LinkWatches;
   onClosed?: () => void;
 }
 
@@ -47,10 +45,6 @@ export function watchInThread(source: WatchedSource, hints: Hints): SourceWatch 
   else ask({ kind: "open", id, source });
   return {
     renew: () => ask({ kind: "renew", id }),
-    follow: (links) => {
-      subscription.links = links;
-      ask({ kind: "links", id, links });
-    },
     close: async () => await close(id),
   };
 }
@@ -75,10 +69,7 @@ function start(): void {
   started.on("exit", () => {
     if (worker === started) died(cause);
   });
-  for (const [id, { source, links }] of subscriptions) {
-    ask({ kind: "open", id, source });
-    if (links !== undefined) ask({ kind: "links", id, links });
-  }
+  for (const [id, { source }] of subscriptions) ask({ kind: "open", id, source });
 }
 
 function receive(report: Report): void {

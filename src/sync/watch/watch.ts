@@ -20,8 +20,7 @@ export type Watch = Awaited<ReturnType<typeof watchSource>>;
 
 /**
  * Watches the wanted folders of a source, with chokidar in a separate thread. Hints are unreliable: they may be excessive,
- * duplicate or late, and name paths that are unchanged or unwanted. Only a scan shows the truth. The targets of links that a
- * scan found are watched too, and a change there is reported for the links' paths as well. After a flood that may have lost
+ * duplicate or late, and name paths that are unchanged or unwanted. Only a scan shows the truth. After a flood that may have lost
  * events, and after a change of an ignore file, the watch restarts and the whole source is reported. Waits for a
  * missing root.
  */
@@ -40,12 +39,7 @@ export async function watchSource({ root, rules, onDirty, onError, onReady }: Wa
       onDirty: (paths) => {
         if (closed) return;
         if (paths === undefined) onDirty(undefined);
-        else {
-          for (const path of paths) {
-            onDirty(path);
-            for (const link of rules.links.touchedBy(path)) onDirty(link);
-          }
-        }
+        else for (const path of paths) onDirty(path);
       },
       onError: (error) => {
         if (closed) return;
@@ -61,11 +55,6 @@ export async function watchSource({ root, rules, onDirty, onError, onReady }: Wa
       },
     },
   );
-  const follow = (): void => {
-    if (!closed) watch.follow(rules.links.watches());
-  };
-  rules.links.listen(follow);
-  follow(); // a scan may have run before
   return {
     /** Why some changes go unnoticed, for a person, so that the source must be scanned often; undefined if none do. */
     degraded: (): string | undefined => reason,
@@ -79,7 +68,6 @@ export async function watchSource({ root, rules, onDirty, onError, onReady }: Wa
     /** Stops all callbacks at once. May be called again. */
     close: async (): Promise<void> => {
       closed = true;
-      rules.links.listen(undefined);
       closing ??= watch.close();
       await closing;
     },

@@ -36,12 +36,12 @@ it("a mount below a folder is known until it is removed", async () => {
 
 it("an ignore file in force is known by its hash until it is removed", async () => {
   await ledger.write(() => {
-    ledger.tree.setIgnoreFile(source, { folder: "", hash: "first" });
-    ledger.tree.setIgnoreFile(source, { folder: "a", hash: "h" });
+    ledger.tree.setIgnoreFile(source, { file: ".kbsyncignore", hash: "first" });
+    ledger.tree.setIgnoreFile(source, { file: "a/.gitignore", hash: "h" });
   });
   await ledger.write(() => {
-    ledger.tree.setIgnoreFile(source, { folder: "", hash: "second" });
-    ledger.tree.setIgnoreFile(source, { folder: "a", hash: undefined });
+    ledger.tree.setIgnoreFile(source, { file: ".kbsyncignore", hash: "second" });
+    ledger.tree.setIgnoreFile(source, { file: "a/.gitignore", hash: undefined });
   });
-  expect([...ledger.tree.ignoreFiles(source)]).toEqual([["", "second"]]);
+  expect([...ledger.tree.ignoreFiles(source)]).toEqual([[".kbsyncignore", "second"]]);
 });

@@ -79,12 +79,6 @@ describe("move candidates by inode", () => {
       [],
     ],
     [
-      "a file behind a link, which has the inode of its target, is not a candidate",
-      [candidate("b", { ...edited, link: { real: "/x", mark: "m" } })],
-      [row("a")],
-      [],
-    ],
-    [
       "two new files with the inode are not candidates",
       [candidate("b", edited), candidate("c", edited)],
       [row("a")],

@@ -62,8 +62,6 @@ const empty = { ...a, sizeBytes: 0 };
 const archiveSkip = { skipped: [{ entry: entry({ ...a, ino: 8 }), reason: "archive" }] };
 /** A scan that finds that `a` is an archive. */
 const archive = scan([], { skipped: [{ entry: entry(a), reason: "archive" }] });
-/** A scan that finds that `a` is a link that is not followed. Its inode number stands for the reason too. */
-const unfollowed = scan([], { skipped: [{ entry: entry({ ...a, ino: 9 }), reason: "link", absent: true }] });
 /** A row without a resource. */
 const bare = (id: number, disk: Disk, state: FileState): KnownFile => row(id, disk, { state, docId: null });
 
@@ -301,25 +299,6 @@ describe("reconcile", () => {
       expected: ["forgotten b", "read b #1 from a"],
     },
     { name: "a new archive", disk: archive, rows: [], expected: ["skipped a: archive"] },
-    {
-      name: "a known file that became a link that is not followed",
-      disk: unfollowed,
-      rows: [row(1, a)],
-      expected: ["gone a #1"],
-    },
-    { name: "a new link that is not followed", disk: unfollowed, rows: [], expected: ["skipped a: link"] },
-    {
-      name: "a link noted before for the same reason",
-      disk: unfollowed,
-      rows: [bare(1, { ...a, ino: 9 }, "skipped")],
-      expected: [],
-    },
-    {
-      name: "a link noted before for another reason",
-      disk: unfollowed,
-      rows: [bare(1, a, "skipped")],
-      expected: ["skipped a #1: link"],
-    },
     { name: "an archive noted before", disk: archive, rows: [bare(1, a, "skipped")], expected: [] },
     {
       name: "an archive noted as failed by an earlier version",

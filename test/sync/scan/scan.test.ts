@@ -105,7 +105,7 @@ describe("scanSource", () => {
       },
     };
     const scan = await scanSource(tree, watched);
-    expect(asked).toBeGreaterThan(100);
+    expect(asked).toBe(100);
     expect(scan).toMatchObject({ root: undefined, entries: [] });
   });
 

@@ -42,7 +42,6 @@ export function sourceAt(root: string, fields: SourceFields = {}): WatchedSource
     allowSecrets: [],
     rules: [],
     maxFileBytes: 1_000_000,
-    followSymlinks: false,
     ...fields,
   };
 }

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Daemon, DaemonOptions } from "../../../src/sync/daemon.ts";
 import type { FakeRequest } from "../../fakes/knowledge-service.ts";
@@ -95,7 +95,7 @@ export async function openFollowed(
     },
   };
   try {
-    await followed.agrees(() => folderTexts(world.root, source["followSymlinks"] === true));
+    await followed.agrees();
     followed.sent();
     return followed;
   } catch (error) {
@@ -119,13 +119,13 @@ export async function shell(script: string, cwd: string): Promise<void> {
 }
 
 /** The texts of the `.txt` files below a folder, hidden ones left out. A file that vanishes meanwhile is absent. */
-export function folderTexts(root: string, followLinks = false): Record<string, string> {
+export function folderTexts(root: string): Record<string, string> {
   const found: Record<string, string> = {};
   const walk = (folder: string): void => {
     for (const name of readdirSync(join(root, folder))) {
       if (name.startsWith(".")) continue;
       const path = folder === "" ? name : `${folder}/${name}`;
-      const stats = (followLinks ? statSync : lstatSync)(join(root, path), { throwIfNoEntry: false });
+      const stats = lstatSync(join(root, path), { throwIfNoEntry: false });
       if (stats?.isDirectory() === true) walk(path);
       else if (stats?.isFile() === true && name.endsWith(".txt")) {
         found[path] = readFileSync(join(root, path), "utf8");

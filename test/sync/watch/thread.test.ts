@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { Report, Request } from "../../../src/sync/watch/messages.ts";
+import type { Report, Request } from "../../../src/sync/watch/worker.ts";
 import type { SourceWatch } from "../../../src/sync/watch/source-watch.ts";
 import { watchInThread } from "../../../src/sync/watch/thread.ts";
 import { sourceAt } from "../scan/tree.ts";
@@ -73,17 +73,6 @@ it("restarts a thread after a second that had watched everything when it died", 
   threads.at(-1)?.report({ kind: "ready", id: idOf(), complete: true });
   expect(ready).toEqual([true]);
   expect(restartMs()).toBe(1000);
-});
-
-it("watches the targets of links in a restarted thread", () => {
-  const links = { folders: ["/docs/a"], points: [] };
-  watch.follow(links);
-  restartMs();
-  const id = idOf();
-  expect(threads[1]?.asked).toMatchObject([
-    { kind: "open", id },
-    { kind: "links", id, links },
-  ]);
 });
 
 it("does not restart a thread when nothing is watched any more", async () => {

@@ -18,7 +18,6 @@ import type { Worker } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { KbsyncError } from "../../../src/lib/failure.ts";
 import { openRules } from "../../../src/sync/scan/rules/rules.ts";
-import { scanSource } from "../../../src/sync/scan/scan.ts";
 import { watchSource, type Watch } from "../../../src/sync/watch/watch.ts";
 import { remoteFileSystem } from "../../../src/sync/watch/network.ts";
 import { startOwnThreads } from "../../idle-threads.ts";
@@ -295,29 +294,6 @@ describe("a watch", () => {
     await watched.sees("a.md");
     process.off("worker", note);
     expect(threads).toHaveLength(2);
-  });
-
-  it("watches the targets of links after a restart and after a renewal", async () => {
-    addFiles(root, { ".data/x.md": "x" });
-    symlinkSync(".data", path("link"));
-    const rules = openRules(sourceAt(root, { followSymlinks: true }));
-    await scanSource(root, rules);
-    const threads: Worker[] = [];
-    const note = (thread: Worker): number => threads.push(thread);
-    process.on("worker", note);
-    const watched = await watchIt({}, root, rules);
-    await threads[0]?.terminate();
-    await vi.waitUntil(() => watched.hints.has("*"), PATIENT);
-    process.off("worker", note);
-    watched.forget();
-    await vi.waitFor(() => {
-      appendFileSync(path(".data/x.md"), "x");
-      expect([...watched.hints]).toContain("link/x.md");
-    }, PATIENT);
-    watched.forget();
-    // The folder itself is reported as soon as it is watched again.
-    watched.watch.renew();
-    await vi.waitUntil(() => watched.hints.has("link"), PATIENT);
   });
 
   it("distinguishes a local file system from a remote one", () => {

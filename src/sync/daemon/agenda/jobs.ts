@@ -2,7 +2,7 @@ import type { Outcome } from "../../ledger/activity.ts";
 import type { Candidate, RelativePath, ScanEntry } from "../../plan/model.ts";
 import { sameIdentity } from "../../plan/moves.ts";
 import { type Counted, countedAs } from "../../plan/version.ts";
-import { STEP_ITEMS, type Steps } from "../../plan/steps.ts";
+import { STEP_ITEMS, type Steps } from "../../../lib/steps.ts";
 
 /** The files of a source that are planned and not done. Each is in the queue, or is being read or sent. */
 export type Jobs = ReturnType<typeof openJobs>;

@@ -1,9 +1,8 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { inSlices } from "../../../lib/steps.ts";
 import type { BusyPaths } from "../agenda/jobs.ts";
 import type { Difference, KnownFile, RelativePath, Scan, ScanEntry } from "../../plan/model.ts";
 import { reconcileInSteps } from "../../plan/reconcile.ts";
 import { scopeTest } from "../../plan/scope.ts";
-import type { Steps } from "../../plan/steps.ts";
 import { MOUNTED_OVER } from "../../scan/rules/sub-mounts.ts";
 import { withoutMounts } from "../../scan/scan.ts";
 import type { PassContext } from "./context.ts";
@@ -75,28 +74,4 @@ export function holdsKnownFiles(
     same += Number(entry?.ino === ino);
   }
   return there === known || 2 * same >= known;
-}
-
-/** Longest run of steps. With a page of the ledger within a step, the loop's lag stays below what a person notices. */
-const SLICE_MS = 8;
-
-/**
- * Runs the steps a slice at a time, with a turn of the loop between two slices. `onSlice` is notified of each. Throws
- * the signal's reason.
- */
-export async function inSlices<T>(
-  steps: Steps<T>,
-  signal: AbortSignal,
-  onSlice: () => void = () => undefined,
-): Promise<T> {
-  for (;;) {
-    const endMs = performance.now() + SLICE_MS;
-    do {
-      const step = steps.next();
-      if (step.done === true) return step.value;
-    } while (performance.now() < endMs);
-    onSlice();
-    await nextTurn();
-    signal.throwIfAborted();
-  }
 }

@@ -57,11 +57,7 @@ async function explainIn(
   const isFolder = disk.kind === "folder";
   // No rule applies to the source's own folder: rules are about its contents.
   const isWhole = path === "";
-  const verdict: Verdict = isWhole
-    ? { wanted: true }
-    : isFolder
-      ? rules.entersFolder(path)
-      : rules.wants(path);
+  const verdict: Verdict = isWhole ? { wanted: true } : rules.takes(path, disk.kind);
   const known = ledger && knownOf(ledger, source, path);
   const { takesMetadata = false, readsMails: uploadsMails = false } = ledger?.sources.declared() ?? {};
   const rulesKey = rulesKeysOf(rules, () => takesMetadata);
@@ -232,7 +228,7 @@ interface Facts {
 interface Comparison {
   /** Undefined: the folder does not exist. */
   readonly difference: Difference | undefined;
-  /** The file as the scan sees it; for a followed link, its target. Undefined if there is none. */
+  /** The file as the scan sees it; undefined if there is none. */
   readonly entry: ScanEntry | undefined;
 }
 const NOTHING: Comparison = { difference: undefined, entry: undefined };

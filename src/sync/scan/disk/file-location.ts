@@ -1,10 +1,11 @@
 import { fstatSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
-import type { ScanEntry } from "../../plan/model.ts";
+import type { RelativePath } from "../../plan/model.ts";
 
-/** The expected location of a source's file: its own path, or the target of a link that was followed when it was scanned. */
-export interface FileLocation extends Pick<ScanEntry, "path" | "link"> {
+/** The expected location of a source's file. */
+export interface FileLocation {
   /** The source's folder. */
   readonly root: string;
+  readonly path: RelativePath;
   /** Default: resolved now. */
   readonly realRoot?: RealRoot;
 }
@@ -36,11 +37,6 @@ export function openRealRoot(root: string): RealRoot {
   };
 }
 
-/** The path by which to open the file. */
-export function absolutePathOf({ root, path, link }: FileLocation): string {
-  return link?.real ?? below(root, path);
-}
-
 /** Folder in which Linux lists open descriptors with their paths. */
 const DESCRIPTORS = "/proc/self/fd";
 
@@ -51,15 +47,14 @@ const DESCRIPTORS = "/proc/self/fd";
  */
 export function liesInside(
   fd: number,
-  { root, path, link, realRoot = openRealRoot(root) }: FileLocation,
+  { root, path, realRoot = openRealRoot(root) }: FileLocation,
   { descriptors = DESCRIPTORS } = {},
 ): boolean {
   const opened = openedPath(fd, descriptors);
   for (const folderOf of [realRoot.remembered, realRoot.lookUp]) {
     const folder = folderOf();
     if (folder === undefined) continue;
-    const expected = link?.real ?? below(folder, path);
-    if (!expected.startsWith(below(folder, ""))) continue;
+    const expected = folder === "/" ? `/${path}` : `${folder}/${path}`;
     if (opened === undefined ? isAt(fd, expected) : opened === expected) return true;
   }
   return false;
@@ -83,8 +78,4 @@ function isAt(fd: number, path: string): boolean {
   } catch {
     return false; // it disappeared, so the open file is another one
   }
-}
-
-function below(folder: string, path: string): string {
-  return folder === "/" ? `/${path}` : `${folder}/${path}`;
 }

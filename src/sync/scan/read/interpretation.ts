@@ -8,7 +8,6 @@ import { refusalBySize } from "../../../formats/bounds.ts";
 import { digestOf, fingerprint } from "../../../formats/digest.ts";
 import { type Container, containerOf, isOle, mediaTypeOf } from "../../../formats/kinds.ts";
 import { CHARS_MAX, convertDocument } from "../../../formats/conversion/convert.ts";
-import { linkedIno } from "../disk/linked-ino.ts";
 import { reportsBirthTime } from "../disk/root-identity.ts";
 import { CONVERTER_VERSION, isHashOf } from "../../plan/versions.ts";
 import { composeRecipe } from "./recipe.ts";
@@ -37,12 +36,11 @@ export function interpret(
   bytes: Buffer,
 ): ReadOutcome | Enclosed {
   const { entry, named, rules } = request;
-  const { path, link } = entry;
+  const { path } = entry;
   const refused = refuseBySize(request, stats.size);
   if (refused !== undefined) return refused;
   const { size: sizeBytes, mtimeMs, ctimeMs } = stats;
-  const ino = link === undefined ? integerColumn(stats.ino) : linkedIno(link.mark, stats.ino);
-  const seen = { path, sizeBytes, mtimeMs, ctimeMs, ino, ...(link !== undefined && { link }) };
+  const seen = { path, sizeBytes, mtimeMs, ctimeMs, ino: integerColumn(stats.ino) };
   const isBirthKnown = reportsBirthTime() && stats.birthtimeMs > 0;
   const facts = { sizeBytes, entry: seen, ...(isBirthKnown && { createdMs: stats.birthtimeMs }) };
 

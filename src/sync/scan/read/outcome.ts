@@ -63,7 +63,7 @@ export interface ReadOptions {
 /** A file to read, with what its name says of its kind. */
 export interface ReadRequest {
   readonly absolutePath: string;
-  readonly entry: Pick<ScanEntry, "path" | "link">;
+  readonly entry: Pick<ScanEntry, "path">;
   readonly named: Exclude<NamedKind, { kind: "skipped" }>;
   readonly rules: Rules;
 }

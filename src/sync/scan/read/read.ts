@@ -37,7 +37,7 @@ export async function readDocument(
 ): Promise<ReadOutcome> {
   const named = kindOfName(entry.path);
   if (named.kind === "skipped") return named;
-  const request: ReadRequest = { absolutePath: entry.link?.real ?? absolutePath, entry, named, rules };
+  const request: ReadRequest = { absolutePath, entry, named, rules };
   return asOutcome(async () => {
     const found = await readFile(request, entry.sizeBytes, options.signal);
     return found.kind === "enclosed" ? convert(request, found, options) : found;
@@ -155,9 +155,8 @@ async function fill(handle: FileHandle, buffer: Buffer, position: number): Promi
   return filled;
 }
 
-function isWithinSource({ entry: { path, link }, rules }: ReadRequest, fd: number): boolean {
-  const root = rules.source.absolutePath;
-  return liesInside(fd, { root, realRoot: rules.realRoot, path, ...(link !== undefined && { link }) });
+function isWithinSource({ entry: { path }, rules }: ReadRequest, fd: number): boolean {
+  return liesInside(fd, { root: rules.source.absolutePath, realRoot: rules.realRoot, path });
 }
 
 /** Whether a file changed. The change time also reveals a write after which the old modification time was restored. */

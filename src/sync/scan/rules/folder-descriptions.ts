@@ -1,7 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { codeOf } from "../../../lib/failure.ts";
 import type { FolderPath } from "../../plan/model.ts";
-import { type IgnoreRest, openIgnoreSettling } from "./ignore-settling.ts";
 
 /** Name of the file that describes its folder to people and programs that search in it. */
 export const DESCRIPTION_FILE = ".kbsync.md";
@@ -12,41 +11,19 @@ const DESCRIPTION_BYTES_MAX = 64 * 1024;
 /** The descriptions of a source's folders. */
 export type FolderDescriptions = ReturnType<typeof openFolderDescriptions>;
 
-/** When a changed file comes into force. */
-export interface DescriptionSettling {
-  /** Time for which a changed file must be unchanged; 0: none. */
-  readonly settleMs: number;
-  readonly now: () => number;
-}
-
-/**
- * Opens the descriptions below `root`. Reads nothing yet. A changed file comes into force once it has settled; until then the
- * former version applies. A file that is met for the first time applies as it is: half a description costs one more update and
- * discloses nothing.
- */
-export function openFolderDescriptions(root: string, when?: DescriptionSettling) {
-  const inForce = new Map<FolderPath, string | undefined>();
-  const settling =
-    when &&
-    openIgnoreSettling({ ...when, looserRulesMs: when.settleMs, inForce: new Map<FolderPath, string>() });
+/** Opens the descriptions below `root`. Reads nothing yet. */
+export function openFolderDescriptions(root: string) {
+  /** The last text of each folder's own file, for a file that cannot be read for a moment. */
+  const own = new Map<FolderPath, string | undefined>();
   let known = new Map<FolderPath, string | undefined>();
 
-  const ownOf = (folder: FolderPath): string | undefined => {
-    const found = readIn(`${root}/${folder === "" ? "" : `${folder}/`}${DESCRIPTION_FILE}`);
-    if (found === "unreadable") return inForce.get(folder);
-    const { text } = found;
-    const isChanged = inForce.has(folder) && inForce.get(folder) !== text;
-    const version = { hash: text ?? "", patterns: [], stamp: "", isFresh: false };
-    if (isChanged && settling?.counts(folder, version) === false) return inForce.get(folder);
-    settling?.forget(folder);
-    inForce.set(folder, text);
-    return text;
-  };
   const lookUp = (folder: FolderPath): string | undefined => {
     if (known.has(folder)) return known.get(folder);
     const above = folder === "" ? undefined : lookUp(folder.slice(0, Math.max(0, folder.lastIndexOf("/"))));
-    const own = ownOf(folder);
-    const found = own === undefined ? above : above === undefined ? own : `${above}\n\n${own}`;
+    const read = readIn(`${root}/${folder === "" ? "" : `${folder}/`}${DESCRIPTION_FILE}`);
+    if (read !== "unreadable") own.set(folder, read.text);
+    const text = own.get(folder);
+    const found = text === undefined ? above : above === undefined ? text : `${above}\n\n${text}`;
     known.set(folder, found);
     return found;
   };
@@ -58,8 +35,6 @@ export function openFolderDescriptions(root: string, when?: DescriptionSettling)
     refresh: (): void => {
       known = new Map();
     },
-    /** The time at which the changed files that were met since the last call will have settled; undefined: there are none. */
-    takeRest: (): IgnoreRest | undefined => settling?.takeRest(),
   };
 }
 

@@ -1,20 +1,23 @@
 import { statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import ignore from "ignore";
 import { codeOf } from "../../../lib/failure.ts";
 import type { RelativePath, Unreadable, FolderPath } from "../../plan/model.ts";
 import type { IgnoreSettling } from "./ignore-settling.ts";
 import {
   type DoubtfulPattern,
-  type IgnoreReader,
-  openIgnoreReader,
+  type IgnoreContents,
+  type IgnorePlace,
   type Pattern,
-  type Place,
+  readIgnoreFile,
+  stampAt,
   UNSETTLED,
   UNSETTLED_LONG,
 } from "./ignore-reader.ts";
-import { gitPlaces, IGNORE_FILE, ownPlace, stampOf } from "./ignore-places.ts";
 import { GIT_IGNORE, type WorkTree, workTreeAround } from "./work-tree.ts";
+
+/** Name of the ignore files: gitignore syntax, at the root and in any folder below it. */
+export const IGNORE_FILE = ".kbsyncignore";
 
 /** The `ignore` package caches every tested path. It is recreated after this many, so that memory stays bounded. */
 const TESTS_MAX = 4096;
@@ -50,26 +53,25 @@ export const NOTHING_IGNORED: IgnoreScope = {
 /** Reads each ignore file when it is first needed, and caches it. */
 export type IgnoreFiles = ReturnType<typeof openIgnoreFiles>;
 
-/** The rules inside a folder: its own scope, or that of the folder above. */
-interface Known {
-  /** Identifies the files of the folder; undefined: it has none. */
-  readonly hash: string | undefined;
-  readonly above: Known | undefined;
+/** The rules inside a folder, as its own ignore files and those above make them. */
+interface FolderIgnores {
+  /** The folder that the contents are of; a folder without patterns has the rules of the one above. */
+  readonly name: string;
+  readonly contents: readonly IgnoreContents[];
+  readonly above: FolderIgnores | undefined;
   readonly scope: IgnoreScope;
   /** Git's patterns come first: the last match decides, and what a person excludes here stays excluded. */
   readonly git: readonly Pattern[];
   readonly own: readonly Pattern[];
-  /** Of the folder's own files. */
-  readonly doubtful: readonly DoubtfulPattern[];
 }
 
-const OUTSIDE: Known = {
-  hash: undefined,
+const NO_RULES: FolderIgnores = {
+  name: "",
+  contents: [],
   above: undefined,
   scope: NOTHING_IGNORED,
   git: [],
   own: [],
-  doubtful: [],
 };
 
 /** Which ignore files count. */
@@ -82,70 +84,56 @@ export interface IgnoreFilesOptions {
 
 /** Opens the ignore files below `root`. Reads nothing yet. */
 export function openIgnoreFiles(root: string, { gitignore, settling }: IgnoreFilesOptions = {}) {
-  const read = openIgnoreReader();
-  let known = new Map<string, Known>();
-  let earlier = new Map<string, Known>();
+  let known = new Map<string, FolderIgnores>();
+  let earlier = new Map<string, FolderIgnores>();
   /** Without a work tree, `.gitignore` files do not count. */
   let tree: WorkTree | undefined;
   /** The rules above the source. Undefined: to be read. */
-  let outside: Known | undefined;
+  let outside: FolderIgnores | undefined;
   const treeNow = (): WorkTree | undefined => (gitignore === false ? undefined : workTreeAround(root));
-  const unseen = openUnseenChanges(() => treeNow()?.top);
-
-  const lookUp = (folder: string): Known => {
-    const cached = known.get(folder);
-    if (cached !== undefined) return cached;
-    const above = folder === "" ? (outside ??= readOutside()) : lookUp(parentOf(folder));
-    const shown = folder === "" ? "" : `${folder}/`;
-    const boundTo = [tree?.prefix ?? "", folder].filter((part) => part !== "").join("/");
-    const git = tree === undefined ? [] : gitPlaces(`${root}/${folder}`, shown, boundTo, settling);
-    const places = [...git, ownPlace(root, folder, shown, boundTo)];
-    // The repository of an inner work tree knows nothing of the outer one's rules.
-    const isTop = git.length > 1 && folder !== "";
-    return compile(folder, folder, places, isTop ? { ...above, git: [] } : above, above);
-  };
-
-  /** Finds the work tree, and reads its rules above the source. */
-  const readOutside = (): Known => {
-    // A repository that is gone for a moment does not let through what it ignores.
-    use(treeNow() ?? tree);
-    const above = compileAbove();
-    // A repository may ignore all that is not its own, such as the folders of a home.
-    const isIgnored = above.scope.test("", true).reason !== undefined;
-    if (tree !== undefined && !isIgnored) return above;
-    const counts = gitignore === true || (gitignore === undefined && settling?.knows(GIT_IGNORE) === true);
-    use(counts ? { top: root, prefix: "" } : undefined);
-    return OUTSIDE;
-  };
   const use = (next: WorkTree | undefined): void => {
     if (next?.top !== tree?.top || next?.prefix !== tree?.prefix) earlier = new Map();
     tree = next;
   };
-  const compileAbove = (): Known => {
-    if (tree === undefined || tree.prefix === "") return OUTSIDE;
-    const names = tree.prefix.split("/");
-    let above = OUTSIDE;
-    for (const depth of names.keys()) {
-      const folder = names.slice(0, depth).join("/");
-      const up = "../".repeat(names.length - depth);
-      above = compile(up, "", gitPlaces(join(tree.top, folder), up, folder, settling), above, above);
-    }
-    return above;
+
+  const lookUp = (folder: FolderPath): FolderIgnores => {
+    const cached = known.get(folder);
+    if (cached !== undefined) return cached;
+    const above = folder === "" ? (outside ??= readOutside()) : lookUp(parentOf(folder));
+    const boundTo = [tree?.prefix ?? "", folder].filter((part) => part !== "").join("/");
+    const placeOf = (kind: IgnorePlace["kind"], name: string): IgnorePlace => {
+      const file = folder === "" ? name : `${folder}/${name}`;
+      return { kind, absolute: `${root}/${file}`, file, boundTo };
+    };
+    const own = placeOf("own", IGNORE_FILE);
+    return compile(folder, folder, tree === undefined ? [own] : [placeOf("git", GIT_IGNORE), own], above);
   };
 
-  /** `from` are the rules that the folder's own ones join, and `above` those of the folder above. */
+  /** Finds the work tree, and reads its rules above the source. */
+  const readOutside = (): FolderIgnores => {
+    // A repository that is gone for a moment does not let through what it ignores.
+    use(treeNow() ?? tree);
+    let above = NO_RULES;
+    for (const place of placesAbove(tree)) above = compile(place.file, "", [place], above);
+    // A repository may ignore all that is not its own, such as the folders of a home.
+    const isIgnored = above.scope.test("", true).reason !== undefined;
+    if (tree !== undefined && !isIgnored) return above;
+    const wasGit = settling?.inForce().some((file) => `/${file}`.endsWith(`/${GIT_IGNORE}`)) === true;
+    use(gitignore === true || (gitignore === undefined && wasGit) ? { top: root, prefix: "" } : undefined);
+    return NO_RULES;
+  };
+
   const compile = (
     name: string,
     folder: FolderPath,
-    places: readonly Place[],
-    from: Known,
-    above: Known,
-  ): Known => {
-    for (const place of places) unseen.note(place.unwatched);
+    places: readonly IgnorePlace[],
+    above: FolderIgnores,
+  ): FolderIgnores => {
     const before = earlier.get(name);
+    const options = { name, folder, places, above, prefix: tree?.prefix ?? "", settling };
     const found =
       above.scope.unreadable === undefined
-        ? compilePlaces({ folder, places, from, above, before, prefix: tree?.prefix ?? "" }, read, settling)
+        ? readFolder(options, before?.name === name ? before : undefined)
         : above;
     known.set(name, found);
     return found;
@@ -160,87 +148,76 @@ export function openIgnoreFiles(root: string, { gitignore, settling }: IgnoreFil
     },
     /** Doubtful patterns of the files that apply as far as they were needed since the last `refresh`. */
     doubtful: (): readonly DoubtfulPattern[] =>
-      [...new Set(known.values())].flatMap(({ doubtful }) => doubtful),
+      [...new Set(known.values())].flatMap(({ contents }) => contents.flatMap(({ doubtful }) => doubtful)),
     /** Checks each file again when it is next needed. Unchanged files are not compiled again. */
     refresh: (): void => {
       earlier = known;
       known = new Map();
       outside = undefined;
     },
-    /**
-     * Whether, since the last call, a file that no watcher of the source's folder sees has changed, or the work tree is another
-     * one. However often the rules were read meanwhile.
-     */
-    haveChangedUnseen: (): boolean => {
-      // Nothing may have asked for the rules since the last refresh.
-      outside ??= readOutside();
-      return unseen.haveChanged();
+    /** Changes with the files that no watcher of the source's folder sees: the work tree around it, and its rules. */
+    outsideMark: (): string => {
+      const around = treeNow();
+      return [around?.top, ...placesAbove(around).map(({ absolute }) => stampAt(absolute))].join(" ");
     },
   };
 }
 
-/** Compares the files that no watcher sees, and the work tree, with what they were at the last comparison. */
-function openUnseenChanges(topNow: () => string | undefined) {
-  let top = topNow();
-  /** As they were when last compared, or just before they were first read. */
-  const stamps = new Map<string, string>();
-  return {
-    note: (files: readonly string[]): void => {
-      for (const file of files) if (!stamps.has(file)) stamps.set(file, stampOf(file));
-    },
-    haveChanged: (): boolean => {
-      const changed = [...stamps].filter(([file, stamp]) => stampOf(file) !== stamp);
-      for (const [file] of changed) stamps.set(file, stampOf(file));
-      const before = top;
-      top = topNow();
-      return top !== before || changed.length > 0;
-    },
-  };
+/** The ignore files of a work tree above a source, the outermost first. */
+function placesAbove(tree: WorkTree | undefined): readonly IgnorePlace[] {
+  if (tree === undefined || tree.prefix === "") return [];
+  const names = tree.prefix.split("/");
+  return names.map((_, depth) => {
+    const boundTo = names.slice(0, depth).join("/");
+    const file = `${"../".repeat(names.length - depth)}${GIT_IGNORE}`;
+    return { kind: "git", absolute: join(tree.top, boundTo, GIT_IGNORE), file, boundTo };
+  });
 }
 
 /** Reads the ignore files of a folder, and joins them with those above. */
-function compilePlaces(
+function readFolder(
   {
+    name,
     folder,
     places,
-    from,
     above,
-    before,
     prefix,
+    settling,
   }: {
+    readonly name: string;
     readonly folder: FolderPath;
-    readonly places: readonly Place[];
-    readonly from: Known;
-    readonly above: Known;
-    readonly before: Known | undefined;
+    readonly places: readonly IgnorePlace[];
+    readonly above: FolderIgnores;
     readonly prefix: FolderPath;
+    readonly settling: IgnoreSettling | undefined;
   },
-  read: IgnoreReader,
-  settling: IgnoreSettling | undefined,
-): Known {
-  const patterns: Record<Place["kind"], Pattern[]> = { git: [...from.git], own: [...from.own] };
-  const doubtful: DoubtfulPattern[] = [];
-  const hashes: string[] = [];
-  for (const place of places) {
-    const found = read(place);
-    if ("code" in found) return closed(folder, place, above, found.code);
-    const { key, kind } = place;
+  before: FolderIgnores | undefined,
+): FolderIgnores {
+  const closed = (file: RelativePath, code: string): FolderIgnores => {
+    const scope = { ...NOTHING_IGNORED, unreadable: { path: folder, code, file } };
+    return { ...NO_RULES, name, above, scope };
+  };
+  const contents: IgnoreContents[] = [];
+  for (const [index, place] of places.entries()) {
+    const { file, absolute } = place;
+    const found = readIgnoreFile(place, before?.contents[index]);
+    if ("code" in found) return closed(file, found.code);
     if (settling !== undefined) {
-      const isGone = found.version.hash === undefined && settling.hasRules(key) && !isFolderAt(place.folder);
+      const isGone = found.hash === undefined && settling.hasInForce(file) && !isFolderAt(dirname(absolute));
       // A missing folder has nothing to let through, and may come back with its rules.
       if (isGone) return above;
-      if (!settling.counts(key, found.version))
-        return closed(folder, place, above, settling.isOverdue(key) ? UNSETTLED_LONG : UNSETTLED);
+      if (!settling.counts(file, found))
+        return closed(file, settling.isOverdue(file) ? UNSETTLED_LONG : UNSETTLED);
     }
-    // Git asks the deepest file first. In one list, where the last match decides, the deepest comes last.
-    patterns[kind].push(...found.patterns);
-    doubtful.push(...found.doubtful);
-    hashes.push(found.version.hash ?? "");
+    contents.push(found);
   }
-  const hash = hashes.join(" ");
-  if (hash.trim() === "" && from === above) return above;
-  if (before?.hash === hash && before.above === above) return before;
-  return { hash, above, scope: scopeOver([...patterns.git, ...patterns.own], prefix), ...patterns, doubtful };
+  if (before?.above === above && contents.every((each, index) => each === before.contents[index]))
+    return before;
+  const patterns: Record<IgnorePlace["kind"], Pattern[]> = { git: [...above.git], own: [...above.own] };
+  // Git asks the deepest file first. In one list, where the last match decides, the deepest comes last.
+  for (const [index, { kind }] of places.entries()) patterns[kind].push(...(contents[index]?.patterns ?? []));
+  if (contents.every((each) => each.patterns.length === 0)) return above;
+  return { name, contents, above, scope: scopeOver([...patterns.git, ...patterns.own], prefix), ...patterns };
 }
 
 export function isFolderAt(absolute: string): boolean {
@@ -252,16 +229,13 @@ export function isFolderAt(absolute: string): boolean {
   }
 }
 
-function closed(folder: FolderPath, { shown: file }: Place, above: Known, code: string): Known {
-  const unreadable = { path: folder, code, file };
-  return {
-    hash: undefined,
-    above,
-    scope: { ...NOTHING_IGNORED, unreadable },
-    git: [],
-    own: [],
-    doubtful: [],
-  };
+/**
+ * Returns the path by which a source at `root` knows an ignore file of the source at `from`; undefined if it does not count
+ * there: above a source, only Git's do.
+ */
+export function ignoreFileSeenFrom(root: string, from: string, file: RelativePath): string | undefined {
+  const seen = relative(root, join(from, file));
+  return !seen.startsWith("../") || /^(?:\.\.\/)+\.gitignore$/.test(seen) ? seen : undefined;
 }
 
 function scopeOver(patterns: readonly Pattern[], prefix: FolderPath): IgnoreScope {

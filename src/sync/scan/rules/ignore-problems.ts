@@ -1,6 +1,5 @@
 import type { FolderWarning } from "../../../wire/daemon-status.ts";
-import type { UnreadableIgnore } from "./ignore-files.ts";
-import { IGNORE_FILE } from "./ignore-places.ts";
+import { IGNORE_FILE, type UnreadableIgnore } from "./ignore-files.ts";
 import { type DoubtfulPattern, ignoreFileWords } from "./ignore-reader.ts";
 import type { Rules } from "./rules.ts";
 

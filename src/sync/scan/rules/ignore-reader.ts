@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { lstatSync, readFileSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { codeOf } from "../../../lib/failure.ts";
 import type { FolderPath, RelativePath } from "../../plan/model.ts";
 import type { IgnoreVersion } from "./ignore-settling.ts";
@@ -66,26 +67,21 @@ export interface Pattern {
 }
 
 /** An ignore file as it was read. */
-export interface Read {
-  readonly version: IgnoreVersion;
+export interface IgnoreContents extends IgnoreVersion {
   readonly patterns: readonly Pattern[];
   readonly doubtful: readonly DoubtfulPattern[];
+  /** It was touched so recently that, with coarse file times, a later change may not show in them. */
+  readonly isFresh: boolean;
 }
 
 /** An ignore file that a folder may have. */
-export interface Place {
+export interface IgnorePlace {
   readonly kind: "git" | "own";
-  /** The folder that has it. */
-  readonly folder: string;
   readonly absolute: string;
-  /** Its path as seen from the source. */
-  readonly shown: string;
+  /** Its path as seen from the source, which identifies it in the ledger. */
+  readonly file: RelativePath;
   /** The folder that its patterns are bound to, below the top of the work tree. */
   readonly boundTo: FolderPath;
-  /** Identifies it in the ledger. */
-  readonly key: string;
-  /** The files that decide about it and that no watcher of the source's folder sees. */
-  readonly unwatched: readonly string[];
 }
 
 /** Resolution of file times on some file systems (FAT). */
@@ -94,37 +90,34 @@ const COARSE_MS = 2000;
 /** More than clocks of machines usually differ by. */
 const OLD_MS = 60_000;
 
-const ABSENT: Read = {
-  version: { hash: undefined, patterns: [], stamp: "", isFresh: false },
+const ABSENT: IgnoreContents = {
+  hash: undefined,
+  isBlank: false,
+  stamp: "",
+  isFresh: false,
+  isOld: false,
   patterns: [],
   doubtful: [],
 };
 
-/** Reads one ignore file; a code like a system error's says why it cannot be read. */
-export type IgnoreReader = (place: Place) => Read | { readonly code: string };
-
-/** Opens a reader that parses a file again only after it changed. */
-export function openIgnoreReader(): IgnoreReader {
-  const files = new Map<string, Read>();
-  const readIn: IgnoreReader = (place) => {
-    try {
-      return readFile(place);
-    } catch (error) {
-      const code = codeOf(error) ?? "UNKNOWN";
-      return code === "ENOENT" || code === "ENOTDIR" ? ABSENT : { code };
-    }
-  };
-  const readFile = (place: Place): Read | { readonly code: string } => {
-    const { kind, absolute, shown: file, key } = place;
+/**
+ * Reads an ignore file. Returns `before`, its last contents, if it has not been touched since. A code like a system error's
+ * says why it cannot be read.
+ */
+export function readIgnoreFile(
+  place: IgnorePlace,
+  before: IgnoreContents | undefined,
+): IgnoreContents | { readonly code: string } {
+  const { kind, absolute, file } = place;
+  try {
     const stats = statSync(absolute, { throwIfNoEntry: false });
     if (stats === undefined) {
       const isThere = lstatSync(absolute, { throwIfNoEntry: false }) !== undefined;
       return isThere ? { code: LEADS_NOWHERE } : ABSENT;
     }
     if (!stats.isFile()) return { code: stats.isDirectory() ? IS_FOLDER : NOT_A_FILE };
-    const stamp = `${stats.ino} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
-    const before = files.get(`${kind} ${key}`);
-    if (before?.version.stamp === stamp && !before.version.isFresh) return before;
+    const stamp = stampOf(stats);
+    if (before?.stamp === stamp && !before.isFresh) return before;
     if (stats.size > IGNORE_BYTES_MAX) return { code: TOO_LARGE };
     const ageMs = Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs);
     const text = decodeIgnoreFile(readFileSync(absolute));
@@ -132,26 +125,46 @@ export function openIgnoreReader(): IgnoreReader {
     // To find out what a long one means would take too long.
     if (parseGitIgnore(text).some((line) => line.text.length > LINE_CHARS_MAX))
       return { code: LINE_TOO_LONG };
-    const lines = kind === "own" ? parseIgnoreFile(text, place.folder) : parseGitIgnore(text);
+    const lines = kind === "own" ? parseIgnoreFile(text, dirname(absolute)) : parseGitIgnore(text);
     const patterns = lines.flatMap((line) => patternsOf(line, place));
-    const doubtful = lines.flatMap(({ isDoubtful, ...line }) => (isDoubtful ? [{ file, ...line }] : []));
-    const names = patterns.map(({ pattern }) => pattern);
-    // A file without patterns is equal to no file.
-    const name = names.length === 0 ? undefined : hash("sha256", names.join("\n"));
-    const version = { hash: name, patterns: names, stamp, isFresh: ageMs < COARSE_MS, isOld: ageMs > OLD_MS };
-    const read = { version, patterns, doubtful };
-    files.set(`${kind} ${key}`, read);
-    return read;
-  };
+    return {
+      hash: hash("sha256", patterns.map(({ pattern }) => pattern).join("\n")),
+      isBlank: patterns.length === 0,
+      stamp,
+      isFresh: ageMs < COARSE_MS,
+      isOld: ageMs > OLD_MS,
+      patterns,
+      doubtful: lines.flatMap(({ isDoubtful, ...line }) => (isDoubtful ? [{ file, ...line }] : [])),
+    };
+  } catch (error) {
+    const code = codeOf(error) ?? "UNKNOWN";
+    return code === "ENOENT" || code === "ENOTDIR" ? ABSENT : { code };
+  }
+}
 
-  return readIn;
+/** Changes when a file does. */
+function stampOf({ ino, size, mtimeMs, ctimeMs }: NonNullable<ReturnType<typeof statSync>>): string {
+  return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+}
+
+/** The same for the file at a path; "" for none. */
+export function stampAt(path: string): string {
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    return stats === undefined ? "" : stampOf(stats);
+  } catch {
+    return "";
+  }
 }
 
 /** The patterns of a line over the path below the top of the work tree, or else below the source. */
-function patternsOf({ text, line, readings }: IgnoreLine, { boundTo, shown }: Place): readonly Pattern[] {
+function patternsOf(
+  { text, line, readings }: IgnoreLine,
+  { boundTo, file }: IgnorePlace,
+): readonly Pattern[] {
   const escaped = boundTo.normalize("NFC").replaceAll(/[\\*?[\]]/g, String.raw`\$&`);
   const prefix = boundTo === "" ? "" : `/${escaped}`;
-  const mark = `\`${text}\` in ${shown}:${line}`;
+  const mark = `\`${text}\` in ${file}:${line}`;
   return readings.map((reading) => {
     const isNegative = reading.startsWith("!");
     const body = isNegative ? reading.slice(1) : reading;

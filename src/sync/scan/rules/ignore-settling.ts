@@ -1,22 +1,22 @@
 import { CEILING_MS, TIMING } from "../../plan/timing.ts";
-import type { FolderPath } from "../../plan/model.ts";
+import type { RelativePath } from "../../plan/model.ts";
 
 /** One version of an ignore file. */
 export interface IgnoreVersion {
-  /** Identifies the patterns: equal hashes mean equal rules. Undefined: no file, or a file without patterns. */
+  /** Identifies the patterns: equal hashes mean equal rules. Undefined: there is no file. */
   readonly hash: string | undefined;
-  readonly patterns: readonly string[];
+  /** The file has no patterns: its writer may be about to add some. */
+  readonly isBlank: boolean;
   /** Changes when the file is touched. */
   readonly stamp: string;
-  /** The file was touched so recently that, with coarse file times, a later change may not show in them. */
-  readonly isFresh: boolean;
   /** It has not been touched for a minute, as far as file times and clock agree. */
-  readonly isOld?: boolean;
+  readonly isOld: boolean;
 }
 
 /** An ignore file that came into force; without a hash, it ceased to be in force. */
 export interface SettledIgnore {
-  readonly folder: FolderPath;
+  /** Its path as seen from the source. */
+  readonly file: RelativePath;
   readonly hash: string | undefined;
 }
 
@@ -37,28 +37,21 @@ export type IgnoreSettling = ReturnType<typeof openIgnoreSettling>;
 
 /** Options for judging ignore files. */
 export interface IgnoreSettlingOptions {
-  /** Time for which a changed file must be unchanged; 0: none. */
+  /** Time for which a file that is new must be unchanged; 0: no version has to settle. */
   readonly settleMs: number;
-  /** The same for a version that may let more through. Default: see `TIMING`. */
+  /** The same for one that replaces another version, because it may let more through. Default: see `TIMING`. */
   readonly looserRulesMs?: number;
   readonly now: () => number;
-  /** Hashes of the ignore files that were in force when the process started, by folder. */
-  readonly inForce: ReadonlyMap<FolderPath, string>;
-}
-
-interface InForce {
-  readonly hash: string;
-  /** Undefined: from an earlier process, of which only the hash is known. */
-  readonly patterns: readonly string[] | undefined;
+  /** Hashes of the ignore files that were in force when the process started, by path. */
+  readonly inForce: ReadonlyMap<RelativePath, string>;
 }
 
 /** A version that does not apply yet. */
 interface Changing {
   /** Identifies the version and its last touch. */
   readonly mark: string;
-  readonly patterns: readonly string[];
-  readonly isLooser: boolean;
   readonly sinceMs: number;
+  readonly restMs: number;
   /** Time of the first change. */
   readonly firstMs: number;
 }
@@ -70,79 +63,54 @@ export function openIgnoreSettling({
   now,
   inForce,
 }: IgnoreSettlingOptions) {
-  const known = new Map<FolderPath, InForce>(
-    [...inForce].map(([folder, hash]) => [folder, { hash, patterns: undefined }]),
-  );
-  /** Stamps of files without patterns that applied. */
-  const blank = new Map<FolderPath, string>();
-  const changing = new Map<FolderPath, Changing>();
-  const settled = new Map<FolderPath, string | undefined>();
-  let asked = new Set<FolderPath>();
+  const known = new Map<RelativePath, string>(inForce);
+  const changing = new Map<RelativePath, Changing>();
+  const settled = new Map<RelativePath, string | undefined>();
   let rest: IgnoreRest | undefined;
 
-  const enforce = (
-    folder: FolderPath,
-    { hash, patterns, stamp }: Pick<IgnoreVersion, "hash" | "patterns" | "stamp">,
-  ): void => {
-    if (known.get(folder)?.hash !== hash) settled.set(folder, hash);
-    changing.delete(folder);
-    blank.delete(folder);
-    if (hash === undefined && stamp !== "") blank.set(folder, stamp);
-    if (hash === undefined) known.delete(folder);
-    else known.set(folder, { hash, patterns });
+  const enforce = (file: RelativePath, hash: string | undefined): void => {
+    changing.delete(file);
+    if (known.get(file) === hash) return;
+    settled.set(file, hash);
+    if (hash === undefined) known.delete(file);
+    else known.set(file, hash);
   };
-  /** Whether a file without patterns was just created: its writer may be about to exclude something. */
-  const mayBeIncomplete = (folder: FolderPath, { hash, stamp, isFresh }: IgnoreVersion): boolean =>
-    hash === undefined && isFresh && blank.get(folder) !== stamp;
-  const isOverdue = (folder: FolderPath): boolean =>
-    now() - (changing.get(folder)?.firstMs ?? now()) >= CEILING_MS;
+  const isOverdue = (file: RelativePath): boolean =>
+    now() - (changing.get(file)?.firstMs ?? now()) >= CEILING_MS;
+  /** How long a version must be unchanged that was not seen before. `seen` is one that never applied. */
+  const restOf = (file: RelativePath, { isBlank }: IgnoreVersion, seen: Changing | undefined): number => {
+    const isNew = seen === undefined && !known.has(file) && !isBlank;
+    return isNew || settleMs === 0 ? settleMs : Math.max(settleMs, looserRulesMs);
+  };
 
   return {
     /** Whether a version applies: it is in force already, or it has settled. */
-    counts: (folder: FolderPath, version: IgnoreVersion): boolean => {
-      asked.add(folder);
-      const before = known.get(folder);
-      const seen = changing.get(folder);
-      const mark = `${version.hash} ${version.stamp}`;
+    counts: (file: RelativePath, version: IgnoreVersion): boolean => {
+      const { hash, stamp, isOld } = version;
+      const seen = changing.get(file);
+      const mark = `${hash} ${stamp}`;
       const nowMs = now();
-      const isAsSeen = seen?.mark === mark;
-      const isBack = before?.hash === version.hash;
-      // A version that never applied may have been about to exclude something: it is not undone at once.
-      const undoes =
-        mayBeIncomplete(folder, version) || (seen !== undefined && isLooser(seen.patterns, version));
-      // Nobody is writing a file that is old when it is first seen.
-      const isCalm = before === undefined && seen === undefined && version.isOld === true;
-      const isChange = !isBack && !isCalm && isLooser(before === undefined ? [] : before.patterns, version);
-      const looser = isAsSeen ? seen.isLooser : undoes || isChange;
-      if (isBack && !looser) {
-        enforce(folder, version);
+      // What never applied may have been about to exclude something, so what was in force does not come back at once.
+      const isInForce = seen === undefined && known.get(file) === hash;
+      const { sinceMs, restMs } =
+        seen?.mark === mark ? seen : { sinceMs: nowMs, restMs: restOf(file, version, seen) };
+      // Nobody is writing a file that has been untouched for a minute.
+      if (isInForce || isOld || nowMs - sinceMs >= restMs) {
+        enforce(file, hash);
         return true;
       }
-      const restMs = looser && settleMs > 0 ? Math.max(settleMs, looserRulesMs) : settleMs;
-      const sinceMs = isAsSeen ? seen.sinceMs : nowMs;
-      if (nowMs - sinceMs >= restMs) {
-        enforce(folder, version);
-        return true;
-      }
-      const firstMs = seen?.firstMs ?? nowMs;
-      changing.set(folder, { mark, patterns: version.patterns, isLooser: looser, sinceMs, firstMs });
+      changing.set(file, { mark, sinceMs, restMs, firstMs: seen?.firstMs ?? nowMs });
       rest = {
         atMs: Math.min(rest?.atMs ?? Infinity, sinceMs + restMs),
-        isOverdue: (rest?.isOverdue ?? true) && isOverdue(folder),
+        isOverdue: (rest?.isOverdue ?? true) && isOverdue(file),
       };
       return false;
     },
-    /** Whether a folder has an ignore file in force. */
-    hasRules: (folder: FolderPath): boolean => known.has(folder),
-    /** Whether an ignore file of this name is in force in any folder. */
-    knows: (name: string): boolean =>
-      [...known.keys()].some((key) => key === name || key.endsWith(`/${name}`)),
-    /** Whether a folder's ignore file has been changing for so long that it must be reported. */
+    /** The ignore files in force. */
+    inForce: (): readonly RelativePath[] => [...known.keys()],
+    hasInForce: (file: RelativePath): boolean => known.has(file),
+    /** Whether an ignore file has been changing for so long that it must be reported. */
     isOverdue,
-    /** Called at the start of a scan. */
-    begin: (): void => {
-      asked = new Set();
-    },
     /** The time at which the versions met since the last call will have settled. */
     takeRest: (): IgnoreRest | undefined => {
       const taken = rest;
@@ -151,28 +119,11 @@ export function openIgnoreSettling({
     },
     /** The versions that came into force, or ceased to be in force, since the last call. */
     takeSettled: (): readonly SettledIgnore[] => {
-      const taken = [...settled].map(([folder, hash]) => ({ folder, hash }));
+      const taken = [...settled].map(([file, hash]) => ({ file, hash }));
       settled.clear();
       return taken;
     },
-    /** Folders with rules in force whose ignore file no scan has asked for since the last `begin`. */
-    unasked: (): readonly FolderPath[] => [...known.keys()].filter((folder) => !asked.has(folder)),
     /** Removes the rules of a folder that no longer exists. */
-    forget: (folder: FolderPath): void => enforce(folder, { hash: undefined, patterns: [], stamp: "" }),
+    forget: (file: RelativePath): void => enforce(file, undefined),
   };
-}
-
-/**
- * Whether a version may let through what the old one excludes. Undefined: the old patterns are unknown. A version without
- * patterns always may.
- */
-function isLooser(old: readonly string[] | undefined, { patterns }: IgnoreVersion): boolean {
-  if (patterns.length === 0 || old === undefined) return true;
-  // The last match decides, so the old patterns must occur in their order, and no new one may include anything again.
-  let matched = 0;
-  for (const pattern of patterns) {
-    if (pattern === old[matched]) matched += 1;
-    else if (pattern.startsWith("!")) return true;
-  }
-  return matched < old.length;
 }

@@ -1,22 +1,22 @@
 import { lstatSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { SourceConfig } from "../../../config/schema.ts";
+import type { OnDisk } from "../../../wire/daemon-files.ts";
 import { isSameRoot } from "../../plan/brakes.ts";
 import type { FolderPath, RelativePath, RootIdentity } from "../../plan/model.ts";
 import { scopeTest } from "../../plan/scope.ts";
 import { openRealRoot } from "../disk/file-location.ts";
 import { rootIdentityOf } from "../disk/root-identity.ts";
-import { openFollowedLinks } from "./followed-links.ts";
 import { DESCRIPTION_FILE, openFolderDescriptions } from "./folder-descriptions.ts";
 import { compileGlob, type Glob } from "./globs.ts";
 import {
+  IGNORE_FILE,
   type IgnoreFiles,
   isFolderAt,
   NOTHING_IGNORED,
   openIgnoreFiles,
   type UnreadableIgnore,
 } from "./ignore-files.ts";
-import { folderOfKey, IGNORE_FILE } from "./ignore-places.ts";
 import { ignoreFileWords } from "./ignore-reader.ts";
 import {
   type IgnoreRest,
@@ -106,7 +106,7 @@ export function openRules(source: WatchedSource, memory?: RulesMemory) {
     rule.description !== undefined;
   const described = rules.filter(isDescribed);
   const secrets = source.allowSecrets.map(globOf);
-  const descriptions = openFolderDescriptions(source.absolutePath, memory?.ignoreFiles);
+  const descriptions = openFolderDescriptions(source.absolutePath);
 
   const isInner = scopeTest(source.innerFolders ?? []);
   const innerRoots = openInnerRoots(source.absolutePath, memory?.innerRoots);
@@ -125,12 +125,16 @@ export function openRules(source: WatchedSource, memory?: RulesMemory) {
     realRoot: openRealRoot(source.absolutePath),
     /** The mounts below the source's folder; undefined without a memory of them. */
     mounts,
-    /** The links that scans followed, for the watcher. Empty unless the source follows links. */
-    links: openFollowedLinks(),
     /** Whether a file at this path is synced. Checks the folders above it too. */
     wants: (path: RelativePath): Verdict => verdictOn(path, "file", inFolder),
     /** Whether a scan and the watcher enter this folder. Checks the folders above it too. */
     entersFolder: (path: RelativePath): Verdict => verdictOn(path, "folder", inFolder),
+    /** Whether what exists at a path is synced: a folder is entered, and a link never followed. */
+    takes: (path: RelativePath, kind: OnDisk["kind"]): Verdict => {
+      const [asFile, asFolder] = [verdictOn(path, "file", inFolder), verdictOn(path, "folder", inFolder)];
+      if (kind === "link") return { wanted: false, reason: linkReason(asFile, asFolder) };
+      return kind === "folder" ? asFolder : asFile;
+    },
     /** Whether a path is at or below the folder of another source inside this one. */
     isInner,
     /** The rules inside a folder, for a walk that descends from the root and has checked each folder on the way. */
@@ -155,19 +159,15 @@ export function openRules(source: WatchedSource, memory?: RulesMemory) {
       ignoreFiles.refresh();
       innerRoots.refresh();
       descriptions.refresh();
-      settling?.begin();
     },
-    /** Whether rules have changed, since they were read, in a file that no watcher of the source's folder sees. */
-    haveChangedUnseen: ignoreFiles.haveChangedUnseen,
+    /** Changes with the rules that no watcher of the source's folder sees. */
+    outsideMark: ignoreFiles.outsideMark,
     /** Ignore files that could not be read since the last `reload`, by folder. */
     unreadableIgnoreFiles: ignoreFiles.unreadable,
     /** Patterns of ignore files, met since the last `reload`, that may not mean what their writers expect. */
     doubtfulPatterns: ignoreFiles.doubtful,
-    /**
-     * When the changed ignore files and descriptions that were met since the last call will have settled; undefined if there are
-     * none.
-     */
-    takeIgnoreRest: (): IgnoreRest | undefined => earlierRest(settling?.takeRest(), descriptions.takeRest()),
+    /** When the changed ignore files that were met since the last call will have settled; undefined if there are none. */
+    takeIgnoreRest: (): IgnoreRest | undefined => settling?.takeRest(),
     /**
      * Ignore files that came into force, or ceased to be in force, since the last call, for the ledger. `whole`: the last scan
      * covered the whole source, so rules of folders that no longer exist are removed.
@@ -253,9 +253,14 @@ function openFolderRules(
   };
 }
 
+/** Why a symbolic link is left out: by the rule about its name, or because its target may be anywhere. */
+export function linkReason(asFile: Verdict, asFolder: Verdict): string {
+  return asFile.wanted || asFolder.wanted ? "a symbolic link: no link is followed" : asFile.reason;
+}
+
 /** Removes the rules of folders that no longer exist, after a scan of the whole source. */
 function forgetGoneFolders(settling: IgnoreSettling, root: string): void {
-  for (const key of settling.unasked()) if (!isFolderAt(join(root, folderOfKey(key)))) settling.forget(key);
+  for (const file of settling.inForce()) if (!isFolderAt(dirname(join(root, file)))) settling.forget(file);
 }
 
 /** Judges a path, after the folders above it. */
@@ -276,11 +281,6 @@ function verdictOn(
     const verdict = above.folder(inside, path.slice(start, end));
     if (!verdict.wanted) return { wanted: false, reason: `in ${inside}: ${verdict.reason}` };
   }
-}
-
-function earlierRest(a: IgnoreRest | undefined, b: IgnoreRest | undefined): IgnoreRest | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  return { atMs: Math.min(a.atMs, b.atMs), isOverdue: a.isOverdue && b.isOverdue };
 }
 
 function excludedBy(glob: string | undefined): string | undefined {

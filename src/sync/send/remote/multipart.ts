@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
-import { absolutePathOf, liesInside, type FileLocation } from "../../scan/disk/file-location.ts";
+import { join } from "node:path";
+import { liesInside, type FileLocation } from "../../scan/disk/file-location.ts";
 
 /** A multipart form with one file, as the body of a `POST`. */
 export interface UploadBody {
@@ -55,7 +56,7 @@ async function* stream(
   tail: Buffer,
 ): AsyncGenerator<Buffer, void, undefined> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  const handle = await open(absolutePathOf(file), flags).catch(torn);
+  const handle = await open(join(file.root, file.path), flags).catch(torn);
   try {
     if (!liesInside(handle.fd, file)) throw new TornFile("the file lies elsewhere since it was read");
     yield head;

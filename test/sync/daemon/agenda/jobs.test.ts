@@ -3,7 +3,7 @@ import { openJobs } from "../../../../src/sync/daemon/agenda/jobs.ts";
 import type { Counted } from "../../../../src/sync/plan/version.ts";
 import type { Candidate, FileState, KnownFile, Scan, ScanEntry } from "../../../../src/sync/plan/model.ts";
 import { reconcileInSteps } from "../../../../src/sync/plan/reconcile.ts";
-import { takeAll } from "../../../../src/sync/plan/steps.ts";
+import { takeAll } from "../../../../src/lib/steps.ts";
 
 const entry: ScanEntry = { path: "a", sizeBytes: 5, mtimeMs: 1, ctimeMs: 1, ino: 1 };
 const rowOf = (state: FileState): KnownFile => ({ ...entry, id: 1, docId: "doc", state, rulesKey: 1 });

@@ -81,7 +81,7 @@ it("a file renamed to the same letters in another composition has its descriptio
   expect([resource?.title, withoutMarker(resource?.description ?? "")]).toEqual(["Heading", "e\u0301.md"]);
 });
 
-it("no file counts as a moved one where two share the inode, or the path leads through a link", () => {
+it("no file counts as a moved one where two share the inode", () => {
   const row = (id: number, ino: number): KnownFile => ({
     id,
     path: `gone-${id}`,
@@ -99,10 +99,9 @@ it("no file counts as a moved one where two share the inode, or the path leads t
     { entry: entry("one of two rows", 2), known: undefined },
     { entry: entry("one of two files", 3), known: undefined },
     { entry: entry("the other", 3), known: undefined },
-    { entry: { ...entry("linked", 4), link: { real: "/x", mark: "m" } }, known: undefined },
     { entry: entry("with a row", 5), known: row(50, 5) },
   ];
-  const gone = [row(1, 1), row(2, 2), row(22, 2), row(3, 3), row(4, 4), row(5, 5)];
+  const gone = [row(1, 1), row(2, 2), row(22, 2), row(3, 3), row(5, 5)];
   expect(inodeSuspects(candidates, gone).map(({ known, entry: { path } }) => [known.id, path])).toEqual([
     [1, "alone"],
   ]);

@@ -228,16 +228,6 @@ it("a hand-over that ends amid unanswered creates is compared with the lists of 
   expect(owners()).toEqual({ inner: FILES });
 });
 
-it("a link into an inner source is not followed by the outer one", async () => {
-  world.write("team/deep/a.md", "of the inner one");
-  mkdirSync(join(world.root, "links"));
-  symlinkSync(join(world.root, "team"), join(world.root, "links/team"));
-  symlinkSync(join(world.root, "team/deep/a.md"), join(world.root, "links/a.md"));
-  const outer = (): Named => ["", "outer", { followSymlinks: true }];
-  await world.sync({ sources: nested(outer(), ["team/deep", "inner"]) });
-  expect(owners()).toEqual({ inner: 1 });
-});
-
 it("explains a file by the innermost source", async () => {
   world.write("team/a.md", "of the inner one");
   const sources = nested(OUTER, INNER);

@@ -416,17 +416,19 @@ it("shows the hash on disk next to the acknowledged one, whatever size and times
   expect(after.content?.hash).not.toBe(before.content?.hash);
 });
 
-it("shows content and recipe of a followed link like those of a file", async () => {
+it("says of a symbolic link that it is left out, also where its path had a file", async () => {
   world.write("a.md", "# Hello\n");
-  symlinkSync("a.md", join(world.root, "link.md"));
-  const sources = [world.source({ followSymlinks: true })];
-  await world.sync({ sources });
-  const found = await why("link.md", { followSymlinks: true });
-  expect(found).toMatchObject({
+  world.write("b.md", "b");
+  await world.sync();
+  rmSync(join(world.root, "b.md"));
+  for (const name of ["link.md", "b.md"]) symlinkSync("a.md", join(world.root, name));
+  const leftOutBy = "a symbolic link: no link is followed";
+  expect(await why("link.md")).toMatchObject({
+    wanted: false,
+    leftOutBy,
     disk: { kind: "link", target: "a.md" },
-    content: { outcome: "document", hash: found.ledger?.hash },
-    recipe: { title: "Hello" },
-    ledger: { state: "agreed" },
-    next: { action: "nothing" },
+    version: { state: "skipped", reason: leftOutBy },
+    next: { action: "nothing", why: leftOutBy },
   });
+  expect(await why("b.md")).toMatchObject({ leftOutBy, next: { action: "delete" } });
 });

@@ -1,13 +1,4 @@
-import {
-  closeSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-  lstatSync,
-} from "node:fs";
+import { closeSync, openSync, renameSync, rmSync, symlinkSync, writeFileSync, lstatSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { liesInside } from "../../../../src/sync/scan/disk/file-location.ts";
@@ -29,9 +20,9 @@ afterEach(() => {
   removeTree(outside);
 });
 
-const entryOf = (path: string, link?: ScanEntry["link"]): ScanEntry => {
+const entryOf = (path: string): ScanEntry => {
   const { size, mtimeMs, ctimeMs, ino } = lstatSync(join(root, path));
-  return { path, sizeBytes: size, mtimeMs, ctimeMs, ino, ...(link !== undefined && { link }) };
+  return { path, sizeBytes: size, mtimeMs, ctimeMs, ino };
 };
 const read = async (entry: ScanEntry, at = root): Promise<ReadOutcome> =>
   await readDocument(join(at, entry.path), entry, openRules(sourceAt(at)));
@@ -93,26 +84,6 @@ it("reads a file when the path to the root contains links, and when the root's l
 it.each(["a (deleted)", "new\nline.md", "a\\012b.md", " .md"])("reads a file named %j", async (name) => {
   writeFileSync(join(root, name), "text");
   expect(await read(entryOf(name))).toMatchObject({ kind: "document", document: { content: "text" } });
-});
-
-describe("a followed link", () => {
-  it("reads a followed link at the target that the scan found", async () => {
-    symlinkSync("d/a.md", join(root, "l.md"));
-    const link = { real: join(root, "d/a.md"), mark: "7" };
-    const outcome = await read(entryOf("l.md", link));
-    expect(outcome).toMatchObject({ kind: "document", document: { content: "inside", entry: { link } } });
-  });
-
-  it("does not read a followed link whose target or its folder became a link", async () => {
-    symlinkSync("d/a.md", join(root, "l.md"));
-    const entry = entryOf("l.md", { real: join(root, "d/a.md"), mark: "7" });
-    swapForLink(outside);
-    expect(await read(entry)).toEqual({ kind: "gone" });
-    rmSync(join(root, "d"));
-    mkdirSync(join(root, "d"));
-    symlinkSync(join(outside, "a.md"), join(root, "d/a.md"));
-    expect(await read(entry)).toEqual({ kind: "gone" });
-  });
 });
 
 it("checks the path again where the system does not list descriptors", () => {

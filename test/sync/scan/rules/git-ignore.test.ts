@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openRules, type Rules } from "../../../../src/sync/scan/rules/rules.ts";
 import { addFiles, makeTree, removeTree, sourceAt, type SourceFields } from "../tree.ts";
 
@@ -22,12 +22,11 @@ function reasonFor(rules: Rules, path: string): string | undefined {
 
 describe("a source in a Git work tree", () => {
   it("leaves out what the tree's ignore files name, those above the source too", () => {
-    addFiles(top, { "docs/.gitignore": "draft.md\n", ".git/info/exclude": "mine.md\n" });
+    addFiles(top, { "docs/.gitignore": "draft.md\n" });
     const rules = rulesIn("docs");
     expect(reasonFor(rules, "a/b.log")).toBe("left out by `*.log` in ../.gitignore:1");
     expect(reasonFor(rules, "made/a.md")).toBe("in made: left out by `/docs/made/` in ../.gitignore:2");
     expect(reasonFor(rules, "draft.md")).toBe("left out by `draft.md` in .gitignore:1");
-    expect(reasonFor(rules, "x/mine.md")).toBe("left out by `mine.md` in ../.git/info/exclude:1");
     expect(rules.wants("a.md").wanted).toBe(true);
   });
 
@@ -50,19 +49,12 @@ describe("a source in a Git work tree", () => {
     expect(rules.wants("a/a.log").wanted).toBe(true);
   });
 
-  it("follows the repository's own rules in a repository inside of it, also one that a file names", () => {
-    addFiles(top, {
-      "docs/inner/.git": "gitdir: ../../.git/modules/inner\n",
-      ".git/modules/inner/HEAD": "ref: refs/heads/main",
-      ".git/modules/inner/info/exclude": "own.md\n",
-      ".git/worktrees/tree/commondir": "../..\n",
-      "tree/.git": `gitdir: ${top}/.git/worktrees/tree\n`,
-      ".git/info/exclude": "mine.md\n",
-    });
+  it("applies in a repository inside of it, too", () => {
+    addFiles(top, { "docs/inner/.git/HEAD": "ref: refs/heads/main", "docs/inner/.gitignore": "own.md\n" });
     const rules = rulesIn("docs");
-    expect(rules.wants("inner/a.log").wanted).toBe(true);
-    expect(reasonFor(rules, "inner/own.md")).toContain("inner/.git/info/exclude:1");
-    expect(reasonFor(rulesIn("tree"), "mine.md")).toContain(".git/info/exclude:1");
+    expect(rules.wants("inner/own.md").wanted).toBe(false);
+    expect(rules.wants("inner/a.log").wanted).toBe(false);
+    expect(rules.wants("inner/a.md").wanted).toBe(true);
   });
 
   it("is synced although the tree around it ignores it as a whole", () => {
@@ -97,75 +89,6 @@ describe("a source in a Git work tree", () => {
   it("wants nothing below a .gitignore that cannot be decoded", () => {
     addFiles(top, { ".gitignore": Buffer.from("p\u00E4ss\n", "latin1") });
     expect(reasonFor(rulesIn("docs"), "a.md")).toBe("../.gitignore is not text in UTF-8 or UTF-16");
-  });
-});
-
-describe("a person's own file of patterns", () => {
-  let home = "";
-  beforeEach(() => {
-    home = makeTree({ ".config/git/ignore": "*.bak\n" });
-    vi.stubEnv("HOME", home);
-    vi.stubEnv("XDG_CONFIG_HOME", undefined);
-  });
-  afterEach(() => {
-    vi.unstubAllEnvs();
-    removeTree(home);
-  });
-
-  it("counts in a work tree, after all files of the tree, and is named with its line", () => {
-    addFiles(top, { "docs/.gitignore": "!kept.bak\n", "docs/inner/.git/HEAD": "ref: refs/heads/main" });
-    const rules = rulesIn("docs");
-    expect(reasonFor(rules, "a.bak")).toBe(`left out by \`*.bak\` in ${home}/.config/git/ignore:1`);
-    expect(rules.wants("kept.bak").wanted).toBe(true);
-    expect(rules.wants("inner/a.bak").wanted).toBe(false);
-    expect(rules.wants("inner/a.log").wanted).toBe(true);
-    expect(rulesIn("docs", { gitignore: false }).wants("a.bak").wanted).toBe(true);
-    rmSync(join(top, ".git"), { recursive: true });
-    expect(rulesIn("docs").wants("a.bak").wanted).toBe(true);
-  });
-
-  it("binds its patterns to the top of each repository", () => {
-    addFiles(home, { ".config/git/ignore": "/notes/a.md\n" });
-    addFiles(top, { "notes/inner/.git/HEAD": "ref: refs/heads/main" });
-    const rules = rulesIn("notes");
-    expect(rules.wants("a.md").wanted).toBe(false);
-    expect(rules.wants("inner/a.md").wanted).toBe(true);
-    expect(rules.wants("inner/notes/a.md").wanted).toBe(false);
-  });
-
-  it.each([
-    ["in the configuration folder", ".config/git/config", "[core]\n\texcludesFile = ~/mine\n"],
-    [
-      "in the home folder, in quotes and with a comment",
-      ".gitconfig",
-      '[core] excludesfile = "~/mine" # my\n',
-    ],
-    [
-      "in the repository, as an absolute path",
-      undefined,
-      "[user]\nname = me\n[Core]\nexcludesFile=HOME/mine ; my\n",
-    ],
-  ])("is the one that the configuration of Git names %s", (_what, file, text) => {
-    addFiles(home, { mine: "*.tex\n" });
-    addFiles(file === undefined ? top : home, { [file ?? ".git/config"]: text.replace("HOME", home) });
-    const rules = rulesIn("docs");
-    expect(reasonFor(rules, "a.tex")).toBe(`left out by \`*.tex\` in ${home}/mine:1`);
-    expect(rules.wants("a.bak").wanted).toBe(true);
-  });
-
-  it("is found below XDG_CONFIG_HOME, and is none if the configuration names an empty path", () => {
-    addFiles(home, { "xdg/git/ignore": "*.tex\n" });
-    vi.stubEnv("XDG_CONFIG_HOME", join(home, "xdg"));
-    expect(rulesIn("docs").wants("a.tex").wanted).toBe(false);
-    expect(rulesIn("docs").wants("a.bak").wanted).toBe(true);
-    addFiles(top, { ".git/config": "[core]\nexcludesFile =\n" });
-    expect(rulesIn("docs").wants("a.tex").wanted).toBe(true);
-  });
-
-  it("holds back all of the tree while it cannot be read", () => {
-    rmSync(join(home, ".config/git/ignore"));
-    mkdirSync(join(home, ".config/git/ignore"));
-    expect(reasonFor(rulesIn("docs"), "a.md")).toBe(`${home}/.config/git/ignore is a folder, not a file`);
   });
 });
 

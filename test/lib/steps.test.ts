@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import type { KnownFile, Scan, ScanEntry } from "../../../src/sync/plan/model.ts";
-import { reconcile, reconcileInSteps } from "../../../src/sync/plan/reconcile.ts";
-import { STEP_ITEMS, takeAll } from "../../../src/sync/plan/steps.ts";
+import type { KnownFile, Scan, ScanEntry } from "../../src/sync/plan/model.ts";
+import { reconcile, reconcileInSteps } from "../../src/sync/plan/reconcile.ts";
+import { STEP_ITEMS, takeAll } from "../../src/lib/steps.ts";
 
 /** More than two steps, and not a multiple of a step. */
 const FILES = 3 * STEP_ITEMS + 7;
