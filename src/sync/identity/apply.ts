@@ -88,24 +88,30 @@ export async function applyComparison(
   const absent = unlisted.filter(
     (each) => isOld(each) || (gathered.rows.get(each.docId)?.acknowledgedMs ?? 0) <= settledMs,
   );
-  const altered = gathered.altered.filter(({ row }) => row.acknowledgedMs <= settledMs);
   const there = await findThere(context, gathered, absent, options.signal);
   if (there !== undefined && !options.isApproved)
     return { kind: "incomplete", path: there, missing: absent.length };
-  // A person who agreed to send by such a list has not agreed to more.
-  const missing = there === undefined ? absent : [];
 
   // What was found gone before is being created again.
   const isExpected = ({ hash, docId }: { readonly hash: string; readonly docId: string }): boolean =>
     hash !== "" && !options.isKnownGone(docId);
   const living = [...gathered.rows.values()].filter(({ state }) => state !== "held");
+  const acknowledged = gathered.shown + living.filter(isExpected).length;
   const lostWrites = verdicts.filter(({ kind }) => kind === "send-again").length;
-  const reason = lossReason({
-    acknowledged: gathered.shown + living.filter(isExpected).length,
-    missing: missing.filter(({ docId }) => !options.isKnownGone(docId)).length,
-    altered: lostWrites + altered.filter(({ isAsStored }) => !isAsStored).length,
-  });
+  const lossOf = (gone: readonly Of<"ask">[], changed: readonly Altered[]): string | undefined =>
+    lossReason({
+      acknowledged,
+      missing: gone.filter(({ docId }) => !options.isKnownGone(docId)).length,
+      altered: lostWrites + changed.filter(({ isAsStored }) => !isAsStored).length,
+    });
+  const settledAltered = gathered.altered.filter(({ row }) => row.acknowledgedMs <= settledMs);
+  // A person who agreed to send by such a list has not agreed to more.
+  const settledAbsent = there === undefined ? absent : [];
+  const reason = lossOf(settledAbsent, settledAltered);
   if (reason !== undefined && !options.isApproved) return { kind: "lost", reason };
+  // What the list may not show yet may be lost as well. Then a later list decides about all of it.
+  const isOpen = !options.isApproved && lossOf(unlisted, gathered.altered) !== undefined;
+  const [missing, altered] = isOpen ? [[], []] : [settledAbsent, settledAltered];
 
   const work = openWork(context, source, gathered, {
     repair: options.repair,

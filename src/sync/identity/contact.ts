@@ -363,6 +363,7 @@ export function openContact(options: ContactOptions): Contact {
       // A list that decides nothing counts too, except as the last one: it may stay incomplete for good.
       const lastRound = compared.kind === "applied" ? AGAIN_LAGS.length : AGAIN_LAGS.length - 1;
       if (repair && round !== undefined) compareLater(Math.min(round + 1, lastRound));
+      else if (repair && compared.kind === "applied" && compared.unjudged > 0) compareLater();
       return compared;
     },
     againMs: () => again?.atMs,
