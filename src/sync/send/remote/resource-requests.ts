@@ -5,10 +5,9 @@ import type { Settings, Tier } from "../../../wire/primitives.ts";
 import type { ResourceRecord } from "../../../wire/resource.ts";
 import { IDEMPOTENCY_HEADER, ROUTES } from "../../../wire/routes.ts";
 import { header, readAnswer, withKey, type RawAnswer, type Reply } from "./answer.ts";
-import type { ExchangeRequest } from "./exchange.ts";
 import { RecordAnswer, shownOf, withRecord } from "./record.ts";
 import type { ContentKind } from "./request-limit.ts";
-import type { MayLeave, Transport, TransportOptions } from "./transport.ts";
+import type { HostRequest, MayLeave, Transport, TransportOptions } from "./transport.ts";
 
 /** The fields of a create. */
 export interface NewResource {
@@ -70,9 +69,9 @@ const Undeleted = z.object({ isDeleted: z.literal(false) });
 export function resourceRequests(transport: Transport, options: RecordOptions) {
   const { attempt, send, auth, patient } = transport;
   const { now, onOddField = () => undefined } = options;
-  const ask = async (request: ExchangeRequest, signal: AbortSignal) =>
+  const ask = async (request: HostRequest, signal: AbortSignal) =>
     readAnswer(await send("db", request, signal), RecordAnswer, "resource", now());
-  const record = async (request: ExchangeRequest, signal: AbortSignal): Promise<Reply<ResourceRecord>> =>
+  const record = async (request: HostRequest, signal: AbortSignal): Promise<Reply<ResourceRecord>> =>
     withRecord(await ask(request, signal), onOddField);
   return {
     ...writeRequests(transport, options),

@@ -1,9 +1,9 @@
 import type { Dispatcher, Pool } from "undici";
 import { codeOf, messageOf } from "../../../lib/failure.ts";
 import { connectPool } from "../../../lib/proxy.ts";
+import { readText } from "../../../lib/read-text.ts";
 import { KEY_HEADER } from "../../../wire/routes.ts";
 import { type Later, type RawAnswer, type Reply } from "./answer.ts";
-import { exchange, type ExchangeRequest } from "./exchange.ts";
 import { openForbiddenCheck, type ForbiddenCheck } from "./forbidden.ts";
 import { openRequestLimit, type RequestKind, type RequestLimit } from "./request-limit.ts";
 import { TornFile } from "./multipart.ts";
@@ -85,6 +85,12 @@ const CHANGES = new Set(["create", "update", "delete", "take", "upload"]);
 const PAUSED: Later = { kind: "later", acted: "no", blame: "service", reason: "paused", isPaused: true };
 const UNWANTED: Later = { kind: "later", acted: "no", blame: "service", reason: "no longer wanted" };
 
+/** Longest answer that is buffered. The answer to a create holds the sent text; lists are parsed as a stream. */
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+
+/** A request as the connection pool takes it. */
+export type HostRequest = Pick<Dispatcher.RequestOptions, "method" | "path" | "headers" | "body">;
+
 /** A host of the service, and the path of its address. */
 export interface Host {
   readonly pool: Dispatcher;
@@ -146,7 +152,7 @@ export interface Transport {
     ask: () => Promise<R>,
     options?: AttemptOptions,
   ) => Promise<R | Later>;
-  readonly send: (to: "api" | "db", request: ExchangeRequest, signal: AbortSignal) => Promise<RawAnswer>;
+  readonly send: (to: "api" | "db", request: HostRequest, signal: AbortSignal) => Promise<RawAnswer>;
 }
 
 /** Opens the transport to the hosts of the service. */
@@ -155,9 +161,11 @@ export function openTransport(options: TransportOptions, hosts: Hosts): Transpor
   const auth = { [KEY_HEADER]: address.pauthkey, accept: "application/json" };
   const json = { ...auth, "content-type": "application/json" };
   const waitSeconds = Math.floor(Math.min(PREFER_WAIT_MS_MAX, timeoutMs / 2) / 1000);
-  const send: Transport["send"] = (to, { path, ...request }, signal) => {
+  const send: Transport["send"] = async (to, { path, ...request }, signal) => {
     const { pool, prefix } = hosts[to];
-    return exchange(pool, { ...request, path: prefix + path }, signal);
+    const answer = await pool.request({ ...request, path: prefix + path, signal });
+    const { statusCode: status, headers, body } = answer;
+    return { status, headers, text: await readText(body, ANSWER_BYTES_MAX) };
   };
   const forbidden = openForbiddenCheck(async (path, signal) => {
     const state = options.pacer.state();
