@@ -9,11 +9,8 @@ const NOTE_MS = 200;
 /** At this many pending changes a transaction starts at once. */
 const CHANGES_MAX = 1000;
 
-/** A caller that waits for a change to be on disk. */
-interface Waiter {
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
-}
+/** The promise that all who wait for a transaction share. */
+type Waiters = PromiseWithResolvers<void>;
 
 export interface GroupCommitOptions {
   /** Descriptor of the write-ahead log. */
@@ -35,84 +32,86 @@ export interface GroupCommitOptions {
 export function groupCommits(db: Sqlite, file: string, { wal, step, onFailure }: GroupCommitOptions) {
   let changes: (() => void)[] = [];
   let last = new Map<number, () => void>();
-  let waiting: Waiter[] = [];
+  /** What the callers of the next transaction wait for; undefined: none does. */
+  let waiting: Waiters | undefined;
   let failure: Error | undefined;
   let soon: NodeJS.Immediate | undefined;
   let later: NodeJS.Timeout | undefined;
-  let abandoned = false;
-  const begin = db.prepare("BEGIN IMMEDIATE");
-  const commit = db.prepare("COMMIT");
+  let isAbandoned = false;
+  const transact = db.transaction((group: readonly (() => void)[]) => {
+    for (const change of group) change();
+  });
 
-  const fail = (error: unknown, waiters: readonly Waiter[]): void => {
+  const fail = (error: unknown, groups: readonly Waiters[]): void => {
     failure ??= ledgerFailure(error, file);
-    for (const { reject } of waiters) reject(failure);
+    for (const { reject } of groups) reject(failure);
     onFailure(failure);
   };
   const disk = openDiskFlush(wal, step, fail);
-  const flush = (): void => {
+  const clearTimers = (): void => {
     if (soon !== undefined) clearImmediate(soon);
     clearTimeout(later);
     soon = undefined;
     later = undefined;
-    if (changes.length + last.size === 0 || abandoned) return;
+  };
+  const commit = (): void => {
+    clearTimers();
+    if (changes.length + last.size === 0 || isAbandoned) return;
     const group = [...changes, ...last.values()];
-    const waiters = waiting;
+    const groups = waiting === undefined ? [] : [waiting];
     changes = [];
     last = new Map();
-    waiting = [];
+    waiting = undefined;
     try {
       if (failure !== undefined) throw failure;
       step("commit");
-      begin.run();
-      for (const change of group) change();
-      commit.run();
+      transact.immediate(group);
     } catch (error) {
-      if (db.open && db.inTransaction) db.exec("ROLLBACK");
-      fail(error, waiters);
+      fail(error, groups);
       return;
     }
-    disk.flush(waiters);
+    disk.flush(groups);
   };
 
   return {
     /** Resolves when the change is on disk. All changes requested in one turn of the loop share a transaction. */
-    write: (change: () => void): Promise<void> =>
-      new Promise((resolve, reject) => {
-        changes.push(change);
-        waiting.push({ resolve, reject });
-        if (changes.length >= CHANGES_MAX) flush();
-        else soon ??= setImmediate(flush);
-      }),
+    write: (change: () => void): Promise<void> => {
+      changes.push(change);
+      const { promise } = (waiting ??= Promise.withResolvers());
+      if (changes.length >= CHANGES_MAX) commit();
+      else soon ??= setImmediate(commit);
+      return promise;
+    },
     /** For changes that a crash may lose: joins the next transaction, or starts one a little later. */
     note: (change: () => void): void => {
       changes.push(change);
-      if (changes.length >= CHANGES_MAX) flush();
-      else later ??= setTimeout(flush, NOTE_MS);
+      if (changes.length >= CHANGES_MAX) commit();
+      else later ??= setTimeout(commit, NOTE_MS);
     },
     /**
      * Like `note`, for the summary of a source: runs after all other changes of its transaction, and only once however often
      * it is requested. A sum of what is in flight must not miss what was acknowledged after the request.
      */
     noteLast: (source: number, change: () => void): void => {
-      if (abandoned) return;
+      if (isAbandoned) return;
       last.set(source, change);
-      later ??= setTimeout(flush, NOTE_MS);
+      later ??= setTimeout(commit, NOTE_MS);
     },
     /** Commits pending changes at once, so that a read sees them. Does not guarantee that they are on disk. */
     flush: (): void => {
-      flush();
+      commit();
       if (failure !== undefined) throw failure;
     },
     /** Drops pending changes and accepts no more, as a crash would. */
     abandon: (): void => {
-      abandoned = true;
-      const gone = [...waiting, ...disk.abandon()];
+      isAbandoned = true;
+      const left = disk.abandon();
+      if (waiting !== undefined) left.push(waiting);
       changes = [];
       last = new Map();
-      waiting = [];
-      for (const { reject } of gone) reject(failure ?? new Error("the ledger was closed"));
-      if (soon !== undefined) clearImmediate(soon);
-      clearTimeout(later);
+      waiting = undefined;
+      for (const { reject } of left) reject(failure ?? new Error("the ledger was closed"));
+      clearTimers();
     },
   };
 }
@@ -121,45 +120,40 @@ export function groupCommits(db: Sqlite, file: string, { wal, step, onFailure }:
 function openDiskFlush(
   wal: number,
   step: GroupCommitOptions["step"],
-  fail: (error: unknown, waiters: readonly Waiter[]) => void,
-): {
-  /** Resolves those who wait for a committed transaction once it is on disk. */
-  flush(waiters: readonly Waiter[]): void;
-  /** Ends, and returns those whose transaction was not being flushed yet. */
-  abandon(): readonly Waiter[];
-} {
-  let unflushed: Waiter[] = [];
-  let flushing = false;
-  let abandoned = false;
+  fail: (error: unknown, groups: readonly Waiters[]) => void,
+) {
+  let committed: Waiters[] = [];
+  let isFlushing = false;
+  let isAbandoned = false;
   const flush = (): void => {
-    if (flushing || unflushed.length === 0 || abandoned) return;
-    flushing = true;
-    const waiters = unflushed;
-    unflushed = [];
+    if (isFlushing || committed.length === 0) return;
+    isFlushing = true;
+    const groups = committed;
+    committed = [];
     fdatasync(wal, (error) => {
-      flushing = false;
-      if (abandoned) return;
+      isFlushing = false;
+      if (isAbandoned) return;
       try {
         if (error !== null) throw error;
         step("committed");
       } catch (cause) {
-        fail(cause, [...waiters, ...unflushed]);
+        fail(cause, [...groups, ...committed]);
         return;
       }
-      for (const { resolve } of waiters) resolve();
+      for (const { resolve } of groups) resolve();
       flush();
     });
   };
   return {
-    flush: (waiters) => {
-      unflushed.push(...waiters);
+    /** Resolves those who wait for committed transactions once these are on disk. */
+    flush: (groups: readonly Waiters[]): void => {
+      committed.push(...groups);
       flush();
     },
-    abandon: () => {
-      abandoned = true;
-      const left = unflushed;
-      unflushed = [];
-      return left;
+    /** Ends, and returns those whose transaction was not being flushed yet. */
+    abandon: (): Waiters[] => {
+      isAbandoned = true;
+      return committed.splice(0);
     },
   };
 }

@@ -11,7 +11,7 @@ import { answered, openClient } from "../send/remote/client.ts";
 import type { ServiceAddress } from "../send/remote/transport.ts";
 import { IGNORE_FILE } from "../scan/rules/ignore-files.ts";
 import { openRules, type Rules, type WatchedSource } from "../scan/rules/rules.ts";
-import { NOTE } from "../ledger/trash/note.ts";
+import { NOTE } from "../ledger/trash/saved-file.ts";
 import { inspectPath } from "../scan/disk/inspect-path.ts";
 import type { OperatorLedger } from "./offline.ts";
 

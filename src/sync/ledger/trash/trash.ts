@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { lstatSync } from "node:fs";
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { codeOf, messageOf } from "../../../lib/failure.ts";
+import { codeOf } from "../../../lib/failure.ts";
 import { integerColumn } from "../../../lib/integer-column.ts";
 import type { UnsavedText, Deletion } from "../intents/deletes.ts";
 import type { Ledger } from "../ledger.ts";
@@ -10,9 +10,8 @@ import { sameIdentity } from "../../plan/moves.ts";
 import { isHashOf } from "../../plan/versions.ts";
 import type { Reply } from "../../send/remote/answer.ts";
 import type { Remote } from "../../send/remote/remote.ts";
-import { openTrashWriter, UNFINISHED } from "./trash-writer.ts";
 import { trashFolder } from "../trash.ts";
-import { NOTE, readNote, writeNote } from "./note.ts";
+import { DiskFailure, NOTE, openSavedFile, readNote, UNFINISHED } from "./saved-file.ts";
 import { shortcutText } from "../../../formats/shortcut.ts";
 
 /** The texts of deleted files, retained for some days. */
@@ -69,40 +68,31 @@ export function openTrash(options: TrashOptions) {
     if (size > bytesMax && !isKnownUpload(what))
       return notGiven(`its ${size} bytes exceed the trash's limit of ${bytesMax}`);
     const name = createHash("sha256").update(docId).digest("hex").slice(0, NAME_CHARS);
-    let diskFailure: unknown;
-    const onDisk = async <T>(act: () => Promise<T>): Promise<T> => {
-      try {
-        return await act();
-      } catch (error) {
-        diskFailure = error;
-        throw error;
-      }
-    };
-    let writer: Awaited<ReturnType<typeof openTrashWriter>> | undefined;
     try {
       await makeRoom(options, folder, Math.min(size, bytesMax));
-      const file = await onDisk(() => openTrashWriter(folder, name));
-      writer = file;
-      const write = (piece: Buffer): Promise<void> => onDisk(() => file.write(piece));
-      const reply = await fetchInto(options, deletion, what, write, signal);
-      if (diskFailure !== undefined) return disk(diskFailure);
-      if (reply.kind !== "done") return reply;
-      const written = await onDisk(() => file.finish());
-      await makeRoom(options, folder, written.sizeBytes);
-      const deletedMs = Date.now();
-      const untilMs = deletedMs + days * DAY_MS;
-      const { title, kind, hash } = what;
-      const isExact = isHashOf(hash, written.hash);
-      const { root } = source;
-      const saved = { ...written, root, path, docId, name, title, kind, isExact, deletedMs, untilMs };
-      await onDisk(() => writeNote(folder, saved));
-      await ledger.write(() => ledger.trash.add(saved));
-      return { kind: "done", value: undefined };
+      const file = await openSavedFile(folder, name);
+      try {
+        const reply = await fetchInto(options, deletion, what, file.write, signal);
+        if (reply.kind !== "done") return reply;
+        const { title, kind, hash } = what;
+        const written = file.written();
+        // The hash decides, since the size is that of the last file, which may never have been sent.
+        const isExact = isHashOf(hash, written.hash);
+        if (isKnownUpload(what) && !isExact) return notGiven("the uploaded file differs from what was sent");
+        await makeRoom(options, folder, written.sizeBytes);
+        const deletedMs = Date.now();
+        const untilMs = deletedMs + days * DAY_MS;
+        const { root } = source;
+        const saved = { ...written, root, path, docId, name, title, kind, isExact, deletedMs, untilMs };
+        await file.finish(saved);
+        await ledger.write(() => ledger.trash.add(saved));
+        return { kind: "done", value: undefined };
+      } finally {
+        await file.drop();
+      }
     } catch (error) {
-      if (diskFailure === undefined) throw error;
-      return disk(diskFailure);
-    } finally {
-      await writer?.drop();
+      if (error instanceof DiskFailure) return { kind: "disk", message: error.message };
+      throw error;
     }
   };
 
@@ -166,14 +156,15 @@ async function makeRoom(options: TrashOptions, folder: string, bytes: number): P
   }
 }
 
-/** Writes the bytes to the sink. The hash decides, since the size is that of the last file, which may never have been sent. */
+/** Writes the bytes to the sink. */
 async function fetchInto(
   { remote, bytesMax = TRASH_BYTES_MAX }: TrashOptions,
   { docId, path }: Deletion,
-  { title, kind, hash, entry, url }: UnsavedText,
+  what: UnsavedText,
   sink: (piece: Buffer) => Promise<void>,
   signal: AbortSignal,
 ): Promise<Fetched> {
+  const { title, kind, entry, url } = what;
   if (kind === "content") {
     const reply = await remote.take(docId, title, signal);
     if (reply.kind !== "done") return reply;
@@ -188,15 +179,7 @@ async function fetchInto(
     await sink(Buffer.from(shortcutText(path, url)));
     return { kind: "done", value: undefined };
   }
-  const digest = createHash("sha256");
-  const hashed = async (piece: Buffer): Promise<void> => {
-    digest.update(piece);
-    await sink(piece);
-  };
-  const size = isKnownUpload({ kind, hash }) ? { max: bytesMax } : entry.sizeBytes;
-  const reply = await remote.download(url, size, hashed, signal);
-  if (reply.kind !== "done" || hash === "" || isHashOf(hash, digest.digest("hex"))) return reply;
-  return notGiven("the uploaded file differs from what was sent");
+  return await remote.download(url, isKnownUpload(what) ? { max: bytesMax } : entry.sizeBytes, sink, signal);
 }
 
 function isKnownUpload({ kind, hash }: Pick<UnsavedText, "kind" | "hash">): boolean {
@@ -259,8 +242,4 @@ async function namesIn(folder: string): Promise<string[]> {
 
 function notGiven(message: string): Reply<never> {
   return { kind: "refused", code: "not_given", message };
-}
-
-function disk(error: unknown): Saved {
-  return { kind: "disk", message: messageOf(error) };
 }

@@ -1,5 +1,4 @@
 import type { Dispatcher } from "undici";
-import { codeOf, messageOf } from "../../../lib/failure.ts";
 import { isLoopback } from "../../../lib/loopback.ts";
 import { retryAfterMs } from "../../../lib/retry-after.ts";
 import { header, type Reply } from "./answer.ts";
@@ -20,16 +19,15 @@ export function fileAddress(url: string, resourcesUrl: string, reachedAt: string
   return then;
 }
 
-/** Receives the bytes of a downloaded file, piece by piece. An error that it throws ends the download. */
+/** Receives the bytes of a downloaded file, piece by piece. A `LocalFailure` that it throws ends the download. */
 export type Sink = (piece: Buffer) => Promise<void>;
 
 /** The length that a download must have, or may have at most, in bytes. */
 export type ExpectedSize = number | { readonly max: number };
 
 /**
- * Downloads a file into a sink. Returns `done` only if the length is the expected one. If the sink fails, returns `refused`
- * with the system's error code, because the service is not at fault. A file host does not answer in JSON, so its status
- * alone decides. A refused key concerns the file only, because a file host may not use keys at all.
+ * Downloads a file into a sink. Returns `done` only if the length is the expected one. A file host does not answer in
+ * JSON, so its status alone decides. A refused key concerns the file only, because a file host may not use keys at all.
  */
 export async function download(
   connections: Dispatcher,
@@ -54,11 +52,7 @@ export async function download(
   for await (const piece of body as AsyncIterable<Buffer>) {
     bytes += piece.length;
     if (bytes > max) break; // Leaving the loop ends the answer, even an endless one.
-    try {
-      await sink(piece);
-    } catch (error) {
-      return { kind: "refused", code: codeOf(error) ?? "sink_failed", message: messageOf(error) };
-    }
+    await sink(piece);
   }
   if (bytes >= min && bytes <= max) return { kind: "done", value: undefined };
   const came = bytes > max ? "more" : String(bytes);

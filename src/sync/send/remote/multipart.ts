@@ -3,6 +3,7 @@ import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { liesInside, type FileLocation } from "../../scan/disk/file-location.ts";
+import { LocalFailure } from "./transport.ts";
 
 /** A multipart form with one file, as the body of a `POST`. */
 export interface UploadBody {
@@ -16,7 +17,7 @@ export interface UploadBody {
 }
 
 /** The file changed since it was hashed, or can no longer be read, so its upload was cancelled. */
-export class TornFile extends Error {
+export class TornFile extends LocalFailure {
   override readonly name = "TornFile";
 }
 

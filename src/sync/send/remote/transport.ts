@@ -6,7 +6,6 @@ import { KEY_HEADER } from "../../../wire/routes.ts";
 import { type Later, type RawAnswer, type Reply } from "./answer.ts";
 import { openForbiddenCheck, type ForbiddenCheck } from "./forbidden.ts";
 import { openRequestLimit, type RequestKind, type RequestLimit } from "./request-limit.ts";
-import { TornFile } from "./multipart.ts";
 import { outcomeOf, type DaemonObserver } from "./observer.ts";
 import type { Pacer, Ticket } from "./pacer.ts";
 import type { OnOddField } from "./record.ts";
@@ -90,6 +89,9 @@ const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
 /** A request as the connection pool takes it. */
 export type HostRequest = Pick<Dispatcher.RequestOptions, "method" | "path" | "headers" | "body">;
+
+/** A failure of this machine during a request, which says nothing about the service. The request throws it. */
+export class LocalFailure extends Error {}
 
 /** A host of the service, and the path of its address. */
 export interface Host {
@@ -213,7 +215,7 @@ function openAttempts(
     try {
       reply = await ask();
     } catch (error) {
-      if (signal.aborted || error instanceof TornFile) {
+      if (signal.aborted || error instanceof LocalFailure) {
         pacer.left(ticket);
         throw error;
       }
