@@ -5,7 +5,6 @@ import type { SourceSync } from "./source/source.ts";
 import { paceTrouble } from "../send/remote/pacer.ts";
 import { type Chores, startChores } from "./chores.ts";
 import type { Parts } from "./parts.ts";
-import { paceOf } from "./status.ts";
 
 /** The comparisons of a daemon with its service, and their schedule. */
 export type DaemonAudits = ReturnType<typeof openDaemonAudits>;
@@ -59,7 +58,7 @@ const AWAY_CHECK_MS = 1000;
 
 /** Runs an audit for a person. Throws `service_unreachable` or `key_refused` after the service has been away for a while. */
 export async function whileServiceAnswers<T>(
-  parts: Pick<Parts, "pacer" | "limit">,
+  { pacer }: Pick<Parts, "pacer">,
   signal: AbortSignal,
   run: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
@@ -72,7 +71,7 @@ export async function whileServiceAnswers<T>(
   };
   let awayMs = 0;
   const timer = setInterval(() => {
-    const service = paceOf(parts);
+    const service = pacer.state();
     const trouble = paceTrouble(service);
     awayMs = trouble === undefined ? 0 : awayMs + AWAY_CHECK_MS;
     if (trouble === undefined || awayMs < AWAY_MS_MAX) return;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { joinPending, type Pending, type SearchAnswer } from "../../wire/search.ts";
+import { paceTrouble } from "../send/remote/pacer.ts";
 import type { SearchQuery } from "../send/remote/remote.ts";
 import type { SourceSync } from "./source/source.ts";
 import type { Parts } from "./parts.ts";
@@ -25,7 +26,7 @@ async function countPending(
   ranges: readonly SearchQuery["where"][],
   signal: AbortSignal,
 ): Promise<Meaning | undefined> {
-  if (ranges.length === 0 || pacer.state().kind !== "open") return undefined;
+  if (ranges.length === 0 || paceTrouble(pacer.state()) !== undefined) return undefined;
   const answers = await Promise.all(
     ranges.map((where) => context.remote.search({ query: "passages", topK: 1, where }, signal)),
   );
@@ -103,7 +104,7 @@ export async function waitForMeaning(
   const startMs = performance.now();
   for (;;) {
     if (distinct.length === 0) return undefined;
-    const isOpen = parts.pacer.state().kind === "open";
+    const isOpen = paceTrouble(parts.pacer.state()) === undefined;
     const counted = await countPending(parts, distinct, signal);
     if (counted === undefined && isOpen) return "the service does not say what is found by meaning";
     if (counted?.isOff === true) {

@@ -12,7 +12,6 @@ import type { LiveWork } from "../plan/version.ts";
 import { paceTrouble } from "../send/remote/pacer.ts";
 import { hasMeaning, openMeaning } from "./meaning.ts";
 import type { Parts } from "./parts.ts";
-import { paceOf } from "./status.ts";
 import type { DaemonSources } from "./sources.ts";
 
 /** Operations of a running daemon: the commands on its ledger, and others. */
@@ -78,7 +77,7 @@ export function openOperations(parts: Parts, sources: DaemonSources) {
 export function liveWork(parts: Parts, sources: DaemonSources): LiveWork {
   return {
     source: (id) => sources.all().find((each) => each.id === id),
-    outage: paceTrouble(paceOf(parts)),
+    outage: paceTrouble(parts.pacer.state()),
     hasMeaning: (docId, signal) => hasMeaning(parts, docId, signal),
   };
 }

@@ -9,8 +9,7 @@ import { openCollections } from "../send/collections.ts";
 import { ledgerFile, openLedger, type Ledger } from "../ledger/ledger.ts";
 import { type Installation, openInstallation } from "../identity/installation.ts";
 import { isLedgerFailure, ledgerFailure } from "../ledger/database/open.ts";
-import { openRequestLimit, type RequestLimit } from "../send/remote/request-limit.ts";
-import { openPacer, type Pacer, type PacerOptions } from "../send/remote/pacer.ts";
+import { openPacer, type Pacer } from "../send/remote/pacer.ts";
 import { readDocument } from "../scan/read/read.ts";
 import { checkSecrets } from "../scan/read/secret-check.ts";
 import type { OnOddField } from "../send/remote/record.ts";
@@ -30,7 +29,6 @@ export interface Parts {
   readonly lifecycle: Lifecycle;
   readonly ledger: Ledger;
   readonly pacer: Pacer;
-  readonly limit: RequestLimit;
   readonly work: Work;
   readonly context: ActionContext;
   readonly installation: Installation;
@@ -112,13 +110,18 @@ function assemble(
   let closed = false;
   const steps = { requests: 0, scans: 0 };
 
-  const { pacer, limit, closeGate } = openPace(options, {
+  const pacer = openPacer({
+    widthMax: sync.concurrency,
+    requestsPerMinute: sync.requestsPerMinute,
     patienceMs: () => patienceMs,
+    random: world.random,
+    retryMs: { ...TIMING, ...options.timing }.retryMs,
     onWidth: (width) => work.setWidth(width),
+    onTrouble: options.onWarning ?? (() => undefined),
   });
-  lifecycle.onFatal(closeGate);
+  lifecycle.onFatal((reason) => pacer.close(reason));
   const context: ActionContext = {
-    ...openService(options, ledger, { pacer, limit }, steps, (signal) => held.get(signal)?.() === true),
+    ...openService(options, ledger, pacer, steps, (signal) => held.get(signal)?.() === true),
     secretCheck: sync.blockSecrets === true ? checkSecrets : undefined,
     read: readDocument,
     signal: hard.signal,
@@ -147,7 +150,6 @@ function assemble(
     lifecycle,
     ledger,
     pacer,
-    limit,
     work,
     context,
     installation: openInstallation(stateDir, world.machineId()),
@@ -167,7 +169,7 @@ function assemble(
     },
     close: async (alsoClose, last) => {
       const fatal = lifecycle.fatal();
-      closeGate(fatal ?? new Error("the daemon is stopping"));
+      pacer.close(fatal ?? new Error("the daemon is stopping"));
       const cut = setTimeout(
         () => hard.abort(new Error("the daemon stopped")),
         fatal === undefined ? STOP_MS : 0,
@@ -183,25 +185,6 @@ function assemble(
       } finally {
         unlock();
       }
-    },
-  };
-}
-
-/** Opens what each request passes before it leaves. */
-function openPace(
-  { sync, timing, world = REAL_WORLD, onWarning = () => undefined }: DaemonOptions,
-  gate: Pick<PacerOptions, "onWidth" | "patienceMs">,
-): Pick<Parts, "pacer" | "limit"> & { readonly closeGate: (reason: Error) => void } {
-  const { retryMs } = { ...TIMING, ...timing };
-  const { random } = world;
-  const pacer = openPacer({ ...gate, widthMax: sync.concurrency, random, retryMs, onTrouble: onWarning });
-  const limit = openRequestLimit(sync.requestsPerMinute);
-  return {
-    pacer,
-    limit,
-    closeGate: (reason) => {
-      pacer.close(reason);
-      limit.wake();
     },
   };
 }
@@ -224,7 +207,7 @@ function onceEach(onNotice: DaemonOptions["onNotice"] = () => undefined): OnOddF
 function openService(
   options: DaemonOptions,
   ledger: Ledger,
-  { pacer, limit }: Pick<Parts, "pacer" | "limit">,
+  pacer: Pacer,
   steps: { requests: number },
   isHeld: (signal: AbortSignal) => boolean,
 ): Omit<ActionContext, "read" | "secretCheck" | "signal" | "moved" | "report"> {
@@ -235,7 +218,6 @@ function openService(
   const remote: Remote = openRemote({
     address: service,
     pacer,
-    limit,
     connections: sync.concurrency + 2,
     timeoutMs: sync.requestTimeoutMs,
     now,

@@ -1,4 +1,5 @@
 import type { LiveStatus, PaceState, RemovedStatus, SourceStatus } from "../../wire/daemon-status.ts";
+import { paceTrouble } from "../send/remote/pacer.ts";
 import { removedOf, statusOf } from "../operate/status.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
@@ -44,11 +45,10 @@ export function openStatusReporter(parts: Parts, sources: () => DaemonSources) {
   let lastPlanned = 0;
 
   const sample = (): void => {
-    const { kind } = paceOf(parts);
     const isPlanned = sources()
       .all()
       .every((source) => source.isPlanned());
-    const isOpen = kind === "open" || kind === "limited";
+    const isOpen = paceTrouble(parts.pacer.state()) === undefined;
     const progress = work.progress();
     speed.sample(progress.done, progress.total, isOpen, context.now());
     timeLeft.sample(progress, isOpen && isPlanned, context.now());
@@ -80,7 +80,7 @@ export function openStatusReporter(parts: Parts, sources: () => DaemonSources) {
       const idle = (sources().all().length > 0 || parts.options.sources.length === 0) && sources().isIdle();
       sample();
       return {
-        service: paceOf(parts),
+        service: parts.pacer.state(),
         sources: sourcesStatus(idle),
         removed: lastRemoved,
         progress: work.progress(),
@@ -99,12 +99,6 @@ export function openStatusReporter(parts: Parts, sources: () => DaemonSources) {
     /** Cancels a delayed write. */
     stop: (): void => clearTimeout(timer),
   };
-}
-
-/** The cause that holds up requests: the service, or the limit of the configuration. */
-export function paceOf({ pacer, limit }: Pick<Parts, "pacer" | "limit">): PaceState {
-  const state = pacer.state();
-  return state.kind === "open" ? (limit.state() ?? state) : state;
 }
 
 /** Returns the figures of a daemon now. */
@@ -149,7 +143,7 @@ export interface DaemonPulse {
 
 /** Samples a daemon's work now. */
 export function pulseOf(parts: Parts, sources: DaemonSources): DaemonPulse {
-  const pace = paceOf(parts);
+  const pace = parts.pacer.state();
   return {
     queue: {
       moves: parts.steps().requests + parts.work.read() + parts.work.progress().done,

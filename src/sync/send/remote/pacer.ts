@@ -2,6 +2,7 @@ import type { GateState, PaceState } from "../../../wire/daemon-status.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
 import { DELAY_MS_MAX, delayMs, narrow, widen } from "../../plan/retry.ts";
 import type { Later } from "./answer.ts";
+import { openRequestLimit, type RequestKind } from "./request-limit.ts";
 import { openWaiters } from "./waiters.ts";
 
 /** State of a service that does not answer, or fails. */
@@ -29,12 +30,14 @@ export type Ticket = number;
 
 /**
  * The gate that every request to the service passes. It closes for all of them when the service fails or asks for a
- * delay.
+ * delay, and holds the configured number of requests per minute.
  */
 export type Pacer = ReturnType<typeof openPacer>;
 
 export interface PacerOptions {
   readonly widthMax: number;
+  /** Default: no limit. */
+  readonly requestsPerMinute?: number | undefined;
   /** Time without an answer after which `enter` throws. Infinity: never. */
   readonly patienceMs: () => number;
   /**
@@ -66,10 +69,11 @@ const REFUSALS_FINAL = 2;
 
 /** Opens the gate. */
 export function openPacer(options: PacerOptions) {
-  const { widthMax, patienceMs, random, retryMs, onWidth, onTrouble } = options;
+  const { widthMax, requestsPerMinute, patienceMs, random, retryMs, onWidth, onTrouble } = options;
   const { elapsed: now = () => performance.now(), timeOfDay = () => Date.now() } = options;
   const width = openWidth(widthMax, onWidth);
   const waiters = openWaiters();
+  const admit = requestsPerMinute === undefined ? () => 0 : openRequestLimit(requestsPerMinute, now);
   let failures = 0;
   /** Refusals of the key in a row. */
   let refusals = 0;
@@ -114,19 +118,24 @@ export function openPacer(options: PacerOptions) {
      * `service_unreachable` or `key_refused`. Each `enter` must be followed by `succeeded`, `failed` or `left` with its
      * ticket.
      */
-    enter: async (signal: AbortSignal): Promise<Ticket> => {
+    enter: async (signal: AbortSignal, kind: RequestKind = "control"): Promise<Ticket> => {
       for (;;) {
         signal.throwIfAborted();
         if (closed !== undefined) throw closed;
-        if (state.kind === "open") return newest;
-        giveUpIfHopeless();
-        const restMs = state.untilMs - now();
-        if (restMs <= 0 && !probing) {
-          probing = true;
-          return newest;
+        if (state.kind !== "open") giveUpIfHopeless();
+        const restMs = state.kind === "open" ? 0 : state.untilMs - now();
+        if (restMs > 0 || (state.kind !== "open" && probing)) {
+          // Patience may end before the next attempt.
+          await waiters.wait(restMs > 0 ? Math.min(restMs, givesUpMs() - now()) : undefined, signal);
+          continue;
         }
-        // Patience may end before the next attempt.
-        await waiters.wait(restMs > 0 ? Math.min(restMs, givesUpMs() - now()) : undefined, signal);
+        const limitedMs = admit(kind);
+        if (limitedMs > 0) {
+          await waiters.wait(limitedMs, signal);
+          continue;
+        }
+        probing = state.kind !== "open";
+        return newest;
       }
     },
     /**
@@ -207,8 +216,9 @@ export function openPacer(options: PacerOptions) {
     },
     /** Requests that may be in flight at once. */
     width: width.whole,
-    state: (): GateState => {
-      if (state.kind === "open") return state;
+    state: (): PaceState => {
+      if (state.kind === "open")
+        return requestsPerMinute === undefined ? state : { kind: "limited", requestsPerMinute };
       const toTimeOfDay = timeOfDay() - now();
       const shown = { ...state, untilMs: state.untilMs + toTimeOfDay };
       if (shown.kind !== "waiting" || givesUpMs() === Infinity) return shown;

@@ -1,6 +1,4 @@
 import { type Fifo, openFifo } from "../../../lib/fifo.ts";
-import type { LimitState } from "../../../wire/daemon-status.ts";
-import { openWaiters, type Waiters } from "./waiters.ts";
 
 /** A request that carries a document: `recent` if a person changed it a moment ago, `content` if it is backlog. */
 export type ContentKind = "recent" | "content";
@@ -8,30 +6,18 @@ export type ContentKind = "recent" | "content";
 /** Lists, reads, deletes and changes of a title are `control`. */
 export type RequestKind = ContentKind | "control";
 
-/** The configured number of requests per minute, over all sources. */
-export interface RequestLimit extends Waiters {
-  /** Returns 0 if a request may leave now, which then counts; else the time to wait before asking again, in milliseconds. */
-  admit(kind: RequestKind): number;
-  /** Undefined: there is no limit. */
-  state(): LimitState | undefined;
-}
-
 const MINUTE_MS = 60_000;
 /** Share of the requests per minute that only one kind may use, so that none waits for all of the others. */
 const RESERVE_SHARE = 0.1;
 
-/** Opens the limit. Undefined: nothing waits. `elapsed` is a monotonic clock. */
+/**
+ * Opens the configured number of requests per minute, over all sources. Returns a function that returns 0 if a request may leave
+ * now, which then counts; else the time to wait before asking again, in milliseconds. `elapsed` is a monotonic clock.
+ */
 export function openRequestLimit(
-  requestsPerMinute: number | undefined,
-  elapsed = (): number => performance.now(),
-): RequestLimit {
-  if (requestsPerMinute === undefined)
-    return {
-      admit: () => 0,
-      wait: () => Promise.resolve(),
-      wake: () => undefined,
-      state: () => undefined,
-    };
+  requestsPerMinute: number,
+  elapsed: () => number,
+): (kind: RequestKind) => number {
   /** When the requests of the last minute left. */
   const sent: Readonly<Record<RequestKind, Fifo<number>>> = {
     recent: openFifo(),
@@ -44,24 +30,15 @@ export function openRequestLimit(
     return times.length();
   };
   const reserve = Math.ceil(requestsPerMinute * RESERVE_SHARE);
-  return {
-    admit: (kind) => {
-      const counts = {
-        recent: count(sent.recent),
-        content: count(sent.content),
-        control: count(sent.control),
-      };
-      let taken = counts.recent + counts.content + counts.control;
-      for (const other of ["recent", "content", "control"] as const)
-        if (other !== kind) taken += Math.max(0, reserve - counts[other]);
-      if (taken < requestsPerMinute) {
-        sent[kind].push(elapsed());
-        return 0;
-      }
-      const oldest = Object.values(sent).map((times) => times.peek() ?? Infinity);
-      return Math.max(1, Math.min(...oldest) + MINUTE_MS - elapsed());
-    },
-    ...openWaiters(),
-    state: () => ({ kind: "limited", requestsPerMinute }),
+  return (kind) => {
+    let taken = count(sent[kind]);
+    for (const other of ["recent", "content", "control"] as const)
+      if (other !== kind) taken += Math.max(reserve, count(sent[other]));
+    if (taken < requestsPerMinute) {
+      sent[kind].push(elapsed());
+      return 0;
+    }
+    const oldest = Object.values(sent).map((times) => times.peek() ?? Infinity);
+    return Math.max(1, Math.min(...oldest) + MINUTE_MS - elapsed());
   };
 }

@@ -5,9 +5,9 @@ import { readText } from "../../../lib/read-text.ts";
 import { KEY_HEADER } from "../../../wire/routes.ts";
 import { type Later, type RawAnswer, type Reply } from "./answer.ts";
 import { openForbiddenCheck, type ForbiddenCheck } from "./forbidden.ts";
-import { openRequestLimit, type RequestKind, type RequestLimit } from "./request-limit.ts";
+import type { RequestKind } from "./request-limit.ts";
 import { outcomeOf, type DaemonObserver } from "./observer.ts";
-import type { Pacer, Ticket } from "./pacer.ts";
+import type { Pacer } from "./pacer.ts";
 import type { OnOddField } from "./record.ts";
 
 /** Addresses of a service and its key. */
@@ -30,8 +30,6 @@ export type MayLeave = () => boolean;
 export interface TransportOptions {
   readonly address: ServiceAddress;
   readonly pacer: Pacer;
-  /** Default: none. */
-  readonly limit?: RequestLimit;
   /** Connections to each host at most. */
   readonly connections: number;
   readonly timeoutMs: number;
@@ -146,7 +144,7 @@ export interface Transport {
   readonly json: Headers;
   readonly patient: Headers;
   /**
-   * Passes limit and gate, makes one attempt and reports its result to the gate.
+   * Passes the gate, makes one attempt and reports its result to the gate.
    */
   readonly attempt: <R extends Reply<unknown>>(
     name: string,
@@ -172,7 +170,7 @@ export function openTransport(options: TransportOptions, hosts: Hosts): Transpor
   const forbidden = openForbiddenCheck(async (path, signal) => {
     const state = options.pacer.state();
     // Another request may have been asked to wait since this one left.
-    if (state.kind !== "open" && state.untilMs > Date.now()) return undefined;
+    if ("untilMs" in state && state.untilMs > Date.now()) return undefined;
     return await send("db", { method: "GET", path, headers: auth }, signal);
   }, options.onForbidden);
   return {
@@ -186,14 +184,7 @@ export function openTransport(options: TransportOptions, hosts: Hosts): Transpor
 }
 
 function openAttempts(
-  {
-    pacer,
-    limit = openRequestLimit(undefined),
-    isHeld,
-    step: onStep = () => undefined,
-    onRequest,
-    onMoved = () => undefined,
-  }: TransportOptions,
+  { pacer, isHeld, step: onStep = () => undefined, onRequest, onMoved = () => undefined }: TransportOptions,
   forbidden: ForbiddenCheck,
 ): Transport["attempt"] {
   return async <R extends Reply<unknown>>(
@@ -202,7 +193,7 @@ function openAttempts(
     ask: () => Promise<R>,
     { mayLeave, kind = "control" }: AttemptOptions = {},
   ): Promise<R | Later> => {
-    const ticket = await enter(pacer, limit, kind, signal);
+    const ticket = await pacer.enter(signal, kind);
     // Checked after the gate: a request that waited there while its source was paused must not leave either.
     const isPaused = CHANGES.has(name) && isHeld?.(signal) === true;
     if (isPaused || mayLeave?.() === false) {
@@ -240,20 +231,4 @@ function openAttempts(
     else pacer.succeeded(ticket);
     return reply;
   };
-}
-
-/** Resolves when gate and limit let a request leave. It waits for the limit outside of the gate, where it might be the probe. */
-async function enter(
-  pacer: Pacer,
-  limit: RequestLimit,
-  kind: RequestKind,
-  signal: AbortSignal,
-): Promise<Ticket> {
-  for (;;) {
-    const ticket = await pacer.enter(signal);
-    const waitMs = limit.admit(kind);
-    if (waitMs === 0) return ticket;
-    pacer.left(ticket);
-    await limit.wait(waitMs, signal);
-  }
 }

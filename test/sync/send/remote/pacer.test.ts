@@ -200,7 +200,7 @@ describe("a refused key", () => {
     for (let times = 0; times < 12; times += 1) {
       patient.failed(await patient.enter(signal), refused());
       const state = patient.state();
-      const untilMs = state.kind === "open" ? nowMs : state.untilMs;
+      const untilMs = "untilMs" in state ? state.untilMs : nowMs;
       waitsMs.push(untilMs - nowMs);
       nowMs = untilMs;
     }
@@ -226,7 +226,7 @@ describe("trouble", () => {
     for (const more of failures) {
       gate.failed(await gate.enter(signal), failure(more));
       const state = gate.state();
-      if (state.kind !== "open") nowMs = state.untilMs;
+      if ("untilMs" in state) nowMs = state.untilMs;
     }
   };
 
@@ -361,5 +361,34 @@ describe("the time of day is set while the gate is closed", () => {
     elapsedMs = 600_000;
     gate.succeeded(await gate.enter(signal));
     expect(gate.state()).toEqual({ kind: "open" });
+  });
+});
+
+describe("a limit of requests per minute", () => {
+  it("a request beyond it waits, also for the probe after a failure, until the gate is closed for good", async () => {
+    const gate = openTestPacer({ requestsPerMinute: 3 });
+    gate.failed(await gate.enter(signal), failure());
+    nowMs = 500;
+    let error: unknown;
+    const waiting = gate.enter(signal).catch((reason: unknown) => (error = reason));
+    await new Promise(setImmediate);
+    expect([error, gate.state().kind]).toEqual([undefined, "waiting"]);
+    gate.close(new Error("the end"));
+    await waiting;
+    expect(error).toEqual(new Error("the end"));
+  });
+
+  it("a request beyond it leaves when one of a minute ago no longer counts", async () => {
+    const gate = openTestPacer({ requestsPerMinute: 3 });
+    await gate.enter(signal);
+    expect(gate.state()).toEqual({ kind: "limited", requestsPerMinute: 3 });
+    nowMs = 59_990;
+    let isIn = false;
+    const waiting = gate.enter(signal).then(() => (isIn = true));
+    await new Promise(setImmediate);
+    expect(isIn).toBe(false);
+    nowMs = 60_000;
+    await waiting;
+    expect(isIn).toBe(true);
   });
 });

@@ -10,7 +10,7 @@ it("requests per minute hold in every 60 seconds, and reserve a tenth for each k
   const times = { recent: 0, content: 0, control: 0 };
   for (; clock.ms < 10 * MINUTE_MS; clock.ms += 100) {
     for (const kind of ["recent", "content", "control"] as const) {
-      if (limit.admit(kind) > 0) continue;
+      if (limit(kind) > 0) continue;
       sent.push(clock.ms);
       times[kind] += 1;
     }
@@ -32,20 +32,7 @@ it.each([
   ["control", "content"],
 ] as const)("requests per minute that %s requests have used up leave one for %s", (first, second) => {
   const limit = openRequestLimit(10, () => 0);
-  while (limit.admit(first) === 0);
-  expect(limit.admit(second)).toBe(0);
-  expect(limit.admit(second)).toBe(MINUTE_MS);
-});
-
-it("a wait for the limit ends after its time, when it is woken, and when its signal aborts", async () => {
-  const limit = openRequestLimit(10);
-  const leaving = new AbortController();
-  const waits = [limit.wait(1, new AbortController().signal), limit.wait(MINUTE_MS, leaving.signal)];
-  leaving.abort();
-  await Promise.all(waits);
-  const woken = limit.wait(MINUTE_MS, new AbortController().signal);
-  limit.wake();
-  await woken;
-  expect(limit.state()).toEqual({ kind: "limited", requestsPerMinute: 10 });
-  expect(openRequestLimit(undefined).state()).toBeUndefined();
+  while (limit(first) === 0);
+  expect(limit(second)).toBe(0);
+  expect(limit(second)).toBe(MINUTE_MS);
 });
