@@ -46,8 +46,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "ledger/commit.ts",
-        "      unflushed.push(...waiters);\n      flush();",
-        "      unflushed.push(...waiters);\n      for (const { resolve } of waiters) resolve();\n      flush();",
+        "      committed.push(...groups);\n      flush();",
+        "      committed.push(...groups);\n      for (const { resolve } of groups) resolve();\n      flush();",
       ),
     ],
   },
@@ -215,8 +215,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "send/remote/pacer.ts",
-        'if (state.kind === "open") return newest;',
-        "if (newest >= 0) return newest;",
+        'if (restMs > 0 || (state.kind !== "open" && probing)) {',
+        "if (Number.isNaN(restMs)) {",
       ),
     ],
   },
@@ -594,7 +594,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "moves-unrecorded",
     does: "a moved row does not remember its former path",
     patches: [
-      patch("ledger/files/files.ts", "if (row !== undefined) setSent.run(sentBefore(row), id);", "void row;"),
+      patch("ledger/files/files.ts", "if (row !== undefined) setSent(sentBefore(row), id);", "void row;"),
     ],
   },
   {
@@ -748,8 +748,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "send/acknowledge.ts",
-        'if (row?.docId !== docId && ledger.files.ownsDoc(docId)) return "taken";',
-        'if (docId === "") return "taken";',
+        'if (row === undefined || (row.docId !== docId && ledger.files.ownsDoc(docId))) return "taken";',
+        'if (row === undefined) return "taken";',
       ),
     ],
   },

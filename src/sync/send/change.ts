@@ -1,16 +1,15 @@
-import type { UserMetadata } from "../../wire/metadata.ts";
 import { digestOf } from "../../formats/digest.ts";
 import { hashListedMetadata } from "../../formats/metadata.ts";
 import type { LedgerFile } from "../plan/model.ts";
 import type { Later } from "./remote/answer.ts";
-import type { ResourceChange, Taken } from "./remote/resource-requests.ts";
+import type { DocumentFields, Taken } from "./remote/resource-requests.ts";
 import { splitMarker } from "../../wire/marker.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { follow, isInWork } from "./follow.ts";
 import { judgeGone } from "./gone.ts";
 import { storedOf } from "./observe.ts";
 import type { Outgoing } from "./prepare.ts";
-import { renewKey, textOf, type Sending, type Sent } from "./sending.ts";
+import { renewKey, type Sending, type Sent } from "./sending.ts";
 import { reportAction } from "./trouble.ts";
 
 /** Updates a resource: all of it, or only title, description and metadata. Sending it twice does no harm. */
@@ -19,8 +18,7 @@ export async function change(
   source: ActionSource,
   outgoing: Outgoing,
   sending: Sending,
-  url: string,
-  metadata: UserMetadata | undefined,
+  fields: DocumentFields,
 ): Promise<Sent | Later | "again"> {
   const { row, candidate, action, startedMs } = outgoing;
   const { path } = candidate.entry;
@@ -28,7 +26,6 @@ export async function change(
   if (row === undefined || docId === undefined) throw new Error("an update needs a resource");
   const { remote, signal, contentKind } = context;
   const isCurrent = (): boolean => !source.isStale(path);
-  const fields = changeOf(context, outgoing, metadata, url);
   const answer = await remote.update(docId, fields, signal, sending.key, isCurrent, contentKind);
   const isFollowed = answer.kind === "done" && answer.value.isInFlight;
   const end = isFollowed ? await follow(context, docId, () => source.agenda.isOutdated(path)) : answer;
@@ -178,17 +175,4 @@ function finishChange(
     // Another title does not change the text.
     if (isFull) ledger.files.warn(docId, sent.warning);
   });
-}
-
-function changeOf(
-  context: ActionContext,
-  { action, document }: Outgoing,
-  metadata: UserMetadata | undefined,
-  url: string,
-): ResourceChange {
-  const { title, description } = document.recipe;
-  const named = { title, description, ...(metadata !== undefined && { metadata }) };
-  if (action !== "update") return named;
-  if (document.kind === "content") return { ...named, ...textOf(context, document) };
-  return { ...named, url };
 }

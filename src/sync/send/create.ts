@@ -1,17 +1,16 @@
 import type { CreateIntent } from "../ledger/intents/creates.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { UserMetadata } from "../../wire/metadata.ts";
 import type { Later } from "./remote/answer.ts";
 import { NO_ID } from "./remote/record.ts";
-import type { NewResource, Taken } from "./remote/resource-requests.ts";
+import type { DocumentFields, NewResource, Taken } from "./remote/resource-requests.ts";
 import { readMarker } from "../plan/marker.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { acknowledgeCreate } from "./acknowledge.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { follow } from "./follow.ts";
-import { storedOf } from "./observe.ts";
+import { isGiven, storedOf } from "./observe.ts";
 import type { Outgoing } from "./prepare.ts";
-import { refusalOf, renewKey, textOf, type Sending, type Sent } from "./sending.ts";
+import { refusalOf, renewKey, type Sending, type Sent } from "./sending.ts";
 import { reportAction } from "./trouble.ts";
 
 /**
@@ -24,13 +23,12 @@ export async function create(
   outgoing: Outgoing,
   sending: Sending,
   intent: CreateIntent,
-  url: string,
-  metadata: UserMetadata | undefined,
+  fields: DocumentFields & Pick<NewResource, "description">,
 ): Promise<Sent | Later | "again"> {
   const { remote, collections, signal, contentKind } = context;
-  const { recipe } = outgoing.document;
+  const { settings, tier, ownerId } = outgoing.document.recipe;
+  const resource = { ...fields, settings, tier, ownerId };
   const isCurrent = (): boolean => !source.isStale(intent.path);
-  const resource = newResource(context, outgoing, metadata, url);
   const answer = await remote.create(resource, sending.key, signal, isCurrent, contentKind);
   // The service accepted it: only a list can name what it made.
   if (answer.kind === "refused" && answer.code === NO_ID && (await isFound(context, source, sending, intent)))
@@ -39,9 +37,11 @@ export async function create(
   if (answer.kind !== "done") return refusalOf(answer);
 
   const { _id: docId, collectionId, isInFlight, warning, record } = answer.value;
-  if (collectionId !== undefined) collections.learn(recipe.tier, collectionId);
+  if (collectionId !== undefined) collections.learn(tier, collectionId);
+  // Until it has ended, the intent stays unchanged. A replaced resource must be possible to find until the new one is made.
+  const replaces = (outgoing.row?.docId ?? null) !== null;
   const end = isInFlight
-    ? await followCreate(context, source, outgoing, docId)
+    ? await follow(context, docId, () => !replaces && source.agenda.isOutdated(intent.path))
     : ({ kind: "done", value: { warning, record } } as const);
   switch (end.kind) {
     case "done":
@@ -68,18 +68,6 @@ export async function create(
     case "later":
       return { ...end, acted: "maybe" };
   }
-}
-
-/** Waits for the end of a create that was answered before it. Until then its intent stays unchanged. */
-async function followCreate(
-  context: ActionContext,
-  source: ActionSource,
-  { candidate, row }: Outgoing,
-  docId: string,
-): Promise<Awaited<ReturnType<typeof follow>>> {
-  // The replaced resource is deleted once the new one is made. Until then it must be possible to find.
-  const replaces = row !== undefined && row.docId !== null;
-  return await follow(context, docId, () => !replaces && source.agenda.isOutdated(candidate.entry.path));
 }
 
 /** Creates of one file without an answer, and without a resource in the lists read after them, before the file is held. */
@@ -183,13 +171,7 @@ function finishCreate(
 
 /** Records whether the service keeps the marker of a description, once its answer shows one. */
 function noteMarker({ ledger }: ActionContext, { description }: Taken["record"]): void {
-  if (
-    ledger.contacts.keepsMarkers() !== undefined ||
-    description === undefined ||
-    description === null ||
-    description === ""
-  )
-    return;
+  if (!isGiven(description) || ledger.contacts.keepsMarkers() !== undefined) return;
   ledger.note(() => ledger.contacts.setKeepsMarkers(readMarker(description).kind === "whole"));
 }
 
@@ -203,15 +185,4 @@ function sendOwnerAgain({ ledger }: ActionContext, source: ActionSource, docId: 
   if (owner.state === "agreed") ledger.files.setState(owner.id, "unsure");
   if (owner.source === source.id) source.agenda.checkAgain(owner.path);
   return owner.path;
-}
-
-function newResource(
-  context: ActionContext,
-  { document }: Outgoing,
-  metadata: UserMetadata | undefined,
-  url: string,
-): NewResource {
-  const { title, description, settings, tier, ownerId } = document.recipe;
-  const body = document.kind === "content" ? textOf(context, document) : { url };
-  return { title, description, settings, tier, ownerId, body, metadata };
 }

@@ -19,7 +19,6 @@ export function labelOf(title: string, description: string): string {
 export function storedOf(record: AnsweredRecord, { label, digest, shape }: Observed): Stored {
   const { title, description, content } = record;
   const atMs = Date.parse(record.updatedAt ?? "");
-  // A title and description that were sent are never empty. An empty one means that the answer does not include them.
   const stored = isGiven(title) && isGiven(description) ? labelOf(title, description) : label;
   const text = shape.kind === "content" && isGiven(content) ? digestOf(content) : digest;
   return {
@@ -34,7 +33,8 @@ export function storedAs(listedLabel: string, { label }: Observed): Stored {
   return listedLabel === label ? {} : { label: listedLabel };
 }
 
-function isGiven(text: string | null | undefined): text is string {
+/** Reports whether an answer shows a field. One that is always sent with a value is empty where the answer omits it. */
+export function isGiven(text: string | null | undefined): text is string {
   return text !== undefined && text !== null && text !== "";
 }
 

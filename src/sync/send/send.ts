@@ -6,7 +6,7 @@ import { awaitChangeInWork, change } from "./change.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { create, deleteFailed, dropCreate, unansweredCreate } from "./create.ts";
 import type { Outgoing } from "./prepare.ts";
-import { prepareBody, refusalOf, renewKey, type Sending, type Sent } from "./sending.ts";
+import { fieldsOf, prepareBody, refusalOf, renewKey, type Sending, type Sent } from "./sending.ts";
 import { giveUp, park } from "./trouble.ts";
 
 /** Sends what was prepared, until the service has answered or the file is given up. */
@@ -88,11 +88,11 @@ async function sendOnce(
   if (body.kind === "later") return { ...body, acted: "no" };
   if (body.kind !== "done") return refusalOf(body);
 
-  const metadata = sending.metadataRefusal === undefined ? outgoing.metadata : undefined;
+  const fields = fieldsOf(context, outgoing, sending, body.value);
   const answer =
     sending.intent === undefined
-      ? await change(context, source, outgoing, sending, body.value, metadata)
-      : await create(context, source, outgoing, sending, sending.intent, body.value, metadata);
+      ? await change(context, source, outgoing, sending, fields)
+      : await create(context, source, outgoing, sending, sending.intent, fields);
   // The service accepted a create and does not name what it made: another one would make another resource.
   if (
     answer === "again" ||
@@ -111,7 +111,7 @@ async function sendOnce(
     await renewKey(context, sending);
     return "again";
   }
-  if (metadata !== undefined) {
+  if (fields.metadata !== undefined) {
     // It may be the metadata that the service refuses. A refusal without it is the file's own.
     sending.metadataRefusal = answer.message;
     await renewKey(context, sending);

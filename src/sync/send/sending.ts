@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { basename } from "node:path";
 import type { CreateIntent } from "../ledger/intents/creates.ts";
-import type { SourceDocument } from "../scan/read/outcome.ts";
 import type { Reply } from "./remote/answer.ts";
-import type { NewResource } from "./remote/resource-requests.ts";
+import type { DocumentFields, NewResource } from "./remote/resource-requests.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import type { Outgoing } from "./prepare.ts";
 
@@ -76,12 +75,23 @@ export async function prepareBody(
   return uploaded;
 }
 
-/** Returns what is sent of a text. */
-export function textOf(
+/** Returns what is sent of a document. A move sends title, description and metadata. */
+export function fieldsOf(
   { capabilities }: Pick<ActionContext, "capabilities">,
-  { content, locations }: Extract<SourceDocument, { readonly kind: "content" }>,
-): Extract<NewResource["body"], { readonly content: unknown }> {
-  return { content, ...(locations !== undefined && capabilities.takesLocations() && { locations }) };
+  { action, document, metadata }: Outgoing,
+  { metadataRefusal }: Sending,
+  url: string,
+): DocumentFields & Pick<NewResource, "description"> {
+  const { title, description } = document.recipe;
+  const named = { title, description, ...(metadataRefusal === undefined && metadata && { metadata }) };
+  if (action === "move" || action === "retitle") return named;
+  if (document.kind !== "content") return { ...named, url };
+  const { content, locations } = document;
+  return {
+    ...named,
+    content,
+    ...(locations !== undefined && capabilities.takesLocations() && { locations }),
+  };
 }
 
 /** Has the next attempt count as another request: a service may repeat its answer under the same key. */

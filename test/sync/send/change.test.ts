@@ -6,7 +6,7 @@ import { digestOf } from "../../../src/formats/digest.ts";
 import { markedDescription } from "../../../src/sync/plan/marker.ts";
 import type { SourceDocument } from "../../../src/sync/scan/read/outcome.ts";
 import type { Later, Reply } from "../../../src/sync/send/remote/answer.ts";
-import type { ResourceChange } from "../../../src/sync/send/remote/resource-requests.ts";
+import type { DocumentFields } from "../../../src/sync/send/remote/resource-requests.ts";
 import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";
 
 const GONE = { kind: "gone" } as const;
@@ -31,7 +31,7 @@ const done = (value: Record<string, unknown> = {}) =>
 
 let shop: Workshop;
 let row: number;
-let sent: ResourceChange[];
+let sent: DocumentFields[];
 /** Keys of the updates, and of the uploads. */
 let keys: (string | undefined)[];
 let uploadKeys: string[];
@@ -116,7 +116,7 @@ async function change(
     },
     update: async (
       _docId: string,
-      given: ResourceChange,
+      given: DocumentFields,
       _signal: AbortSignal,
       key?: string,
       mayLeave?: () => boolean,

@@ -32,7 +32,7 @@ const UNDER_WAY = { isInFlight: true };
 const MADE_MS = Date.parse("2100-01-01");
 
 let shop: Workshop;
-let sent: { readonly body: NewResource["body"]; readonly key: string }[];
+let sent: { readonly body: Pick<NewResource, "content" | "url">; readonly key: string }[];
 let uploads: number;
 let deletions: Deletion[];
 let comparisons: number;
@@ -97,7 +97,11 @@ async function create(world: World): Promise<void> {
   const remote = {
     create: async (resource: NewResource, key: string, _signal: AbortSignal, mayLeave: () => boolean) => {
       if (!mayLeave()) return later({ blame: "service" });
-      sent.push({ body: resource.body, key });
+      const { content, url } = resource;
+      sent.push({
+        body: { ...(content !== undefined && { content }), ...(url !== undefined && { url }) },
+        key,
+      });
       return await next("create", world.create ?? [made()]);
     },
     upload: async () => {

@@ -9,30 +9,25 @@ import { RecordAnswer, shownOf, withRecord } from "./record.ts";
 import type { ContentKind } from "./request-limit.ts";
 import type { HostRequest, MayLeave, Transport, TransportOptions } from "./transport.ts";
 
-/** The fields of a create. */
-export interface NewResource {
+/** The fields of a document. An update changes only those that are given. */
+export interface DocumentFields {
   readonly title: string;
+  readonly description?: string;
+  /** A document has a content or an address. */
+  readonly content?: string;
+  readonly url?: string;
+  /** The locations of the content, for services that take them. */
+  readonly locations?: LocatedText["locations"];
+  /** Replaces all metadata. For services that take it. */
+  readonly metadata?: UserMetadata | undefined;
+}
+
+/** The fields of a create. */
+export interface NewResource extends DocumentFields {
   readonly description: string;
   readonly settings: Settings;
   readonly tier: Tier;
   readonly ownerId: string;
-  readonly body:
-    /** The locations are for services that take them. */
-    { readonly content: string; readonly locations?: LocatedText["locations"] } | { readonly url: string };
-  /** For services that take it. */
-  readonly metadata?: UserMetadata | undefined;
-}
-
-/** The fields of an update: only the given fields change. */
-export interface ResourceChange {
-  readonly title: string;
-  readonly description?: string;
-  readonly content?: string;
-  /** The locations of the content, for services that take them. */
-  readonly locations?: LocatedText["locations"];
-  readonly url?: string;
-  /** Replaces all metadata. For services that take it. */
-  readonly metadata?: UserMetadata | undefined;
 }
 
 /** The service's progress with a request that it accepted. */
@@ -139,17 +134,8 @@ function writeRequests(
         "create",
         signal,
         async () => {
-          const { title, description, settings, tier, ownerId, metadata } = resource;
-          const fields = {
-            title,
-            description,
-            settings,
-            collection_details: tier,
-            owner_id: ownerId,
-            ...(metadata !== undefined && { metadata }),
-          };
-          const { body: sent } = resource;
-          const body = JSON.stringify({ ...fields, ...sent });
+          const { tier, ownerId, ...fields } = resource;
+          const body = JSON.stringify({ ...fields, collection_details: tier, owner_id: ownerId });
           const headers = { ...patient, [IDEMPOTENCY_HEADER]: key };
           const request = { method: "POST", path: ROUTES.resource, headers, body };
           const answer = await send("db", request, signal);
@@ -165,7 +151,7 @@ function writeRequests(
     /** With the `key` of an earlier attempt, the service carries out the update once. */
     update: (
       docId: string,
-      change: ResourceChange,
+      change: DocumentFields,
       signal: AbortSignal,
       key?: string,
       mayLeave?: MayLeave,

@@ -44,7 +44,7 @@ const text: NewResource = {
   settings: { strategy: "recursive", chunkSize: 100, chunkOverlap: 10 },
   tier: "fastest",
   ownerId: "o",
-  body: { content: "text" },
+  content: "text",
 };
 const answer = (status: number, body: string, headers?: Record<string, string>): Fault => ({
   kind: "answer",
@@ -55,7 +55,8 @@ const answer = (status: number, body: string, headers?: Record<string, string>):
 const words = '{"success":false,"message":"its words","error":{"code":"its_code"}}';
 
 describe("an answer before the work", () => {
-  const link: NewResource = { ...text, body: { url: "https://example.org/" } };
+  const { content: _content, ...unread } = text;
+  const link: NewResource = { ...unread, url: "https://example.org/" };
 
   it.each([
     ["that declares it", 202, { "preference-applied": "respond-async, wait=1" }, undefined, true],
