@@ -4,14 +4,16 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
-const COMMA = 0x2c;
 
 /** Longest resource in a list: its text, escaped, and a few fields. */
 const RESOURCE_BYTES_MAX = 64 * 1024 * 1024;
 /** Maximum length of a list answer without its resources; a proxy's page counts as a whole. */
 const REST_BYTES_MAX = 4 * 1024 * 1024;
-/** A longer key is neither `data` nor `resources`. */
-const KEY_BYTES_MAX = "resources".length;
+/** Bytes before a bracket in which its key is looked for: the key and some blanks. */
+const KEY_BYTES_MAX = 256;
+/** A quote after a backslash begins no key. */
+const DATA_KEY = /(?<!\\)"data"\s*:\s*$/;
+const RESOURCES_KEY = /(?<!\\)"resources"\s*:\s*$/;
 
 /**
  * Parses a list answer (`{…, "data": {"resources": [{…}, …], …}}`) as it arrives and passes on the JSON of each resource.
@@ -23,71 +25,52 @@ export async function splitList(
   chunks: AsyncIterable<Uint8Array>,
   onResource: (json: string) => void,
 ): Promise<string> {
-  const rest: Buffer[] = [];
-  let element: Buffer[] = [];
-  let elementBytes = 0;
-  let restBytes = 0;
+  const rest = openPieces(REST_BYTES_MAX, "the list without its resources");
+  const element = openPieces(RESOURCE_BYTES_MAX, "a resource in the list");
   let depth = 0;
   /** Depth of the resources array once inside it, else 0. */
   let arrayDepth = 0;
   let inString = false;
-  let escaped = false;
+  /** Bytes of the next chunk that belong to an escape of a string. */
+  let escaped = 0;
   /** Whether the object at depth 2 is the answer's `data`. */
   let inData = false;
-  /** The last string outside of the array: a key, or a prefix that is long enough to rule out both keys. */
-  let word: Buffer[] = [];
-  let wordBytes = 0;
-  const endWord = (): void => {
-    word = [];
-    wordBytes = 0;
-  };
 
   for await (const chunk of chunks) {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     let from = 0;
-    let at = 0;
     const inElement = (): boolean => arrayDepth > 0 && depth > arrayDepth;
     /** Appends the bytes since `from` to the resource or to the rest. Drops commas between resources. */
     const cut = (to: number): void => {
       const piece = bytes.subarray(from, to);
       from = to;
-      if (inElement()) {
-        elementBytes += piece.length;
-        refuseAbove(RESOURCE_BYTES_MAX, elementBytes, "a resource in the list");
-        element.push(piece);
-      } else if (arrayDepth === 0) {
-        restBytes += piece.length;
-        refuseAbove(REST_BYTES_MAX, restBytes, "the list without its resources");
-        rest.push(piece);
-      }
+      if (inElement()) element.add(piece);
+      else if (arrayDepth === 0) rest.add(piece);
     };
-    while (at < bytes.length) {
-      const byte = bytes[at] ?? 0;
+    let at = escaped;
+    for (; at < bytes.length; at += 1) {
       if (inString) {
-        const start = at;
-        at = endOfString(bytes, at, escaped);
-        escaped = at === bytes.length && oddBackslashes(bytes, start, escaped);
-        inString = at === bytes.length;
-        if (!inElement() && wordBytes <= KEY_BYTES_MAX) {
-          word.push(bytes.subarray(start, at));
-          wordBytes += at - start;
-        }
-        if (!inString) at += 1;
+        while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
+        if (at >= bytes.length) break;
+        inString = false;
         continue;
       }
+      const byte = bytes[at] ?? 0;
       switch (byte) {
         case QUOTE: {
           inString = true;
-          escaped = false;
-          if (!inElement()) endWord();
           break;
         }
         case OPEN_BRACE:
         case OPEN_BRACKET: {
-          const key = arrayDepth === 0 && depth <= 2 ? textOf(word) : "";
-          if (depth === 1) inData = byte === OPEN_BRACE && key === "data";
-          const enters = byte === OPEN_BRACKET && depth === 2 && inData && key === "resources";
-          endWord();
+          if (arrayDepth === 0 && depth <= 2) cut(at);
+          if (depth === 1) inData = byte === OPEN_BRACE && DATA_KEY.test(rest.end());
+          const enters =
+            arrayDepth === 0 &&
+            depth === 2 &&
+            inData &&
+            byte === OPEN_BRACKET &&
+            RESOURCES_KEY.test(rest.end());
           if (arrayDepth > 0 && depth === arrayDepth) from = at;
           if (enters) cut(at + 1);
           depth += 1;
@@ -101,54 +84,44 @@ export async function splitList(
             from = at;
           } else if (inElement() && depth === arrayDepth + 1) {
             cut(at + 1);
-            onResource(textOf(element));
-            element = [];
-            elementBytes = 0;
+            onResource(element.take());
           }
           depth -= 1;
           break;
         }
-        case COMMA: {
-          if (!inElement()) endWord();
-          break;
-        }
         default:
       }
-      at += 1;
     }
+    escaped = at - bytes.length;
     if (arrayDepth === 0 || inElement()) cut(bytes.length);
   }
-  return textOf(rest);
+  return rest.text();
 }
 
-function refuseAbove(max: number, bytes: number, what: string): void {
-  if (bytes > max) throw new Error(`${what} is longer than ${max} bytes`);
-}
-
-/** Index of the quote that ends the string at `at`; the length if there is none. */
-function endOfString(bytes: Buffer, at: number, escaped: boolean): number {
-  let from = escaped ? at + 1 : at;
-  for (;;) {
-    const quote = bytes.indexOf(QUOTE, from);
-    if (quote === -1) return bytes.length;
-    let backslashes = 0;
-    while (quote - 1 - backslashes >= from && bytes[quote - 1 - backslashes] === BACKSLASH) backslashes += 1;
-    if (backslashes % 2 === 0) return quote;
-    from = quote + 1;
-  }
-}
-
-/** Whether the chunk ends in the middle of an escape of a string that continues in the next one. */
-function oddBackslashes(bytes: Buffer, start: number, escaped: boolean): boolean {
-  const from = escaped ? start + 1 : start;
-  let count = 0;
-  while (bytes.length - 1 - count >= from && bytes[bytes.length - 1 - count] === BACKSLASH) count += 1;
-  return count % 2 === 1;
-}
-
-function textOf(pieces: readonly Buffer[]): string {
-  const [only] = pieces;
-  return pieces.length === 1 && only !== undefined
-    ? only.toString("utf8")
-    : Buffer.concat(pieces).toString("utf8");
+/** Opens a text that arrives in pieces. `add` throws if it is longer than any valid one. */
+function openPieces(bytesMax: number, what: string) {
+  let pieces: Buffer[] = [];
+  let bytes = 0;
+  const text = (): string => Buffer.concat(pieces).toString("utf8");
+  return {
+    add: (piece: Buffer): void => {
+      bytes += piece.length;
+      if (bytes > bytesMax) throw new Error(`${what} is longer than ${bytesMax} bytes`);
+      pieces.push(piece);
+    },
+    text,
+    /** Its last bytes. */
+    end: (): string => {
+      let first = pieces.length;
+      for (let found = 0; first > 0 && found < KEY_BYTES_MAX;) found += pieces[(first -= 1)]?.length ?? 0;
+      return Buffer.concat(pieces.slice(first)).subarray(-KEY_BYTES_MAX).toString("latin1");
+    },
+    /** Returns the text, and begins another one. */
+    take: (): string => {
+      const whole = text();
+      pieces = [];
+      bytes = 0;
+      return whole;
+    },
+  };
 }
