@@ -253,6 +253,8 @@ export function openJudge(options: JudgeOptions): Judge {
         readonly had: ReadonlyMap<string, readonly Resource[]>;
         /** When the daemon had last said that a file has a resource, where an old ledger took the place of its own. */
         readonly acknowledged: ReadonlyMap<string, number> | undefined;
+        /** Resources of which an update was on its way: which file's they are, that decides. */
+        readonly updating: ReadonlySet<string>;
         /** Another folder was in the place of the source's, and had documents: nothing shows that it is another one. */
         readonly isAstray: boolean;
       }
@@ -267,6 +269,8 @@ export function openJudge(options: JudgeOptions): Judge {
 
   /** Titles, descriptions and texts of creates that were not answered. */
   const making = new Set<string>();
+  /** Resources of which an update was not answered. */
+  const updating = new Set<string>();
   /** When the daemon last said that a file has a resource. */
   const acknowledged = new Map<string, number>();
   /** Places and resources that the daemon reported. */
@@ -542,10 +546,11 @@ export function openJudge(options: JudgeOptions): Judge {
     failure: () => failure,
     fail,
     leaves: (request) => {
-      const { operation, begunMs } = request;
+      const { operation, begunMs, docId } = request;
       const nowMs = clock.nowMs();
       requests += 1;
       if (operation === "create") making.add(madeBy(request));
+      if (operation === "update" && docId !== undefined) updating.add(docId);
       const key = request.headers["idempotency-key"];
       if (operation === "update" && key !== undefined && !firstUnderKey.has(key))
         firstUnderKey.set(key, wordOf(request));
@@ -601,6 +606,7 @@ export function openJudge(options: JudgeOptions): Judge {
       const isDenied = !options.deletes || (status === 404 && passes.has(process));
       if (operation === "delete" && isDenied && docId !== undefined) denied.add(docId);
       if (operation === "create" || operation === "update") noteRefusal(request, status, text);
+      if (operation === "update" && docId !== undefined) updating.delete(docId);
       if (operation === "update" && status === 404) uncountGrowth(request);
       if (request.operation === "create" && (status === 201 || status === 202)) {
         making.delete(madeBy(request));
@@ -663,6 +669,7 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     started: () => {
       isBlank = false;
+      updating.clear();
       growth = { sinceMs: 0, texts: new Set() };
       // It knows nothing of how often others have asked.
       downMinute = { sinceMs: -1, count: 0, first: true };
@@ -716,6 +723,7 @@ export function openJudge(options: JudgeOptions): Judge {
         atMs: clock.nowMs(),
         had,
         acknowledged: isOld ? new Map(acknowledged) : undefined,
+        updating: new Set(updating),
         isAstray: options.hasOtherRoot() && had.has(OTHER_FILE),
       };
       isBlank = true;
@@ -790,7 +798,7 @@ export function openJudge(options: JudgeOptions): Judge {
     exchanged: () => {
       if (forgotten === undefined || !options.isListTrue || options.losesWrites || !hasList()) return [];
       if (!options.showsTimes) return [];
-      const { atMs, had, acknowledged: knew } = forgotten;
+      const { atMs, had, acknowledged: knew, updating: moved } = forgotten;
       // Where each update makes another resource, a file's resource is known by the one that it began as.
       const isSame = (a: Resource, b: Resource): boolean => service.originOf(a.id) === service.originOf(b.id);
       // A person who agreed to deletes may have agreed to those of files that came back at that moment.
@@ -813,7 +821,8 @@ export function openJudge(options: JudgeOptions): Judge {
         // What it was renamed to before without a daemon that noticed, an old ledger tells by its inode number.
         const knownMs = knew === undefined ? atMs : Math.min(atMs, knew.get(file.place) ?? -Infinity);
         const isOld = file.body !== undefined && file.sinceMs <= knownMs && before.length > 0;
-        if (!isOld || only === undefined || before.some((each) => isSame(each, only))) return [];
+        if (!isOld || only === undefined || moved.has(only.id)) return [];
+        if (before.some((each) => isSame(each, only))) return [];
         const made = service.resources().filter((each) => placeOf(each) === file.place);
         if (made.some(({ id }) => service.madeMs(id) > atMs && isOther(id))) return [];
         return [
