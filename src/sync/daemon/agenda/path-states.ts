@@ -48,6 +48,8 @@ export function openPathStates(settleMs: number, onDue: (atMs: number) => void =
   const jobs = openJobs();
   let checking: ReadonlySet<RelativePath> = new Set();
   const missing = new Map<RelativePath, MissingRow>();
+  /** How many files in flight are missing, and since when no further one is. */
+  let missingBusy = { count: 0, sinceMs: -Infinity };
   /** Paths to check when the job of another one has ended. */
   const followers = new Map<RelativePath, Set<RelativePath>>();
   const reading = new Map<RelativePath, Reading>();
@@ -133,6 +135,10 @@ export function openPathStates(settleMs: number, onDue: (atMs: number) => void =
     /** Forgets what is missing, because nothing may be decided now. It is found missing again, and waits again. */
     forgetMissing: (): void => missing.clear(),
     missing: (): ReadonlyMap<RelativePath, MissingRow> => missing,
+    missBusy: (count: number, nowMs: number): void => {
+      missingBusy = { count, sinceMs: count > missingBusy.count ? nowMs : missingBusy.sinceMs };
+    },
+    missingBusy: (): { readonly sinceMs: number } => missingBusy,
     end,
     /** Ends all jobs that were not started, because a pause begins or is over. The whole source is checked then. */
     drop: (nowMs: number): void => {

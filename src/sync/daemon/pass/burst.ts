@@ -38,10 +38,12 @@ export function ripeOf(
      * it must.
      */
     readonly isBurstOver: boolean;
+    /** How many files in flight are missing. If these are more than at an earlier end of the burst, it goes on. */
+    readonly missingBusy: number;
   },
 ): Braked {
   const { source, context, sync, states, once } = pass;
-  const { quiet, isBurstOver: wasOver } = when;
+  const { quiet, isBurstOver: wasOver, missingBusy } = when;
   const missing = states.missing();
   if (once) return braked;
   const nowMs = context.now();
@@ -50,6 +52,7 @@ export function ripeOf(
   const still = new Set(gone.map(({ id }) => id));
   for (const [path, { id }] of missing) if (!still.has(id) && inScope(path)) states.decide(path);
   for (const { id, path } of gone) if (missing.get(path)?.id !== id) states.miss(path, id, nowMs);
+  if (wasOver) states.missBusy(missingBusy, nowMs);
   const endMs = burstEndMs(pass);
   const hasRested = ({ path }: KnownFile): boolean => {
     const restedMs = nowMs - (missing.get(path)?.sinceMs ?? nowMs);
@@ -90,7 +93,7 @@ export function missingWith({ states }: Pick<PassContext, "states">, gone: reado
 /** Returns when no further file will have gone missing for the length of the gap. */
 function burstEndMs({ states, context }: BurstContext): number {
   let firstMs = Infinity;
-  let lastMs = -Infinity;
+  let lastMs = states.missingBusy().sinceMs;
   for (const { sinceMs } of states.missing().values()) {
     firstMs = Math.min(firstMs, sinceMs);
     lastMs = Math.max(lastMs, sinceMs);

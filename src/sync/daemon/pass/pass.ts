@@ -86,6 +86,7 @@ async function passWith(passes: Passes, due: Due, busy: BusyPaths): Promise<Pass
     : ripeOf(passes, decided, scan, {
         quiet: states.isQuiet({ butMissing: true }),
         isBurstOver: isOver,
+        missingBusy: facts.missingBusy,
       });
   if (isApproved) states.forgetMissing();
   const deletions = await beginDeletes(passes, braked);

@@ -72,7 +72,11 @@ beforeEach(() => {
 const pass = (
   atMs: number,
   missing: readonly string[],
-  { paths, quiet = true }: { paths?: readonly string[]; quiet?: boolean } = {},
+  {
+    paths,
+    quiet = true,
+    missingBusy = 0,
+  }: { paths?: readonly string[]; quiet?: boolean; missingBusy?: number } = {},
 ): { readonly sent: string[]; readonly held: string[]; readonly checks: number[] } => {
   nowMs = atMs;
   const scan = {
@@ -86,7 +90,7 @@ const pass = (
   const facts = {
     rootBefore: ROOT,
     filesBefore,
-    missingBusy: 0,
+    missingBusy,
     hidden: 0,
     unread: 0,
     deletedLately: 0,
@@ -100,7 +104,7 @@ const pass = (
     leftOut: new Set<number>(),
   };
   checks = [];
-  const when = { quiet, isBurstOver: isBurstOver(passContext) };
+  const when = { quiet, isBurstOver: isBurstOver(passContext), missingBusy };
   const braked = ripeOf(passContext, brake(scan, rows(missing), facts), scan, when);
   const names = (found: readonly KnownFile[]): string[] => found.map(({ path }) => path);
   return { sent: names(braked.deletes), held: names(braked.held), checks };
@@ -201,5 +205,13 @@ describe("a burst of deletes", () => {
     nowMs = 3900;
     expect(isBurstOver(passContext)).toBe(true);
     expect(pass(3900, ["a", "b"]).sent).toEqual(["a", "b"]);
+  });
+
+  it("a burst continues while files in flight go missing", () => {
+    pass(0, ["a"]);
+    expect(pass(2000, ["a"], { missingBusy: 2 }).sent).toEqual([]);
+    expect(pass(3900, ["a"]).sent).toEqual([]);
+    expect(pass(4000, ["a"], { missingBusy: 3 }).sent).toEqual([]);
+    expect(pass(6000, ["a"], { missingBusy: 3 }).sent).toEqual(["a"]);
   });
 });
