@@ -4,7 +4,7 @@ import type { AssignedResource } from "../ledger/files/files.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
 import { type Alteration, lossReason } from "../plan/alterations.ts";
 import { fileTag, readMarker } from "../plan/marker.ts";
-import type { DocumentKind, ListedResource, RelativePath, ScanEntry } from "../plan/model.ts";
+import type { DocumentKind, RelativePath, ScanEntry } from "../plan/model.ts";
 import { absentName, acknowledgedTag, hashOfTag } from "../plan/versions.ts";
 import type { Comparison, Verdict } from "./compare.ts";
 import { askPresence } from "./presence.ts";
@@ -132,8 +132,9 @@ export async function applyComparison(
   }
   await work.write();
   const doubles: Found[] = [];
+  const texts = surplus.length > 0 ? textsOf(gathered) : new Map();
   for (const each of surplus)
-    doubles.push(await settleSurplus(context, source, gathered, each, options.signal));
+    doubles.push(await settleSurplus(context, source, gathered, texts, each, options.signal));
   const findings = [...work.findings, ...doubles];
   for (const { path, docId, what, isRepaired } of findings)
     if (isRepaired) reportCompared(context, source, path, docId, what);
@@ -387,6 +388,7 @@ async function settleSurplus(
   context: ActionContext,
   source: ApplySource,
   gathered: Gathered,
+  texts: Texts,
   verdict: Of<"surplus">,
   signal: AbortSignal,
 ): Promise<Found> {
@@ -396,8 +398,7 @@ async function settleSurplus(
   const path = row?.path ?? "";
   const found = foundTwice(gathered, verdict, path);
   if (!isOurs || row === undefined || source.isBusy(path)) return found;
-  const second = gathered.resources.get(docId);
-  if (second !== undefined && isAnotherText(gathered, row, second))
+  if (isAnotherText(gathered, texts, docId))
     return { ...found, what: `${found.what}, with another text: it is left alone` };
   if ((await askPresence(context, row, signal)) !== "there") return found;
   let deletion: Deletion | undefined;
@@ -412,18 +413,38 @@ async function settleSurplus(
   return { ...found, isRepaired: true };
 }
 
-/** Reports whether a second resource claims the version of the first and shows another text. */
-function isAnotherText(
-  { descriptions, resources }: Gathered,
-  row: { readonly docId: string; readonly digest: string; readonly shape: { readonly kind: DocumentKind } },
-  second: ListedResource,
-): boolean {
-  if (row.shape.kind !== "content" || second.isUnfinished === true) return false;
-  const markerOf = (docId: string) => {
-    const reading = readMarker(descriptions.get(docId));
-    return reading.kind === "whole" ? reading.marker.bytes : undefined;
-  };
-  if (markerOf(row.docId) !== markerOf(second.docId)) return false;
-  const first = resources.get(row.docId)?.digest ?? row.digest;
-  return first !== "" && second.digest !== first;
+/** The texts that claim to be one version, as the digests of what list and ledger show. */
+type Texts = ReadonlyMap<string | undefined, readonly { readonly docId: string; readonly digest: string }[]>;
+
+/** Returns all texts by the tag of the bytes that they claim. */
+function textsOf(gathered: Gathered): Texts {
+  const { resources, rows } = gathered;
+  const listed = [...resources.values()]
+    .filter(({ url, isUnfinished }) => url === undefined && isUnfinished !== true)
+    .map(({ docId, digest }) => ({ docId, digest, bytes: claimOf(gathered, docId) }));
+  // Those that the list shows as the ledger knows them.
+  const known = [...rows.values()]
+    .filter(({ docId, shape }) => !resources.has(docId) && shape.kind === "content")
+    .flatMap((row) =>
+      [row.digest, row.storedDigest ?? ""].map((digest) => ({
+        docId: row.docId,
+        digest,
+        bytes: acknowledgedTag(row),
+      })),
+    );
+  const texts = [...listed, ...known].filter(({ digest }) => digest !== "");
+  return Map.groupBy(texts, ({ bytes }) => bytes);
+}
+
+function claimOf({ descriptions }: Gathered, docId: string): string | undefined {
+  const reading = readMarker(descriptions.get(docId));
+  return reading.kind === "whole" ? reading.marker.bytes : undefined;
+}
+
+/** Reports whether a second resource has another text than all others that claim its version. */
+function isAnotherText(gathered: Gathered, texts: Texts, docId: string): boolean {
+  const alike = texts.get(claimOf(gathered, docId)) ?? [];
+  const second = alike.find((each) => each.docId === docId);
+  const others = alike.filter((each) => each.docId !== docId);
+  return second !== undefined && others.length > 0 && !others.some(({ digest }) => digest === second.digest);
 }
