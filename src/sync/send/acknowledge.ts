@@ -29,7 +29,8 @@ export function acknowledgeCreate(
     return undefined;
   }
   const row = ledger.files.living(source, path);
-  if (row === undefined || (row.docId !== docId && ledger.files.ownsDoc(docId))) return "taken";
+  if (row === undefined || (row.docId !== docId && ledger.files.ownsDoc(docId)))
+    return isGivenUp(ledger, docId) ? acknowledgeCreate(ledger, intent, docId, exact, stored) : "taken";
   let left: Deletion | undefined;
   if (row.docId !== null && row.docId !== docId) {
     left = { id: ledger.intents.delete(source, path, row.docId), path, docId: row.docId };
@@ -37,6 +38,15 @@ export function acknowledgeCreate(
   ledger.files.agree(row.id, docId, observed, stored, exact);
   end();
   return left;
+}
+
+/** Reports whether the file that has a resource is getting another one: it gives this one up, which would be deleted otherwise. */
+function isGivenUp({ files, intents }: Ledger, docId: string): boolean {
+  const owner = files.byDoc(docId);
+  if (owner === undefined || !intents.creates(owner.source).some(({ path }) => path === owner.path))
+    return false;
+  files.remove(owner.id);
+  return true;
 }
 
 /**

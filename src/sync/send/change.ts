@@ -26,6 +26,7 @@ export async function change(
   if (row === undefined || docId === undefined) throw new Error("an update needs a resource");
   const { remote, signal, contentKind } = context;
   const isCurrent = (): boolean => !source.isStale(path);
+  const history = historyOf(context, row);
   const answer = await remote.update(docId, fields, signal, sending.key, isCurrent, contentKind);
   const isFollowed = answer.kind === "done" && answer.value.isInFlight;
   const end = isFollowed ? await follow(context, docId, () => source.agenda.isOutdated(path)) : answer;
@@ -40,6 +41,7 @@ export async function change(
       finishChange(context, outgoing, row, answeredId(context, outgoing, docId, end.value.record), {
         ...end.value,
         fileUrl: sending.fileUrl,
+        history,
       });
       reportAction(context, source, candidate, action, startedMs, docId);
       return end;
@@ -81,6 +83,7 @@ export async function awaitChangeInWork(
   const { path } = candidate.entry;
   const docId = row?.docId ?? undefined;
   if (action !== "update" || row?.state !== "unsure" || docId === undefined) return undefined;
+  const history = historyOf(context, row);
   const reply = await context.remote.read(docId, context.signal);
   if (reply.kind !== "done" || !isInWork(reply.value) || !isVersion(outgoing, reply.value)) return undefined;
   const end = await follow(context, docId, () => source.agenda.isOutdated(path));
@@ -90,7 +93,8 @@ export async function awaitChangeInWork(
   }
   // It may show a version until it has the next one.
   if (end.kind !== "done" || !isVersion(outgoing, end.value.record)) return undefined;
-  finishChange(context, outgoing, row, docId, { ...end.value, fileUrl: end.value.record.url ?? undefined });
+  const fileUrl = end.value.record.url ?? undefined;
+  finishChange(context, outgoing, row, docId, { ...end.value, fileUrl, history });
   reportAction(context, source, candidate, action, startedMs, docId);
   return { kind: "done" };
 }
@@ -146,14 +150,26 @@ function wordsOf(text: string): string {
   return text.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, "");
 }
 
-/** Notes that the resource holds what was sent. `fileUrl`: the address of its bytes, if they were uploaded. */
+/** Returns the versions that this ledger knows to have left for a row's resource, of whatever file. */
+function historyOf({ ledger }: ActionContext, { id }: LedgerFile): string | undefined {
+  return ledger.files.get(id)?.sent;
+}
+
+/**
+ * Notes that the resource holds what was sent. `fileUrl`: the address of its bytes, if they were uploaded. `history`: of before. The
+ * answer to a create may have shown since that the service wrote another file's version to it, perhaps after this one.
+ */
 function finishChange(
-  { ledger }: ActionContext,
+  context: ActionContext,
   { action, document, observed }: Outgoing,
   row: LedgerFile,
   docId: string,
-  sent: Pick<Taken, "record" | "warning"> & { readonly fileUrl: string | undefined },
+  sent: Pick<Taken, "record" | "warning"> & {
+    readonly fileUrl: string | undefined;
+    readonly history: string | undefined;
+  },
 ): void {
+  const { ledger } = context;
   const isFull = action === "update";
   const fileUrl = sent.fileUrl ?? observed.fileUrl ?? row.fileUrl ?? undefined;
   const { atMs, label, digest } = storedOf(sent.record, observed);
@@ -171,7 +187,8 @@ function finishChange(
     ...(isForm && isFull && digest !== undefined && { digest }),
   };
   ledger.note(() => {
-    ledger.files.agree(row.id, docId, { ...observed, fileUrl }, stored);
+    const isLast = historyOf(context, row) === sent.history;
+    ledger.files.agree(row.id, docId, { ...observed, fileUrl }, stored, isLast);
     // Another title does not change the text.
     if (isFull) ledger.files.warn(docId, sent.warning);
   });

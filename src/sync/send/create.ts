@@ -4,6 +4,7 @@ import type { Later } from "./remote/answer.ts";
 import { NO_ID } from "./remote/record.ts";
 import type { DocumentFields, NewResource, Taken } from "./remote/resource-requests.ts";
 import { readMarker } from "../plan/marker.ts";
+import { sentWith } from "../plan/versions.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { acknowledgeCreate } from "./acknowledge.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
@@ -153,7 +154,7 @@ function finishCreate(
     const left = acknowledgeCreate(ledger, intent, docId, result !== undefined, stored);
     if (left === "taken") {
       ledger.intents.remove(intent.id);
-      const owner = sendOwnerAgain(context, source, docId);
+      const owner = sendOwnerAgain(context, source, docId, intent);
       const message = `the service made no document of its own for it: it answered with ${docId}, the document of ${owner}, which is sent again`;
       const { entry, rulesKey } = intent.observed;
       const trouble = { state: "failed", sure: true, code: "not_its_own", message } as const;
@@ -177,12 +178,19 @@ function noteMarker({ ledger }: ActionContext, { description }: Taken["record"])
 
 /**
  * Has the file of a resource sent again: some services change the resource of the same title instead of creating one, and
- * this one may hold the other file's text now. Returns its path. Run inside a group commit.
+ * this one may hold the other file's text now. What is in flight to it may have come first. Returns its path. Run inside a
+ * group commit.
  */
-function sendOwnerAgain({ ledger }: ActionContext, source: ActionSource, docId: string): string {
-  const owner = ledger.files.byDoc(docId);
+function sendOwnerAgain(
+  { ledger: { files } }: ActionContext,
+  source: ActionSource,
+  docId: string,
+  { path, observed }: CreateIntent,
+): string {
+  const owner = files.byDoc(docId);
   if (owner === undefined) return "another file";
-  if (owner.state === "agreed") ledger.files.setState(owner.id, "unsure");
+  if (owner.state === "agreed" || owner.state === "unsure")
+    files.depart(owner.id, sentWith(owner, { ...observed, path }));
   if (owner.source === source.id) source.agenda.checkAgain(owner.path);
   return owner.path;
 }

@@ -47,6 +47,13 @@ describe("acknowledged creates", () => {
     expect([rows().length, creates().length, doubts()]).toEqual([1, 1, []]);
   });
 
+  it("an acknowledged create takes the resource of a file that is just getting another one", async () => {
+    await shop.add("b.md", "agreed", "made");
+    await shop.write(() => shop.ledger.intents.create(shop.source.id, "key", 1, observedAt("b.md")));
+    expect(await acknowledge("made")).toBeUndefined();
+    expect(rows()).toMatchObject([{ path: "a.md", docId: "made", state: "agreed" }]);
+  });
+
   it.each([false, true])(
     "a create acknowledged by a resource that differs leaves its row unsure (row: %s)",
     async (has) => {

@@ -8,6 +8,7 @@ import type { CreateIntent } from "../../../src/sync/ledger/intents/creates.ts";
 import type { Deletion } from "../../../src/sync/ledger/intents/deletes.ts";
 import type { Later, Reply } from "../../../src/sync/send/remote/answer.ts";
 import type { NewResource } from "../../../src/sync/send/remote/resource-requests.ts";
+import { fileTag } from "../../../src/sync/plan/marker.ts";
 import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";
 
 const REFUSED = { kind: "refused", code: "too_odd", message: "not this one" } as const;
@@ -165,6 +166,18 @@ describe("answered creates", () => {
     expect(shop.ledger.files.troubled({ below: "a.md" })).toMatchObject([{ code: "not_its_own" }]);
     expect(open()).toEqual([]);
   });
+
+  it.each(["agreed", "unsure"] as const)(
+    "a create answered with the resource of a file in the state %s is part of what was written to that",
+    async (state) => {
+      const other = await shop.add("b.md", state, "made");
+      await create({});
+      expect(shop.get(other)).toMatchObject({
+        state: "unsure",
+        sent: expect.stringContaining(fileTag("a.md")),
+      });
+    },
+  );
 
   it("a repeated create has the list compared later", async () => {
     await create({ attempts: 2 });
