@@ -241,7 +241,6 @@ function openService(
     now,
     nowMs: () => Date.now(),
     againMs: timing.metadataAgainMs,
-    onWarning: options.onWarning ?? (() => undefined),
   });
   const collections = openCollections(ledger, remote);
   return {

@@ -1,4 +1,3 @@
-import { KbsyncError } from "../../lib/failure.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Later, Reply } from "./remote/answer.ts";
 import type { DeclaredCapabilities } from "./remote/collection-requests.ts";
@@ -28,14 +27,13 @@ export interface CapabilityOptions {
   readonly nowMs: () => number;
   /** Time after which an answer is old; Infinity: none is asked for. */
   readonly againMs: number;
-  readonly onWarning: (error: Error) => void;
 }
 
 /** Opens them with what the ledger says. */
 export function openCapabilities(
   ledger: CapabilityLedger,
   remote: Pick<Remote, "collections">,
-  { hasIds, now, nowMs, againMs, onWarning }: CapabilityOptions,
+  { hasIds, now, nowMs, againMs }: CapabilityOptions,
 ) {
   const listeners: (() => void)[] = [];
   let { readsMails, takesMetadata, atMs } = ledger.sources.declared();
@@ -107,23 +105,5 @@ export function openCapabilities(
     },
     /** The listener is notified when the service begins to read mails or to take metadata: files must be checked again. */
     onBegin: (listener: () => void): void => void listeners.push(listener),
-    /** Reports that the service refused metadata that it offers to take, once per process. */
-    metadataRefused: warnOnce(onWarning),
-  };
-}
-
-function warnOnce(onWarning: CapabilityOptions["onWarning"]): (path: string, message: string) => void {
-  let isWarned = false;
-  return (path, message) => {
-    if (isWarned) return;
-    isWarned = true;
-    onWarning(
-      new KbsyncError(`the service refuses the metadata of ${path}, which is sent without it: ${message}`, {
-        code: "metadata_refused",
-        subject: path,
-        retryable: false,
-        hint: "Filters do not find it by its metadata. Refusals of other files are not reported before the next start.",
-      }),
-    );
   };
 }

@@ -44,9 +44,6 @@ export async function send(context: ActionContext, source: ActionSource, outgoin
   const unsent = { ...outgoing, entry, rulesKey, isSure };
   switch (end.kind) {
     case "done":
-      if (sending.metadataRefusal !== undefined)
-        context.capabilities.metadataRefused(path, sending.metadataRefusal);
-      return;
     case "ended":
       return;
     case "dropped":
@@ -88,34 +85,20 @@ async function sendOnce(
   if (body.kind === "later") return { ...body, acted: "no" };
   if (body.kind !== "done") return refusalOf(body);
 
-  const fields = fieldsOf(context, outgoing, sending, body.value);
+  const fields = fieldsOf(context, outgoing, body.value);
   const answer =
     sending.intent === undefined
       ? await change(context, source, outgoing, sending, fields)
       : await create(context, source, outgoing, sending, sending.intent, fields);
+  if (!isOldUpload || answer === "again" || answer.kind !== "refused") return answer;
   // The service accepted a create and does not name what it made: another one would make another resource.
-  if (
-    answer === "again" ||
-    answer.kind !== "refused" ||
-    answer.code === NO_ID ||
-    answer.failedId !== undefined
-  )
-    return answer;
-  if (isOldUpload) {
-    // An upload that nothing refers to is eventually collected, which an outage may outlast. It is sent once more, under
-    // another key: under the old one the upload would be answered with the old address.
-    sending.fileUrl = undefined;
-    const { intent } = sending;
-    if (intent !== undefined)
-      await context.ledger.write(() => context.ledger.intents.setFileUrl(intent.id, undefined));
-    await renewKey(context, sending);
-    return "again";
-  }
-  if (fields.metadata !== undefined) {
-    // It may be the metadata that the service refuses. A refusal without it is the file's own.
-    sending.metadataRefusal = answer.message;
-    await renewKey(context, sending);
-    return "again";
-  }
-  return answer;
+  if (answer.code === NO_ID || answer.failedId !== undefined) return answer;
+  // An upload that nothing refers to is eventually collected, which an outage may outlast. It is sent once more, under
+  // another key: under the old one the upload would be answered with the old address.
+  sending.fileUrl = undefined;
+  const { intent } = sending;
+  if (intent !== undefined)
+    await context.ledger.write(() => context.ledger.intents.setFileUrl(intent.id, undefined));
+  await renewKey(context, sending);
+  return "again";
 }

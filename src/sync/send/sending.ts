@@ -16,8 +16,6 @@ export interface Sending {
   intent: CreateIntent | undefined;
   /** An update may have taken effect without an answer. */
   isUnanswered: boolean;
-  /** Why the service refused the document's metadata: it is sent without them. */
-  metadataRefusal?: string;
   /** 404s to an update. */
   goneAnswers: number;
   /** An answer has shown the earlier text. One may come from a replica that lags. */
@@ -79,11 +77,10 @@ export async function prepareBody(
 export function fieldsOf(
   { capabilities }: Pick<ActionContext, "capabilities">,
   { action, document, metadata }: Outgoing,
-  { metadataRefusal }: Sending,
   url: string,
 ): DocumentFields & Pick<NewResource, "description"> {
   const { title, description } = document.recipe;
-  const named = { title, description, ...(metadataRefusal === undefined && metadata && { metadata }) };
+  const named = { title, description, ...(metadata !== undefined && { metadata }) };
   if (action === "move" || action === "retitle") return named;
   if (document.kind !== "content") return { ...named, url };
   const { content, locations } = document;

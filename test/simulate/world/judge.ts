@@ -502,24 +502,11 @@ export function openJudge(options: JudgeOptions): Judge {
     ];
   };
 
-  /** Descriptions whose metadata the service refused with a create, so that they are there without it. */
-  const madeBare = new Set<string>();
-  /** Resources whose metadata it took or refused with an update, and which. Two sources may share a description. */
-  const isBare = new Map<string, boolean>();
   const metadataWordsOf = (file: Expected, only: Resource | undefined): string[] => {
     if (file.body === undefined || only === undefined || !service.takesMetadata()) return [];
-    if (isBare.get(only.id) ?? madeBare.has(only.description)) return [];
     const [found, wanted] = metadataWords(file, only);
     return found === wanted ? [] : [`${file.path} has the metadata ${found}, not ${wanted}: ${only.id}`];
   };
-  const noteRefusal = ({ body, docId }: SentRequest, status: number, text: string): void => {
-    const { description, metadata } = JSON.parse(body.toString()) as Record<string, unknown>;
-    if (metadata === undefined) return;
-    const isDone = status < 300 && text.startsWith('{"success":true');
-    if (docId !== undefined) isBare.set(docId, !isDone);
-    else if (!isDone) madeBare.add(String(description));
-  };
-
   /** The times of a file that was written in a whole second, as at the beginning, seem coarse. */
   const isOfWholeSecond = ({ body }: SentRequest): boolean =>
     expectations.all().some((file) => file.changedMs % 1000 === 0 && body.includes(basename(file.path)));
@@ -556,13 +543,12 @@ export function openJudge(options: JudgeOptions): Judge {
         firstUnderKey.set(key, wordOf(request));
       if (operation === "upload") countUpload(request);
       if (CHANGES.has(operation)) changes += 1;
-      // Two sources of one owner send the same of equal files; what was read within a step of coarse times, however long
-      // before it was refused, is read again; and what is refused with metadata is sent once more without.
-      // An upload names no owner.
+      // Two sources of one owner send the same of equal files, and what was read within a step of coarse times, however long
+      // before it was refused, is read again. An upload names no owner.
       const { owners } = options;
       const isShared =
         owners.second === owners.first || (operation === "upload" && owners.second !== undefined);
-      const isAlike = isShared || options.hasCoarseTimes || options.takesMetadata || isOfWholeSecond(request);
+      const isAlike = isShared || options.hasCoarseTimes || isOfWholeSecond(request);
       const mayRepeat = isAlike && !excused.has(wordOf(request));
       if (refusals.has(wordOf(request)) && mayRepeat) {
         excused.add(wordOf(request));
@@ -605,7 +591,6 @@ export function openJudge(options: JudgeOptions): Judge {
       // A single pass cannot ask a minute later whether a 404 was true, and some services delete nothing.
       const isDenied = !options.deletes || (status === 404 && passes.has(process));
       if (operation === "delete" && isDenied && docId !== undefined) denied.add(docId);
-      if (operation === "create" || operation === "update") noteRefusal(request, status, text);
       if (operation === "update" && docId !== undefined) updating.delete(docId);
       if (operation === "update" && status === 404) uncountGrowth(request);
       if (request.operation === "create" && (status === 201 || status === 202)) {

@@ -157,23 +157,17 @@ describe("a service that takes metadata", () => {
     expect(await pass()).toEqual([]);
   });
 
-  it("a service that takes metadata gets a file without its metadata if it refuses that, with one warning", async () => {
+  it("a file whose metadata the service refuses fails with the service's words", async () => {
     world.service.fault = ({ body }) =>
       body?.["metadata"] === undefined
         ? undefined
         : { kind: "answer", status: 400, body: '{"success":false,"message":"metadata.path: too odd"}' };
-    const warnings: Error[] = [];
     world.write("a.md", "# Alpha\n");
-    world.write("b.md", "# Beta\n");
-    await pass({ onWarning: (error) => warnings.push(error) });
-    expect(world.service.live().map(({ title }) => title)).toEqual(["Alpha", "Beta"]);
-    expect(warnings.map(({ message }) => message)).toEqual([
-      expect.stringContaining("metadata.path: too odd"),
-    ]);
-    expect(await pass()).toEqual([]);
-    world.write("a.md", "# Alpha\n\nmore");
     await pass();
-    expect(world.service.live()[0]?.content).toBe("# Alpha\n\nmore");
+    expect(world.service.live()).toEqual([]);
+    expect(await world.explain("a.md")).toMatchObject({
+      version: { state: "failed", reason: "metadata.path: too odd" },
+    });
   });
 
   it("shows in a preview and in an explanation that metadata will be sent", async () => {

@@ -31,7 +31,7 @@ function open(conditions: Conditions = {}) {
     askedMs: conditions.askedMs,
     rereads: 0,
   };
-  const world = { asked: 0, begun: 0, nowMs: 5 * DAY_MS, warnings: [] as Error[] };
+  const world = { asked: 0, begun: 0, nowMs: 5 * DAY_MS };
   const collections: Remote["collections"] = async () => {
     world.asked += 1;
     await answers;
@@ -63,7 +63,6 @@ function open(conditions: Conditions = {}) {
       now: () => world.nowMs,
       nowMs: () => world.nowMs,
       againMs: metadataAgainMs,
-      onWarning: (error) => world.warnings.push(error),
     },
   );
   capabilities.onBegin(() => (world.begun += 1));
@@ -168,20 +167,6 @@ describe("taking metadata", () => {
     const { capabilities, world } = open({ takesMetadata: true });
     await capabilities.askAgain(signal);
     expect([capabilities.takesMetadata(), world.begun]).toEqual([false, 0]);
-  });
-
-  it("warns once that the service refuses metadata that it offers to take", () => {
-    const { capabilities, world } = open({ takesMetadata: true });
-    capabilities.metadataRefused("a.md", "too odd");
-    capabilities.metadataRefused("b.md", "too odd");
-    expect(world.warnings).toMatchObject([
-      {
-        code: "metadata_refused",
-        subject: "a.md",
-        retryable: false,
-        message: "the service refuses the metadata of a.md, which is sent without it: too odd",
-      },
-    ]);
   });
 });
 

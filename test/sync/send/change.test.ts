@@ -38,8 +38,6 @@ let uploadKeys: string[];
 let uploads: number;
 /** Comparisons that follow. */
 let comparisons: number;
-/** Files whose metadata was refused, as reported. */
-let refusals: string[];
 let stale: boolean;
 /** The file changes while its update waits at the gate. */
 let changesAtGate: boolean;
@@ -51,7 +49,6 @@ beforeEach(async () => {
   keys = [];
   uploadKeys = [];
   uploads = 0;
-  refusals = [];
   comparisons = 0;
   stale = false;
   changesAtGate = false;
@@ -130,8 +127,7 @@ async function change(
     read: async () => await next("read"),
     collections: async () => await Promise.resolve(answers.isUp === false ? later() : done()),
   };
-  const metadataRefused = (path: string, message: string): void => void refusals.push(`${path}: ${message}`);
-  const capabilities = { metadataRefused, takesLocations: () => false };
+  const capabilities = { takesLocations: () => false };
   const context = shop.context({ remote, capabilities });
   const source = {
     ...shop.source,
@@ -384,26 +380,5 @@ describe("metadata", () => {
       { title: "a.md", description: "d", metadata, content: "new text" },
       { title: "a.md", description: "d", metadata },
     ]);
-  });
-
-  it("an update that is refused is sent once more without metadata, under another key", async () => {
-    await change({ update: [REFUSED, done()] }, { metadata });
-    expect(sent.map((each) => each.metadata)).toEqual([metadata, undefined]);
-    expect(new Set(keys).size).toBe(2);
-    expect(shop.get(row)?.state).toBe("agreed");
-    expect(refusals).toEqual(["a.md: not this one"]);
-  });
-
-  it("an update that is refused without metadata too failed, and its metadata is not to blame", async () => {
-    await change({ update: [REFUSED] }, { metadata });
-    expect(sent).toHaveLength(2);
-    expect(shop.get(row)?.state).toBe("failed");
-    expect(refusals).toEqual([]);
-  });
-
-  it("an upload that is refused is not sent again for its metadata", async () => {
-    await change({ upload: [REFUSED] }, { metadata });
-    expect([uploads, sent.length]).toEqual([1, 0]);
-    expect(shop.get(row)?.state).toBe("failed");
   });
 });

@@ -134,8 +134,9 @@ function writeRequests(
         "create",
         signal,
         async () => {
-          const { tier, ownerId, ...fields } = resource;
-          const body = JSON.stringify({ ...fields, collection_details: tier, owner_id: ownerId });
+          const { title, description, settings, tier, ownerId, ...rest } = resource;
+          const scope = { collection_details: tier, owner_id: ownerId };
+          const body = JSON.stringify({ title, description, settings, ...scope, ...rest });
           const headers = { ...patient, [IDEMPOTENCY_HEADER]: key };
           const request = { method: "POST", path: ROUTES.resource, headers, body };
           const answer = await send("db", request, signal);
