@@ -81,7 +81,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
     options.onChange?.();
   };
   const sources = openDaemonSources(parts, changedSoon);
-  const audits: DaemonAudits = openDaemonAudits(parts, () => sources.all());
+  const audits = openDaemonAudits(parts, sources);
   let closing: Promise<void> | undefined;
   let notices: Notices | undefined;
   let chores: Chores | undefined;
@@ -137,7 +137,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
         sources.start();
         // A failure of this request ends the daemon by itself.
         context.capabilities.askAgain(context.signal).catch(() => undefined);
-        chores = audits.startChores(() => sources.isIdle());
+        chores = audits.startChores();
         // The error that ends the daemon is thrown below, after everything is closed.
         await lifecycle
           .until(() => signal.aborted || lifecycle.isEnding() || lifecycle.fatal() !== undefined, signal)

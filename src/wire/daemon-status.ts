@@ -35,12 +35,10 @@ export type GateState = Exclude<PaceState, LimitState>;
 const Progress = record({
   done: z.number(),
   total: z.number(),
-  /** Done files that caused a request. A file that was only touched causes none. */
+  /** Changes that the service has acknowledged. A file that was only touched causes none. */
   sent: z.number(),
-  /** Done files that the service refused or that could not be read. */
+  /** Changes that the service refused or did not answer, and files that could not be read. */
   failed: z.number(),
-  /** Bytes of the done files. */
-  bytes: z.number(),
   /** Files that are being sent, and deletes. */
   inFlight: z.number(),
   /** Files that are sent unchanged, PDFs and images. They take far longer than a text. */

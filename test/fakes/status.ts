@@ -45,7 +45,6 @@ export const IDLE_STATUS: DaemonStatus = {
     total: 0,
     sent: 0,
     failed: 0,
-    bytes: 0,
     inFlight: 0,
     documents: { done: 0, total: 0 },
   },

@@ -5,16 +5,19 @@ import type { SourceSync } from "./source/source.ts";
 import { paceTrouble } from "../send/remote/pacer.ts";
 import { type Chores, startChores } from "./chores.ts";
 import type { Parts } from "./parts.ts";
+import type { DaemonSources } from "./sources.ts";
 
 /** The comparisons of a daemon with its service, and their schedule. */
 export type DaemonAudits = ReturnType<typeof openDaemonAudits>;
 
 /** Opens the audits of a daemon. */
-export function openDaemonAudits(parts: Parts, sources: () => readonly SourceSync[]) {
+export function openDaemonAudits(parts: Parts, sources: DaemonSources) {
   const { context, options, ledger, world, warn } = parts;
-  const audit = (asked: AuditOptions = {}): Promise<AuditReport> => auditSources(context, sources(), asked);
+  const audit = (asked: AuditOptions = {}): Promise<AuditReport> =>
+    auditSources(context, sources.all(), asked);
   const compareAgain = async (): Promise<void> => {
-    for (const source of sources()) {
+    await sources.removals()?.again();
+    for (const source of sources.all()) {
       const dueMs = source.contact.againMs();
       if (dueMs === undefined || dueMs > Date.now()) continue;
       if (source.isPaused() || source.contact.isClosed() || !source.isIdle()) continue;
@@ -29,15 +32,15 @@ export function openDaemonAudits(parts: Parts, sources: () => readonly SourceSyn
     /** Counts the findings of a report that remain after the repairs. */
     settled: (report: AuditReport): AuditReport => ({
       ...report,
-      left: report.left + unsettled(parts, sources(), report),
+      left: report.left + unsettled(parts, sources.all(), report),
     }),
     /** Starts audits, which repair what is safe, and the other chores. */
-    startChores: (isIdle: () => boolean): Chores =>
+    startChores: (): Chores =>
       startChores({
         periodMs: options.sync.auditHours * 3_600_000,
         auditedMs: ledger.contacts.auditedMs(),
         random: world.random,
-        isIdle,
+        isIdle: sources.isIdle,
         audit: async () => {
           const warning = warningOf(await audit({ repair: true }));
           ledger.note(() => ledger.contacts.setAuditedMs(Date.now()));

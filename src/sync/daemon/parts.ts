@@ -129,7 +129,7 @@ function assemble(
     report: (activity) => {
       const { source, ...facts } = { ...activity, atMs: Date.now() };
       ledger.note(() => ledger.activity.add({ ...facts, source }));
-      work.reported({ ...facts, source });
+      work.reported(facts);
       const named = { ...facts, source: paths.get(source) ?? "" };
       options.onActivity?.(named);
       for (const listener of listeners) listener(named);

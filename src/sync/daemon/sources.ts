@@ -71,7 +71,7 @@ export function openDaemonSources(parts: Parts, onChange: () => void) {
   return {
     all: (): readonly SourceSync[] => sources,
     /** Opens the configured sources on their rows in the ledger. Sources that left the configuration keep their rows. */
-    open: (once: boolean): readonly SourceSync[] => {
+    open: (once: boolean): void => {
       sources = openRows(parts).map(({ source, row }) => openOn(row, source, once));
       removals = openRemovals({
         context,
@@ -79,11 +79,9 @@ export function openDaemonSources(parts: Parts, onChange: () => void) {
         lagMs: options.service.listLagMs ?? LIST_LAG_MS,
         once,
         onBegin: (row) => paths.set(row.id, row.path),
-        onWarning: parts.warn,
         onError: (error) => lifecycle.fail(error),
         onChange,
       });
-      return sources;
     },
     /** Opens a source on a row that need not be in the ledger. */
     openOn,

@@ -1,7 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { againAfter } from "../../identity/contact.ts";
 import type { ActionContext } from "../../send/context.ts";
-import { openAlarm } from "../agenda/agenda.ts";
 import type { SourceRow } from "../../ledger/sources/rows.ts";
 import type { WorkQueue } from "../../send/queue/queue.ts";
 import { ownResources } from "../../identity/own-resources.ts";
@@ -20,7 +18,6 @@ export interface RemovalsOptions {
   readonly once: boolean;
   /** Notified of each source whose removal begins. */
   readonly onBegin: (row: SourceRow) => void;
-  readonly onWarning: (error: Error) => void;
   /** Called for an unforeseen error. */
   readonly onError: (error: unknown) => void;
   /** Notified when the result of `isIdle` may have changed. */
@@ -32,54 +29,35 @@ const BATCH_ROWS = 1000;
 
 /** Opens the removals. Reads nothing before `begin`. */
 export function openRemovals(options: RemovalsOptions) {
-  const { context, queue, once } = options;
+  const { context, queue, once, lagMs } = options;
   const { ledger } = context;
   const stopping = new AbortController();
-  const alarm = openAlarm(context.now);
+  const { signal } = stopping;
   /** The removals of this run, by source; undefined until their deletes have begun. */
   const running = new Map<number, SourceDeletes | undefined>();
 
   const remove = async (row: SourceRow): Promise<void> => {
-    await takeUnowned(context, row, options.lagMs, stopping.signal);
-    await beginDeletes(context, row.id, stopping.signal);
+    await takeUnowned(context, row.id, lagMs, signal);
+    await beginDeletes(context, row.id, signal);
     const deletes: SourceDeletes = openSourceDeletes({
       row,
       context,
       source: { id: row.id, root: row.path },
       once,
-      isHeld: () => stopping.signal.aborted,
+      isHeld: () => signal.aborted,
       isAwaited: () => false,
       push: (deletions) =>
         queue.push(
           deletions.map((deletion) => ({ kind: "delete", deletes, deletion })),
           { recent: true },
         ),
-      wakeAt: (atMs) => alarm.set(atMs),
+      // `again` looks for what is due.
+      wakeAt: () => undefined,
       onEnd: () => endIfDone(row.id, deletes),
     });
     running.set(row.id, deletes);
     deletes.beginLeft();
     endIfDone(row.id, deletes);
-    await settleDoubts(row, deletes);
-  };
-  /** A list may not show yet what creates in doubt have made. A single pass leaves them to a later one. */
-  const settleDoubts = async (row: SourceRow, deletes: SourceDeletes): Promise<void> => {
-    for (;;) {
-      ledger.flush();
-      if (ledger.intents.doubts(row.id).length === 0) return;
-      const { atMs = 0, round = 0 } = ledger.contacts.again(row.id) ?? {};
-      const waitMs = atMs - Date.now();
-      if (waitMs > 0 && once) return;
-      if (waitMs > 0) await sleep(waitMs, undefined, { signal: stopping.signal });
-      await takeUnowned(context, row, options.lagMs, stopping.signal);
-      const next = againAfter(round + 1, options.lagMs);
-      await ledger.write(() => {
-        ledger.contacts.setAgain(row.id, next);
-        if (next === undefined) ledger.intents.forgetDoubts(row.id);
-      });
-      deletes.beginLeft();
-      endIfDone(row.id, deletes);
-    }
   };
   const endIfDone = (source: number, deletes: SourceDeletes): void => {
     if (deletes.hasJobs()) return;
@@ -88,14 +66,20 @@ export function openRemovals(options: RemovalsOptions) {
     if (!isLeft) ledger.note(() => ledger.sources.approvalUsed(source));
     options.onChange();
   };
-  const sendAgain = async (): Promise<void> => {
-    for (;;) {
-      await alarm.fires();
-      if (stopping.signal.aborted) return;
-      for (const deletes of running.values()) deletes?.beginDue();
-    }
+  /** A list may not show yet what creates in doubt have made. */
+  const settleDoubts = async (source: number, deletes: SourceDeletes): Promise<void> => {
+    ledger.flush();
+    const { atMs = 0, round = 0 } = ledger.contacts.again(source) ?? {};
+    if (ledger.intents.doubts(source).length === 0 || atMs > Date.now()) return;
+    await takeUnowned(context, source, lagMs, signal);
+    const next = againAfter(round + 1, lagMs);
+    await ledger.write(() => {
+      ledger.contacts.setAgain(source, next);
+      if (next === undefined) ledger.intents.forgetDoubts(source);
+    });
+    deletes.beginLeft();
+    endIfDone(source, deletes);
   };
-  void sendAgain();
 
   return {
     /** Begins with those that are agreed to and not in flight. Their folders need not exist. */
@@ -106,33 +90,37 @@ export function openRemovals(options: RemovalsOptions) {
         running.set(row.id, undefined);
         options.onBegin(row);
         remove(row).catch((error: unknown) => {
-          if (!stopping.signal.aborted) options.onError(error);
+          if (!signal.aborted) options.onError(error);
         });
+      }
+    },
+    /** Sends refused deletes that are due, and looks once more for what creates in doubt have made. */
+    again: async (): Promise<void> => {
+      for (const [source, deletes] of running) {
+        deletes?.beginDue();
+        if (deletes !== undefined) await settleDoubts(source, deletes);
       }
     },
     /** Reports whether nothing is being removed. Deletes that the service refused wait for later. */
     isIdle: (): boolean => [...running.values()].every((deletes) => deletes?.hasJobs() === false),
-    stop: (): void => {
-      stopping.abort(new Error("the daemon is stopping"));
-      alarm.stop();
-    },
+    stop: (): void => stopping.abort(new Error("the daemon is stopping")),
   };
 }
 
 /** Records the deletes of resources that have the source's markers and no row, such as those of interrupted creates. */
 async function takeUnowned(
   context: ActionContext,
-  row: SourceRow,
+  source: number,
   lagMs: number,
   signal: AbortSignal,
 ): Promise<void> {
   const { ledger } = context;
-  const found = await ownResources(context, row.id, signal);
+  const found = await ownResources(context, source, signal);
   await ledger.write(() => {
-    const creates = ledger.intents.creates(row.id);
+    const creates = ledger.intents.creates(source);
     for (const { id } of creates) ledger.intents.doubt(id, null);
-    if (creates.length > 0) ledger.contacts.setAgain(row.id, againAfter(0, lagMs));
-    for (const { docId, title } of found) ledger.intents.delete(row.id, title, docId);
+    if (creates.length > 0) ledger.contacts.setAgain(source, againAfter(0, lagMs));
+    for (const { docId, title } of found) ledger.intents.delete(source, title, docId);
   });
 }
 

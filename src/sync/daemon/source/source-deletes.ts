@@ -29,28 +29,37 @@ export interface SourceDeletesOptions {
 /** A delete that has a job or waits for one. */
 interface OpenDelete {
   readonly deletion: Deletion;
-  hasJob: boolean;
-  /** Since when it has a job. */
-  sinceMs: number;
-  /**
-   * What follows its job. `end`: nothing. `file`: the file is back, and the delete follows the create of its own resource.
-   * `retry`: another attempt, because the service refused it.
-   */
-  next: "end" | "file" | "retry";
-  /** Time of the next attempt. */
+  /** `file`: the file is back, and the delete follows the create of its own resource. `retry`: the service refused it. */
+  readonly state: "job" | "file" | "retry";
+  /** Since when it has a job, or when it gets the next one. */
   atMs: number;
   /** Number of refusals. */
-  tries: number;
+  readonly tries: number;
 }
 
 /** Opens the deletes of a source; none is in flight. */
 export function openSourceDeletes(options: SourceDeletesOptions) {
   const { row, context, source, once, wakeAt } = options;
   const { ledger, now } = context;
-  const open = openTable();
+  /** By path: two held rows of one path may be deleted together. */
+  const open = new Map<RelativePath, readonly OpenDelete[]>();
+  let jobs = 0;
+  const at = (path: RelativePath): readonly OpenDelete[] => open.get(path) ?? [];
+  const all = (): readonly OpenDelete[] => [...open.values()].flat();
+  const find = ({ id, path }: Deletion): OpenDelete | undefined =>
+    at(path).find(({ deletion }) => deletion.id === id);
 
+  const set = (deletion: Deletion, next: Omit<OpenDelete, "deletion"> | undefined): void => {
+    const others = at(deletion.path).filter((each) => each.deletion.id !== deletion.id);
+    const left = next === undefined ? others : [...others, { deletion, ...next }];
+    if (left.length > 0) open.set(deletion.path, left);
+    else open.delete(deletion.path);
+  };
   const begin = (deletions: readonly Deletion[]): void => {
-    for (const deletion of deletions) open.startJob(deletion, now());
+    for (const deletion of deletions) {
+      set(deletion, { state: "job", atMs: now(), tries: find(deletion)?.tries ?? 0 });
+      jobs += 1;
+    }
     options.push(deletions);
   };
   /**
@@ -58,20 +67,16 @@ export function openSourceDeletes(options: SourceDeletesOptions) {
    * awaited.
    */
   const beginPutOff = (path?: RelativePath): void => {
-    for (const at of path === undefined ? [...open.paths()] : [path]) {
-      const waiting = open.at(at).filter(({ next }) => next === "file");
-      // A row with a job starts over when the job has ended.
-      if (waiting.some(({ hasJob, deletion }) => hasJob || isFileBack(options, deletion))) continue;
-      for (const entry of waiting) entry.next = "end";
-      if (waiting.length > 0) begin(waiting.map(({ deletion }) => deletion));
+    for (const each of path === undefined ? [...open.keys()] : [path]) {
+      const waiting = at(each).flatMap(({ state, deletion }) => (state === "file" ? deletion : []));
+      if (waiting.length > 0 && !waiting.some((deletion) => isFileBack(options, deletion))) begin(waiting);
     }
   };
   const refuse = (deletion: Deletion): void => {
-    const entry = open.entryOf(deletion);
-    entry.tries += 1;
-    entry.atMs = now() + parkMs(entry.tries);
-    entry.next = "retry";
-    wakeAt(entry.atMs);
+    const tries = 1 + (find(deletion)?.tries ?? 0);
+    const atMs = now() + parkMs(tries);
+    set(deletion, { state: "retry", atMs, tries });
+    wakeAt(atMs);
   };
   const checkLater = openDeleteCheck(options, refuse);
 
@@ -84,97 +89,49 @@ export function openSourceDeletes(options: SourceDeletesOptions) {
     beginLeft: (): void => {
       // A delete that was just done is not left over, nor is the intent that has its id by then.
       ledger.flush();
-      const left = ledger.intents.deletes(row.id);
-      begin(left.filter(({ id, path }) => !open.at(path).some(({ deletion }) => deletion.id === id)));
+      begin(ledger.intents.deletes(row.id).filter((each) => find(each) === undefined));
     },
     /** Begins with refused ones that are due, and schedules the others. */
     beginDue: (): void => {
       // The pass that ends the hold begins with them.
       if (options.isHeld()) return;
-      const waiting = open.all().filter(({ next, hasJob }) => next === "retry" && !hasJob);
-      const { due = [], later = [] } = Object.groupBy(waiting, ({ atMs }) =>
-        atMs <= now() ? "due" : "later",
-      );
-      begin(due.map(({ deletion }) => deletion));
-      for (const { atMs } of later) wakeAt(atMs);
+      const waiting = all().filter(({ state }) => state === "retry");
+      begin(waiting.filter(({ atMs }) => atMs <= now()).map(({ deletion }) => deletion));
+      for (const { atMs } of waiting) if (atMs > now()) wakeAt(atMs);
     },
     /** Sends one, as its job does. */
     send: async (deletion: Deletion): Promise<void> => {
-      // Its intent is in the ledger: the check at the resume sends it.
-      if (options.isHeld()) return;
-      const end = await sendDelete(context, source, deletion, () => isFileBack(options, deletion));
-      const entry = open.entryOf(deletion);
-      entry.next = "end";
+      const end = options.isHeld()
+        ? "left"
+        : await sendDelete(context, source, deletion, () => isFileBack(options, deletion));
+      jobs -= 1;
       if (end === "refused" && !once) refuse(deletion);
+      else if (end === "left" && !options.isHeld()) set(deletion, { state: "file", atMs: now(), tries: 0 });
+      // While it is held, its intent is in the ledger, and the check at the resume sends it.
+      else set(deletion, undefined);
       if (end === "done" && !once) checkLater(deletion);
-      // After a pause, `beginLeft` starts what was left. Otherwise the file was back. If it has received its own
-      // resource meanwhile, the delete starts again as soon as this job has ended.
-      if (end === "left" && !options.isHeld()) entry.next = "file";
-    },
-    /** Records that the job of one has ended. */
-    end: (deletion: Deletion): void => {
-      open.endJob(deletion);
+      // The file may have received its own resource meanwhile.
       beginPutOff(deletion.path);
       options.onEnd();
     },
-    hasJobs: open.hasJobs,
-    hasJob: open.hasJob,
-    jobPaths: open.jobPaths,
-    oldestMs: open.oldestMs,
-    /** Sends refused ones at or below a path now. */
-    retry: (below: RelativePath | undefined): void => {
-      for (const entry of open.all()) if (isBelow(entry.deletion.path, below)) entry.atMs = now();
-      wakeAt(now());
-    },
-  };
-}
-
-/** Opens a table without deletes, by path and id: two held rows of one path may be deleted together. */
-function openTable() {
-  const open = new Map<RelativePath, Map<number, OpenDelete>>();
-  let jobs = 0;
-  const at = (path: RelativePath): readonly OpenDelete[] => [...(open.get(path)?.values() ?? [])];
-  const all = (): readonly OpenDelete[] => [...open.keys()].flatMap(at);
-  /** Returns the entry of a delete, which it adds if there is none. */
-  const entryOf = (deletion: Deletion): OpenDelete => {
-    const ofPath = open.get(deletion.path) ?? new Map<number, OpenDelete>();
-    const rest = { hasJob: false, sinceMs: 0, next: "end", atMs: 0, tries: 0 } as const;
-    const entry = ofPath.get(deletion.id) ?? { deletion, ...rest };
-    open.set(deletion.path, ofPath.set(deletion.id, entry));
-    return entry;
-  };
-  return {
-    at,
-    all,
-    paths: (): Iterable<RelativePath> => open.keys(),
-    entryOf,
-    startJob: (deletion: Deletion, nowMs: number): void => {
-      const entry = entryOf(deletion);
-      if (entry.hasJob) return;
-      Object.assign(entry, { hasJob: true, sinceMs: nowMs });
-      jobs += 1;
-    },
-    /** Records that a job has ended, and removes a delete that nothing follows. */
-    endJob: ({ id, path }: Deletion): void => {
-      const ofPath = open.get(path);
-      const entry = ofPath?.get(id);
-      if (entry?.hasJob === true) jobs -= 1;
-      if (entry !== undefined) entry.hasJob = false;
-      if (entry?.next === "end") ofPath?.delete(id);
-      if (ofPath?.size === 0) open.delete(path);
-    },
     hasJobs: (): boolean => jobs > 0,
     /** Reports whether a delete of this path has a job. */
-    hasJob: (path: RelativePath): boolean => at(path).some(({ hasJob }) => hasJob),
+    hasJob: (path: RelativePath): boolean => at(path).some(({ state }) => state === "job"),
     /** Returns the paths of those that have jobs. */
     jobPaths: (): readonly RelativePath[] =>
-      [...open.keys()].filter((path) => at(path).some(({ hasJob }) => hasJob)),
+      all().flatMap(({ state, deletion }) => (state === "job" ? deletion.path : [])),
     /** Since when the oldest job waits. */
     oldestMs: (): number | undefined =>
       all().reduce<number | undefined>(
-        (oldest, { hasJob, sinceMs }) => (hasJob ? Math.min(oldest ?? sinceMs, sinceMs) : oldest),
+        (oldest, { state, atMs }) => (state === "job" ? Math.min(oldest ?? atMs, atMs) : oldest),
         undefined,
       ),
+    /** Sends refused ones at or below a path now. */
+    retry: (below: RelativePath | undefined): void => {
+      for (const entry of all())
+        if (entry.state === "retry" && isBelow(entry.deletion.path, below)) entry.atMs = now();
+      wakeAt(now());
+    },
   };
 }
 

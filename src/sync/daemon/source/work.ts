@@ -1,14 +1,15 @@
 import { basename } from "node:path";
 import type { Progress } from "../../../wire/daemon-status.ts";
-import type { Prepared } from "../../send/prepare.ts";
 import type { Activity } from "../../ledger/activity.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { kindOfName } from "../../../formats/kinds.ts";
-import { openQueue, type Send, type YieldSlot } from "../../send/queue/queue.ts";
+import { dropCreate } from "../../send/create.ts";
+import { prepareFile, type Prepared } from "../../send/prepare.ts";
 import type { JobKind } from "../../send/queue/order.ts";
-import { departJob, endJob, prepareJob } from "./file-jobs.ts";
-import type { Job } from "./parts.ts";
-import type { RelativePath } from "../../plan/model.ts";
+import { openQueue, type Send, type YieldSlot } from "../../send/queue/queue.ts";
+import { send } from "../../send/send.ts";
+import type { Candidate, RelativePath } from "../../plan/model.ts";
+import { type Job, jobEnded, type SourceParts } from "./parts.ts";
 
 /** The daemon's queue: jobs of all sources, read and recorded together, then sent concurrently. */
 export type Work = ReturnType<typeof openWork>;
@@ -21,32 +22,32 @@ export interface WorkOptions {
   readonly isBroken: () => boolean;
 }
 
+type FileJob = Extract<Job, { kind: "file" }>;
+
 /** Opens the queue. */
 export function openWork({ ledger, width, onError, isBroken }: WorkOptions) {
-  const counts = openCounts();
-  const finish = (job: Job, wasSent = false): void => {
-    counts.end(job, wasSent);
-    if (job.kind === "file") endJob(job.source, job.candidate);
-    else job.deletes.end(job.deletion);
-  };
-  const sendOf = (job: Job, bytesHeld: number, run: Send<Job>["run"], drop?: () => void): Send<Job> => ({
-    job,
-    bytes: bytesHeld,
-    run: async (yieldSlot: YieldSlot, isRecent: boolean) => {
-      // A job that threw is not done: the work cannot continue, and status still counts its file as waiting.
-      counts.fly(1);
-      try {
-        await run(yieldSlot, isRecent);
-      } finally {
-        counts.fly(-1);
-      }
-      finish(job, true);
-    },
-    drop: () => drop?.(),
-  });
-  type FileJob = Extract<Job, { kind: "file" }>;
+  const progress = { done: 0, total: 0, sent: 0, failed: 0, inFlight: 0, documents: { done: 0, total: 0 } };
   /** Number of files that were read. */
   let read = 0;
+  const finish = (job: Job): void => {
+    progress.done += 1;
+    if (isSentAsIs(job)) progress.documents.done += 1;
+    if (job.kind === "file") endJob(job.source, job.candidate);
+  };
+  const sendOf = (job: Job, what: Omit<Send<Job>, "job">): Send<Job> => ({
+    job,
+    ...what,
+    run: async (yieldSlot, isRecent) => {
+      // A job that threw is not done: the work cannot continue, and status still counts its file as waiting.
+      progress.inFlight += 1;
+      try {
+        await what.run(yieldSlot, isRecent);
+      } finally {
+        progress.inFlight -= 1;
+      }
+      finish(job);
+    },
+  });
   const prepareOf = async (job: Job): Promise<Prepared | undefined> => {
     if (job.kind !== "file" || isBroken()) return undefined;
     const prepared = await prepareJob(job.source, job.candidate);
@@ -70,17 +71,17 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions) {
       const ready: { readonly job: FileJob; readonly work: Prepared }[] = [];
       for (const [index, job] of jobs.entries()) {
         const work = prepared[index];
-        if (job.kind === "delete") sends.push(sendOf(job, 0, () => job.deletes.send(job.deletion)));
-        else if (work === undefined) finish(job);
+        if (job.kind === "delete") {
+          const run = (): Promise<void> => job.deletes.send(job.deletion);
+          sends.push(sendOf(job, { bytes: 0, run, drop: () => undefined }));
+        } else if (work === undefined) finish(job);
         else ready.push({ job, work });
       }
       if (ready.length === 0) return sends;
       // From here on each intent is on disk before its request can leave.
       await ledger.write(() => {
-        for (const { job, work } of ready) {
-          const { run, drop } = departJob(job.source, work);
-          sends.push(sendOf(job, work.bytes, run, drop));
-        }
+        for (const { job, work } of ready)
+          sends.push(sendOf(job, { bytes: work.bytes, ...departJob(job.source, work) }));
       });
       return sends;
     },
@@ -90,7 +91,8 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions) {
     setWidth: (next: number): void => queue.setWidth(next),
     stop: (): Promise<void> => queue.stop(),
     push: (jobs: readonly Job[], how?: { readonly recent?: boolean }): void => {
-      counts.add(jobs);
+      progress.total += jobs.length;
+      progress.documents.total += jobs.filter(isSentAsIs).length;
       queue.push(jobs, how);
     },
     /** Ends the job of a file that is prepared and not in flight: something happened to the file. */
@@ -99,56 +101,76 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions) {
         job.kind === "file" && sourceOf(job) === source && job.candidate.entry.path === path;
       for (const job of queue.withdraw(isTheFile)) finish(job);
     },
-    progress: counts.progress,
+    progress: (): Progress => ({ ...progress, documents: { ...progress.documents } }),
     /** Returns how many files were read. */
     read: (): number => read,
-    reported: counts.report,
+    /** Counts the result of an action. */
+    reported: ({ action, outcome }: Pick<Activity, "action" | "outcome">): void => {
+      if (outcome === "refused" || outcome === "parked") progress.failed += 1;
+      else if (outcome === "done" && action !== "adopt" && action !== "audit") progress.sent += 1;
+    },
   };
 }
 
-/** Opens the counts of jobs of this run. */
-function openCounts() {
-  let done = 0;
-  let total = 0;
-  let sent = 0;
-  let failed = 0;
-  let bytes = 0;
-  let inFlight = 0;
-  const documents = { done: 0, total: 0 };
-  /** Jobs that were reported as failed and have not ended. */
-  const failing = new Set<string>();
+/** Reads the file of a job and decides. Returns undefined if nothing must be sent. */
+async function prepareJob(
+  { context, source, agenda: { states } }: SourceParts,
+  candidate: Candidate,
+): Promise<Prepared | undefined> {
+  const { entry } = candidate;
+  if (!states.isCurrent(entry)) return undefined;
+  states.send(entry.path);
+  const prepared = source.isStale(entry.path) ? undefined : await prepareFile(context, source, candidate);
+  return source.isStale(entry.path) ? undefined : prepared;
+}
+
+/**
+ * Writes the intent of a prepared job, inside the transaction that makes it durable. Returns what must be sent after it, or
+ * dropped if it will not be.
+ */
+function departJob(
+  { options, context, source, agenda: { states } }: SourceParts,
+  prepared: Prepared,
+): Pick<Send<Job>, "run" | "drop"> {
+  const { ledger } = context;
+  const outgoing = prepared.write();
+  const { intent } = outgoing;
+  const { path } = outgoing.candidate.entry;
+  // The row is `unsure` from here on.
+  if (intent === undefined) states.uncount(path);
   return {
-    add: (jobs: readonly Job[]): void => {
-      total += jobs.length;
-      documents.total += jobs.filter(isSentAsIs).length;
+    run: (yieldSlot, isRecent) => {
+      // A job gives its slot away while the service works on what it has.
+      const whileRead: YieldSlot = async (wait) => {
+        states.setReading(path, "all");
+        try {
+          return await yieldSlot(wait);
+        } finally {
+          states.setReading(path, undefined);
+        }
+      };
+      const contentKind = isRecent ? "recent" : "content";
+      const onPictures = (): void => {
+        if (states.reading(path) === "pictures") return;
+        states.setReading(path, "pictures");
+        options.onChange();
+      };
+      return send({ ...context, yieldSlot: whileRead, onPictures, contentKind }, source, outgoing);
     },
-    fly: (more: number): void => {
-      inFlight += more;
-    },
-    end: (job: Job, wasSent: boolean): void => {
-      done += 1;
-      if (failing.delete(keyOf(job))) failed += 1;
-      else if (wasSent) sent += 1;
-      // A report outside of a job has no end that would remove it.
-      if (done === total) failing.clear();
-      if (job.kind === "file") bytes += job.candidate.entry.sizeBytes;
-      if (isSentAsIs(job)) documents.done += 1;
-    },
-    progress: (): Progress => ({
-      done,
-      total,
-      sent,
-      failed,
-      bytes,
-      inFlight,
-      documents: { ...documents },
-    }),
-    /** Records the result of a job, which is reported before the job ends. */
-    report: ({ source, path, docId, action, outcome }: Activity & { readonly source: number }): void => {
-      if (outcome !== "refused" && outcome !== "parked") return;
-      failing.add(action === "delete" ? deleteKey(docId ?? "") : fileKey(source, path));
+    drop: () => {
+      // It never left, so the next start need not find out what became of it.
+      if (intent !== undefined) ledger.note(() => dropCreate(ledger, source, intent));
     },
   };
+}
+
+/** Records that the job of a file has ended, in whatever way. */
+function endJob(parts: SourceParts, { entry }: Candidate): void {
+  const { agenda, deletes } = parts;
+  // Another job may have taken its place.
+  if (agenda.states.isCurrent(entry)) agenda.end(entry);
+  deletes.beginPutOff(entry.path);
+  jobEnded(parts);
 }
 
 /** Returns the number of a job's source in the ledger. */
@@ -164,18 +186,4 @@ function kindOf(job: Job): JobKind {
 /** A PDF or an image. */
 function isSentAsIs(job: Job): boolean {
   return job.kind === "file" && kindOfName(basename(job.candidate.entry.path)).kind === "file";
-}
-
-function keyOf(job: Job): string {
-  return job.kind === "file"
-    ? fileKey(sourceOf(job), job.candidate.entry.path)
-    : deleteKey(job.deletion.docId);
-}
-
-function fileKey(source: number, path: string): string {
-  return `file ${source} ${path}`;
-}
-
-function deleteKey(docId: string): string {
-  return `delete ${docId}`;
 }
