@@ -46,7 +46,7 @@ const up = async (): Promise<Running> => {
   running = await startUp(["up", docs, "--tier", "fastest", "--port", "0"], state);
   // The daemon opens its socket, in the state folder or elsewhere with a note, after the service answers.
   await until("the daemon's socket", () =>
-    ["control.sock", "control.json"].some(
+    ["control.sock", "control.path"].some(
       (name) => (statSync(join(state, name), { throwIfNoEntry: false })?.ctimeMs ?? 0) >= startMs,
     ),
   );

@@ -98,7 +98,6 @@ const BY_CODE: Readonly<Record<string, number>> = {
   outside_sources: EXIT.usage,
   control_refused: EXIT.usage,
   control_version: EXIT.usage,
-  control_busy: EXIT.service,
   control_lost: EXIT.service,
   control_silent: EXIT.service,
   control_slow: EXIT.service,

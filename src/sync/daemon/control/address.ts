@@ -1,7 +1,6 @@
 import { chmodSync, lstatSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
-import { z } from "zod";
+import { dirname, join } from "node:path";
 import { writeDurably } from "../../../lib/durable-file.ts";
 
 /** Longest path of a Unix socket in bytes: `sun_path` has 108 with its terminator on Linux (unix(7)), 104 elsewhere. */
@@ -16,8 +15,6 @@ export const LINES_TYPE = "application/x-ndjson";
 /** Prefix of the folder for a socket that cannot be in the state folder; the rest of the name is random. */
 const OUTSIDE_PREFIX = "kbsync-";
 
-const Note = z.object({ socket: z.string().min(1) });
-
 /** Paths of the control socket in a state folder, and of the note that names a socket elsewhere. */
 export interface ControlPaths {
   readonly socket: string;
@@ -26,7 +23,7 @@ export interface ControlPaths {
 
 /** Returns the paths without touching the files. */
 export function controlPaths(stateDir: string): ControlPaths {
-  return { socket: join(stateDir, "control.sock"), note: join(stateDir, "control.json") };
+  return { socket: join(stateDir, "control.sock"), note: join(stateDir, "control.path") };
 }
 
 /** Whether the path is short enough for a socket. */
@@ -57,7 +54,6 @@ export interface FreshSocket {
  */
 export function socketInState(stateDir: string): FreshSocket {
   const { socket, note } = controlPaths(stateDir);
-  removeOutside(controlPaths(stateDir));
   // Short names: this path fits wherever `control.sock` does.
   const folder = mkdtempSync(join(stateDir, ".c"));
   const path = join(folder, "s");
@@ -86,13 +82,12 @@ export function socketInState(stateDir: string): FreshSocket {
  */
 export function socketOutside(stateDir: string, env: NodeJS.ProcessEnv): FreshSocket {
   const paths = controlPaths(stateDir);
-  removeOutside(paths);
   const path = join(mkdtempSync(join(outsideFolder(env), OUTSIDE_PREFIX)), "control.sock");
   return {
     path,
     publish: () => {
       chmodSync(path, 0o600);
-      writeDurably(paths.note, `${JSON.stringify({ socket: path })}\n`);
+      writeDurably(paths.note, path);
     },
     remove: () => {
       rmSync(dirname(path), { recursive: true, force: true });
@@ -112,25 +107,10 @@ function outsideFolder(env: NodeJS.ProcessEnv): string {
   return isUsable ? runtime : tmpdir();
 }
 
-/** Removes the outside socket of a killed daemon. Only a folder of our own is removed, whatever the note says. */
-function removeOutside(paths: ControlPaths): void {
-  const path = readNote(paths);
-  if (path === undefined) return;
-  const folder = dirname(path);
-  const stats = lstatSync(folder, { throwIfNoEntry: false });
-  const isOurs =
-    basename(folder).startsWith(OUTSIDE_PREFIX) &&
-    stats?.isDirectory() === true &&
-    stats.uid === process.getuid?.() &&
-    (stats.mode & 0o077) === 0;
-  if (isOurs) rmSync(folder, { recursive: true, force: true });
-  rmSync(paths.note, { force: true });
-}
-
 function readNote({ note }: ControlPaths): string | undefined {
   try {
-    return Note.parse(JSON.parse(readFileSync(note, "utf8"))).socket;
+    return readFileSync(note, "utf8");
   } catch {
-    return undefined; // there is none, or a crash truncated it
+    return undefined; // there is none
   }
 }

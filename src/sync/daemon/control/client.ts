@@ -25,8 +25,6 @@ export interface AskOptions<N extends DaemonOperation> {
 export const TAKEN_MS = 1500;
 /** Silence that ends a request which was accepted. A slow disk or a busy machine holds up a daemon for a second or two. */
 const HANGING_MS = 10_000;
-/** Longest answer, or line of one: the status of many sources, or some ten thousand activities. */
-const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
  * Sends a request to the daemon that runs on a state folder. Undefined: none runs. Throws the daemon's error as a KbsyncError
@@ -136,7 +134,7 @@ async function read(
   onLine: (line: unknown) => void,
 ): Promise<unknown> {
   const operation = DAEMON_API[name];
-  for await (const text of linesOf(body, ANSWER_BYTES_MAX)) {
+  for await (const text of linesOf(body.setEncoding("utf8"))) {
     onLife();
     if (text === "") continue;
     const value = parsed(text);
@@ -175,8 +173,7 @@ function noAnswer(error: unknown, socketPath: string): undefined {
   const code = codeOf(error) ?? "";
   if (NO_LISTENER.has(code)) return undefined;
   if (ENDED.has(code)) throw lost(error);
-  if ((error instanceof Error && error.name === "HTTPParserError") || error instanceof RangeError)
-    throw otherVersion({}, error);
+  if (error instanceof Error && error.name === "HTTPParserError") throw otherVersion({}, error);
   throw new KbsyncError(`cannot reach the daemon at ${socketPath}: ${messageOf(error)}`, {
     code: "control_refused",
     subject: socketPath,
@@ -202,34 +199,16 @@ function otherVersion(headers: Dispatcher.ResponseData["headers"], cause: unknow
   });
 }
 
-const NEWLINE = 0x0a;
-
-/**
- * Splits a stream of bytes into lines, without their ends; the last one may lack its end. Joins bytes before decoding
- * them, so that no character is split. Throws a RangeError for a line that is too long.
- */
-export async function* linesOf(stream: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<string> {
-  let pieces: Buffer[] = [];
-  let length = 0;
-  const add = (piece: Buffer): void => {
-    pieces.push(piece);
-    length += piece.length;
-    if (length > bytesMax) throw new RangeError(`a line is longer than ${bytesMax} bytes`);
-  };
-  const take = (): string => {
-    const line = Buffer.concat(pieces, length).toString("utf8");
-    pieces = [];
-    length = 0;
-    return line;
-  };
-  for await (const bytes of stream) {
-    let from = 0;
-    for (let end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, from)) {
-      add(bytes.subarray(from, end));
-      yield take();
-      from = end + 1;
-    }
-    if (from < bytes.length) add(bytes.subarray(from));
+/** Splits a stream of text into lines, without their ends; the last one may lack its end. */
+async function* linesOf(stream: AsyncIterable<string>): AsyncGenerator<string> {
+  let rest = "";
+  for await (const text of stream) {
+    rest += text;
+    // A long line is joined once, at its end.
+    if (!text.includes("\n")) continue;
+    const lines = rest.split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
   }
-  if (length > 0) yield take();
+  if (rest !== "") yield rest;
 }

@@ -1,26 +1,14 @@
 import { KbsyncError, messageOf } from "../../../lib/failure.ts";
 import type { DaemonFailure } from "../../../wire/daemon.ts";
 
-/** HTTP status of each failure that is neither a defect nor temporary. */
+/** HTTP status of failures that concern the request. Whatever else is no defect conflicts with the daemon's state: 409. */
 const STATUS: Readonly<Record<string, number>> = {
-  config_invalid: 400,
   invalid_body: 400,
   invalid_field: 400,
-  not_kept: 404,
-  outside_sources: 404,
   route_not_found: 404,
-  source_unknown: 404,
-  approval_changed: 409,
-  config_changed: 409,
-  config_unreadable: 409,
-  folders_fixed: 409,
-  source_known: 409,
-  source_missing: 409,
-  source_overlap: 409,
-  source_id_shared: 409,
-  source_unusable: 409,
   body_too_large: 413,
   unsupported_media_type: 415,
+  internal: 500,
 };
 
 /** Codes of the framework's own refusals, by status. */
@@ -36,7 +24,7 @@ export function failureOf(error: unknown): { readonly status: number; readonly b
   const code = known?.code ?? FRAMEWORK_CODES[statusCodeOf(error) ?? 0] ?? "internal";
   const { hint, subject } = known ?? {};
   return {
-    status: STATUS[code] ?? (known?.retryable === true ? 503 : 500),
+    status: STATUS[code] ?? (known?.retryable === true ? 503 : 409),
     body: {
       success: false,
       message: messageOf(error),

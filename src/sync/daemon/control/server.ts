@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
-import type { Socket } from "node:net";
 import { KbsyncError, messageOf } from "../../../lib/failure.ts";
 import {
   controlPaths,
@@ -28,10 +27,8 @@ export interface ControlOptions {
   readonly requestMs?: number;
 }
 
-/** Maximum number of clients: people and their scripts. Any further client gets `control_busy`. */
-const CLIENTS_MAX = 32;
-/** Maximum number of connections, including refused clients. Further ones are closed at once. */
-const CONNECTIONS_MAX = 2 * CLIENTS_MAX;
+/** Maximum number of clients: people and their scripts. Further ones are disconnected at once. */
+const CLIENTS_MAX = 64;
 const REQUEST_MS = 5000;
 /** Time for a client to read its last line when the daemon stops. */
 const CLOSE_MS = 1000;
@@ -43,8 +40,6 @@ const CLOSE_MS = 1000;
 export async function openControl(options: ControlOptions) {
   const { operations, version, requestMs = REQUEST_MS } = options;
   const stopping = new AbortController();
-  const surplus = new WeakSet<Socket>();
-  let clients = 0;
   let routing: Promise<RequestListener> | undefined;
   // Loads the framework for the first client, because many daemons have none.
   const load = async (): Promise<RequestListener> =>
@@ -52,21 +47,11 @@ export async function openControl(options: ControlOptions) {
 
   const times = { requestTimeout: requestMs, headersTimeout: requestMs };
   const server = createServer({ ...times, connectionsCheckingInterval: requestMs / 5 });
-  server.maxConnections = CONNECTIONS_MAX;
-  server.on("connection", (socket) => {
-    clients += 1;
-    if (clients > CLIENTS_MAX) surplus.add(socket);
-    socket.once("close", () => (clients -= 1));
-  });
+  server.maxConnections = CLIENTS_MAX;
   server.on("request", (request, response) => {
     showLife(response);
     response.setHeader("server", `kbsync/${version}`);
     response.setHeader("cache-control", "no-store");
-    if (surplus.has(request.socket)) {
-      const message = `the daemon already has ${CLIENTS_MAX} clients`;
-      refuse(response, new KbsyncError(message, { code: "control_busy", retryable: true }));
-      return;
-    }
     routing ??= load();
     routing.then(
       (route) => route(request, response),

@@ -154,7 +154,7 @@ describe("a state folder whose path is too long for a socket", () => {
     expect(opened.path.startsWith(`${base}/kbsync-`)).toBe(true);
     expect(lstatSync(opened.path).mode & 0o777).toBe(0o600);
     expect(lstatSync(dirname(opened.path)).mode & 0o777).toBe(0o700);
-    expect(lstatSync(join(stateDir, "control.json")).mode & 0o777).toBe(0o600);
+    expect(lstatSync(join(stateDir, "control.path")).mode & 0o777).toBe(0o600);
     expect(await ask(stateDir)).toEqual({ sources: ["/docs"] });
     await opened.close();
     expect(existsSync(dirname(opened.path))).toBe(false);
@@ -167,19 +167,6 @@ describe("a state folder whose path is too long for a socket", () => {
     const opened = await openAt({}, { stateDir, env: { XDG_RUNTIME_DIR: join(base, "none") } });
     expect(opened.path.startsWith(`${tmpdir()}/kbsync-`)).toBe(true);
     expect(await ask(stateDir)).toEqual({ sources: ["/docs"] });
-  });
-
-  it("removes what a killed daemon left outside, and nothing of other programs", async () => {
-    const stateDir = long();
-    const left = mkdtempSync(join(base, "kbsync-"));
-    writeFileSync(join(stateDir, "control.json"), JSON.stringify({ socket: join(left, "control.sock") }));
-    const opened = await openAt({}, { stateDir, env: { XDG_RUNTIME_DIR: base } });
-    expect(existsSync(left)).toBe(false);
-    await opened.close();
-    const foreign = mkdtempSync(join(base, "precious-"));
-    writeFileSync(join(stateDir, "control.json"), JSON.stringify({ socket: join(foreign, "control.sock") }));
-    await openAt({}, { stateDir, env: { XDG_RUNTIME_DIR: base } });
-    expect(existsSync(foreign)).toBe(true);
   });
 });
 
@@ -591,10 +578,10 @@ describe("a client that is none", () => {
     expect(client.text()).toContain("408");
   });
 
-  it("refuses one client too many, and accepts others when some have left", async () => {
+  it("disconnects one client too many, and accepts others when some have left", async () => {
     const { path } = await openAt();
-    const others = await Promise.all(Array.from({ length: 32 }, () => raw(path)));
-    await expect(ask()).rejects.toMatchObject({ code: "control_busy", retryable: true });
+    const others = await Promise.all(Array.from({ length: 64 }, () => raw(path)));
+    await expect(ask()).rejects.toMatchObject({ code: "control_lost", retryable: true });
     for (const { socket } of others) socket.destroy();
     await until(() => others.every(({ ended }) => ended()));
     expect(await ask()).toEqual({ sources: ["/docs"] });
@@ -630,15 +617,4 @@ it("accepts requests without a body for an operation on everything", async () =>
   expect(answerIn(client.text())).toEqual({ status: 200, body: { sources: ["/docs"] } });
   expect(client.text()).toMatch(/server: kbsync\/1\.2\.3/i);
   client.socket.destroy();
-});
-
-it("ignores a truncated note", async () => {
-  writeFileSync(join(base, "control.json"), '{"socket":');
-  const opened = await openAt();
-  expect(await ask()).toEqual({ sources: ["/docs"] });
-  await opened.close();
-  expect(readdirSync(base).filter((name) => name !== "control.json")).toEqual([]);
-  expect(existsSync(join(base, "control.json")) ? readFileSync(join(base, "control.json"), "utf8") : "").toBe(
-    "",
-  );
 });
