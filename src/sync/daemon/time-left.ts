@@ -5,10 +5,12 @@ import type { Progress } from "../../wire/daemon-status.ts";
  * a second, so their average needs longer.
  */
 const TEXTS_MS = 120_000;
-const DOCUMENTS_MS = 600_000;
+const DOCUMENTS_MS = 900_000;
 /** Files and time that an average needs before it is shown: fewer would let the estimate jump. */
-const FILES_MIN = 5;
+const FILES_MIN = 10;
 const MEASURED_MS = 10_000;
+/** An estimate is good for no more than this. */
+const STEP_SECONDS = 10;
 
 /** Opens an estimate. Texts and documents are measured apart, because they are sent side by side and differ a thousandfold. */
 export function openTimeLeft() {
@@ -32,7 +34,9 @@ export function openTimeLeft() {
     /** In rounded seconds. Null: nothing is left, or the speed is not steady yet. */
     seconds: (): number | null => {
       const seconds = Math.max(texts.seconds(), documents.seconds());
-      return seconds === 0 || !Number.isFinite(seconds) ? null : rounded(seconds);
+      return seconds === 0 || !Number.isFinite(seconds)
+        ? null
+        : STEP_SECONDS * Math.ceil(seconds / STEP_SECONDS);
     },
   };
 }
@@ -65,20 +69,4 @@ export function openRate(memoryMs: number) {
       return isSteady ? (last.left * ms) / files / 1000 : Infinity;
     },
   };
-}
-
-/** Up to so many seconds, an estimate is rounded up to a multiple of the step. */
-const STEPS = [
-  { upTo: 120, step: 10 },
-  { upTo: 900, step: 60 },
-  { upTo: 3600, step: 300 },
-  { upTo: 7200, step: 600 },
-  { upTo: 36_000, step: 1800 },
-  { upTo: Infinity, step: 3600 },
-] as const;
-
-/** Rounds to what the estimate is good for. */
-function rounded(seconds: number): number {
-  const step = STEPS.find(({ upTo }) => seconds <= upTo)?.step ?? 1;
-  return Math.ceil(seconds / step) * step;
 }

@@ -61,7 +61,8 @@ export async function waitFor(
   try {
     const until = async (condition: () => boolean): Promise<void> => {
       await parts.lifecycle.until(() => parts.lifecycle.isEnding() || condition(), signal);
-      if (parts.lifecycle.isEnding()) throw stopping();
+      if (parts.lifecycle.isEnding())
+        throw new KbsyncError("the daemon is stopping", { code: "daemon_stopping", retryable: true });
     };
     const open: Waiting[] = targets.map(({ source, below }) => ({
       source,
@@ -80,7 +81,11 @@ export async function waitFor(
     const reasons = open.flatMap((each) => each.halt ?? reasonsAt(parts, each, acknowledged));
     // Of a file with a reason, no other's vectors need be awaited.
     if (embedded && (path === undefined || reasons.length === 0)) {
-      const missing = await waitForMeaning(parts, open.map(documentOf(parts)), signal, onEmbedding);
+      const documents = open.map(({ source, below }) => {
+        const row = below === undefined ? undefined : parts.ledger.files.living(source.id, below);
+        return { source, docId: row?.docId ?? undefined };
+      });
+      const missing = await waitForMeaning(parts, documents, signal, onEmbedding);
       if (missing !== undefined) reasons.push({ source: "", path: "", code: "no_meaning", message: missing });
     }
     const agreed = reasons.length === 0;
@@ -142,16 +147,6 @@ function onlyPictures({ source, below, halt }: Waiting): readonly string[] {
   return files.map((file) => join(rootOf(source), file));
 }
 
-/** The document of a target that is a file. */
-function documentOf({
-  ledger,
-}: Parts): (target: SourceTarget<SourceSync>) => { source: SourceSync; docId: string | undefined } {
-  return ({ source, below }) => {
-    const row = below === undefined ? undefined : ledger.files.living(source.id, below);
-    return { source, docId: row?.docId ?? undefined };
-  };
-}
-
 /**
  * Actions that show which version of a file the service has. A deleted or discarded resource may be an older one of the
  * path, and what a list shows may be an older version.
@@ -182,18 +177,14 @@ function wasKnown({ ledger }: Parts, source: SourceSync, below: RelativePath): b
 }
 
 /**
- * Whether a file was parked in its current version because it cannot be read: it is tried again later, but only a person can
- * change that. A file that has changed since is judged again.
+ * Whether a file waits for another try because it cannot be read, which only a person can change. The check that began after the
+ * call found it unchanged.
  */
 function isUnreadable({ ledger }: Parts, source: SourceSync, path: RelativePath): boolean {
-  if (source.isInFlight(path)) return false;
+  if (source.workAt(path).work !== "retry") return false;
   ledger.flush();
-  const [row] = ledger.files.at(source.id, path);
-  if (row?.state !== "parked" || row.error === null || row.error.code === NO_ANSWER) return false;
-  const onDisk = inspectPath(join(rootOf(source), path));
-  // What is inaccessible cannot be checked either.
-  if (onDisk.kind === "unreadable") return true;
-  return onDisk.ctimeMs === row.ctimeMs && onDisk.sizeBytes === row.sizeBytes;
+  const row = ledger.files.living(source.id, path);
+  return row?.state === "parked" && ledger.files.get(row.id)?.error?.code !== NO_ANSWER;
 }
 
 /** The reasons why files at a target are not searchable as they are on disk. */
@@ -270,8 +261,4 @@ function leftOutReason(
     leftOutBy: verdict.wanted ? undefined : verdict.reason,
   });
   return version.state === "searchable" ? undefined : { code: version.code, message: version.reason };
-}
-
-function stopping(): KbsyncError {
-  return new KbsyncError("the daemon is stopping", { code: "daemon_stopping", retryable: true });
 }

@@ -12,7 +12,7 @@ import type { FileState } from "../../../src/sync/plan/model.ts";
 import { openRules } from "../../../src/sync/scan/rules/rules.ts";
 import type { SourceSync } from "../../../src/sync/daemon/source/source.ts";
 import { observedAt } from "../send/fixture.ts";
-import { addFiles, makeTree, removeTree, sourceAt } from "../scan/tree.ts";
+import { makeTree, removeTree, sourceAt } from "../scan/tree.ts";
 
 let root: string;
 let folder: string;
@@ -22,6 +22,8 @@ let listeners: Set<(activity: DaemonActivity) => void>;
 let id: number;
 /** Files of which only pictures remain to be read. */
 let pictures: Set<string>;
+/** Files that wait for another try. */
+let retried: Set<string>;
 /** Files to check or send. */
 let pending: Set<string>;
 let asked: number;
@@ -41,6 +43,7 @@ beforeEach(() => {
   listeners = new Set();
   pictures = new Set();
   pending = new Set();
+  retried = new Set();
   [asked, answered, paused, halted, unreadable] = [0, Infinity, false, false, []];
   abort = new AbortController();
 });
@@ -62,8 +65,7 @@ const wait = async (path?: string, more: Partial<WaitOptions> = {}): Promise<Wai
     isPending: (each: string) => [...pending].some(isIn(each)),
     isPaused: () => paused,
     isHalted: () => halted,
-    isInFlight: () => false,
-    workAt: () => ({ work: "queued" }),
+    workAt: (each: string) => ({ work: retried.has(each) ? "retry" : "queued" }),
     hasOnlyPictures: (each: string) => pictures.has(each),
     unsent: (below: string | undefined) => [...pending].filter(isIn(below)),
     unreadable: (below: string | undefined) =>
@@ -273,6 +275,7 @@ describe("what keeps from agreement", () => {
     async (code, message) => {
       await trouble("a.md", code);
       pending.add("a.md");
+      retried.add("a.md");
       const end = await wait();
       expect(end).toMatchObject({ agreed: false, troubled: 1, reasons: [{ path: "a.md", code, message }] });
     },
@@ -281,7 +284,7 @@ describe("what keeps from agreement", () => {
   it("waits for a file that was parked without an answer, and for one that changed since it was parked", async () => {
     await trouble("a.md", "no_answer");
     await trouble("folder/b.md", "EIO");
-    addFiles(root, { "folder/b.md": "longer text" });
+    retried.add("a.md");
     for (const path of ["a.md", "folder/b.md"]) {
       pending = new Set([path]);
       let ended = false;

@@ -167,7 +167,6 @@ function pathQueries({ agenda: { states }, contact, deletes, context: { now }, s
       [...new Set([...states.paths(), ...contact.waiting(), ...deletes.jobPaths()])].filter((path) =>
         isBelow(path, below),
       ),
-    isInFlight: (path: RelativePath): boolean => states.hasJob(path) || deletes.hasJob(path),
     isPending: (path: RelativePath): boolean =>
       states.stateOf(path) !== "at rest" || contact.waiting().has(path) || deletes.hasJob(path),
   };
