@@ -153,7 +153,8 @@ async function findThere(
   const sample = asks.filter(({ instead }, index) => instead !== undefined || index % step === 0);
   const answers = await Promise.all(
     sample.map(async ({ docId, path }) => {
-      const presence = await askPresence(context, { docId, title: rows.get(docId)?.title ?? path }, signal);
+      const title = rows.get(docId)?.title ?? path;
+      const presence = await askPresence(context, { docId, title, path }, signal);
       // A service that does not answer for it proves nothing either.
       return presence === "gone" ? undefined : path;
     }),

@@ -1,8 +1,18 @@
 import type { ActionContext } from "../send/context.ts";
 import { judgeGone } from "../send/gone.ts";
+import type { AnsweredRecord } from "../send/remote/resource-requests.ts";
+import { fileTag, readMarker } from "../plan/marker.ts";
+import type { RelativePath } from "../plan/model.ts";
 
 /** Failed queries for one resource before the service counts as failing on it alone. */
 const ASK_TRIES = 3;
+
+/** A resource of a file's row. */
+interface OwnedResource {
+  readonly docId: string;
+  readonly title: string;
+  readonly path: RelativePath;
+}
 
 /** The service's answer about one resource. `unanswered`: neither that it has it nor that it has not. */
 export type Presence = "there" | "gone" | "unanswered";
@@ -13,7 +23,7 @@ export type Presence = "there" | "gone" | "unanswered";
  */
 export async function askPresence(
   context: ActionContext,
-  resource: { readonly docId: string; readonly title: string },
+  resource: OwnedResource,
   signal: AbortSignal,
 ): Promise<Presence> {
   const reply = await context.remote.read(resource.docId, signal);
@@ -30,17 +40,34 @@ export async function askPresence(
  * Queries a resource by sending it the title of its file. The title as listed may be another one: a service that cuts
  * titles would store a shorter one each time.
  */
-export async function askTitle(
-  { remote }: ActionContext,
-  { docId, title }: { readonly docId: string; readonly title: string },
+async function askTitle(
+  context: ActionContext,
+  resource: OwnedResource,
   signal: AbortSignal,
 ): Promise<Presence> {
+  const { docId, title } = resource;
   for (let tries = 1; ;) {
-    const reply = await remote.update(docId, { title }, signal);
-    if (reply.kind === "done") return "there";
+    const reply = await context.remote.update(docId, { title }, signal);
+    if (reply.kind === "done") {
+      await followAnswer(context, resource, reply.value.record);
+      return "there";
+    }
     if (reply.kind === "gone") return "gone";
     if (reply.kind === "refused" || reply.isPaused === true) return "unanswered";
     // The gate has waited. A service that fails on this one alone must not block the audit for ever.
     if (reply.blame === "request" && (tries += 1) > ASK_TRIES) return "unanswered";
   }
+}
+
+/** Follows an answer that names another resource in the place of the one that was asked for, if it has the file's marker. */
+async function followAnswer(
+  { ledger }: ActionContext,
+  { docId, path }: OwnedResource,
+  { _id: answered = docId, description }: AnsweredRecord,
+): Promise<void> {
+  const reading = readMarker(description);
+  if (answered === docId || reading.kind !== "whole" || reading.marker.file !== fileTag(path)) return;
+  await ledger.write(() => {
+    if (!ledger.files.ownsDoc(answered)) ledger.files.follow(answered, docId);
+  });
 }

@@ -7,7 +7,9 @@ async function ask(denials: number): Promise<readonly [presence: string, asked: 
   let asked = 0;
   const update = async (): Promise<unknown> => {
     asked += 1;
-    return await Promise.resolve(asked <= denials ? { kind: "gone" } : { kind: "done", value: {} });
+    return await Promise.resolve(
+      asked <= denials ? { kind: "gone" } : { kind: "done", value: { record: {} } },
+    );
   };
   const { signal } = new AbortController();
   const context = {
@@ -16,7 +18,7 @@ async function ask(denials: number): Promise<readonly [presence: string, asked: 
     timing: { goneAgainMs: [1, 1] },
     signal,
   } as unknown as ActionContext; // What a query uses.
-  return [await askPresence(context, { docId: "doc", title: "a title" }, signal), asked];
+  return [await askPresence(context, { docId: "doc", title: "a title", path: "a.txt" }, signal), asked];
 }
 
 describe("a resource that is asked after", () => {
