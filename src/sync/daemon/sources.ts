@@ -134,21 +134,27 @@ function openRows({
     ledger.sources.keepActive(rows.map(({ id }) => id));
     const known = ledger.sources.withFiles().map(({ id, path }) => ({ id, path: realPath(path) }));
     for (const each of findHandOvers(known, rows)) {
-      ledger.sources.handOver(each);
-      for (const scope of ledger.contacts.scopes(each.from)) ledger.contacts.addScope(each.source, scope);
-      // Only those rows of a new source are files that it sent itself.
-      if (ledger.contacts.isNew(each.source)) ledger.contacts.distrust(each.source);
-      // A paused source's documents stay as they are, also as another's.
       const isJoining = rows.some(({ id, isJoining: joins }) => id === each.source && joins);
-      if (isJoining && ledger.sources.get(each.from).paused) ledger.operator.setPaused(each.source, true);
-      handRulesOver(ledger, each);
-      // What is left of it are open requests, whose files are another source's: nobody need agree to the end of their resources.
-      if (each.below === "") ledger.sources.approve(each.from);
+      // All of it or nothing, also after a power loss.
+      ledger.note(() => handOver(ledger, each, isJoining));
     }
+    ledger.flush();
     return rows.map(({ source, id }) => ({ source, row: ledger.sources.get(id) }));
   } catch (error) {
     throw ledgerFailure(error, ledgerFile(stateDir));
   }
+}
+
+function handOver(ledger: Ledger, each: HandOver, isJoining: boolean): void {
+  ledger.sources.handOver(each);
+  for (const scope of ledger.contacts.scopes(each.from)) ledger.contacts.addScope(each.source, scope);
+  // Only those rows of a new source are files that it sent itself.
+  if (ledger.contacts.isNew(each.source)) ledger.contacts.distrust(each.source);
+  // A paused source's documents stay as they are, also as another's.
+  if (isJoining && ledger.sources.get(each.from).paused) ledger.operator.setPaused(each.source, true);
+  handRulesOver(ledger, each);
+  // What is left of it are open requests, whose files are another source's: nobody need agree to the end of their resources.
+  if (each.below === "") ledger.sources.approve(each.from);
 }
 
 /** An ignore file that is missing at this very start may be about to be rewritten, whichever source knew it. */
