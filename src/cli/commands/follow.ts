@@ -167,15 +167,22 @@ const RULES_SHOWN = 3;
 /** What the rules leave out, by rule; undefined if that is nothing. */
 export function leftOutLine({ leftOut }: Pick<SourceStatus, "leftOut">): string | undefined {
   if (leftOut.length === 0) return undefined;
-  const words = leftOut.slice(0, RULES_SHOWN).map(({ files, folders, reason }) => {
-    const counts = [
-      ...(folders > 0 ? [counted(folders, "folder")] : []),
-      ...(files > 0 ? [counted(files, "file")] : []),
-    ];
-    return `${counts.join(" and ")} (${visibleLine(reason.replace(/^left out /, ""))})`;
-  });
+  const words = leftOut
+    .slice(0, RULES_SHOWN)
+    .map((each) => `${leftOutWords([each])} (${visibleLine(each.reason.replace(/^left out /, ""))})`);
   const more = leftOut.length > RULES_SHOWN ? ", and more" : "";
   return `left out: ${words.join(", ")}${more}; \`kbsync status --skipped\` lists them`;
+}
+
+/** `2 folders and 1 file`; empty if the rules leave out nothing. */
+export function leftOutWords(leftOut: SourceStatus["leftOut"]): string {
+  const sum = (of: "files" | "folders"): number => leftOut.reduce((total, each) => total + each[of], 0);
+  const [folders, files] = [sum("folders"), sum("files")];
+  const counts = [
+    ...(folders > 0 ? [counted(folders, "folder")] : []),
+    ...(files > 0 ? [counted(files, "file")] : []),
+  ];
+  return counts.join(" and ");
 }
 
 /** What to know about folders and files of a source, each with what to do. */

@@ -17,6 +17,7 @@ import {
   FILES_SHOWN,
   holdLine,
   leftOutLine,
+  leftOutWords,
   warningLines,
   removedLine,
   PAUSED_WORDS,
@@ -199,19 +200,21 @@ function searchText(sources: readonly Pick<SourceStatus, "tier">[], daemon: Stat
   return `${words} and meaning; ${pending.more === true ? "at least " : ""}${documents} found by words alone so far`;
 }
 
-/** What is not among the files: skipped ones, and deletes. */
+/** What is not among the files: skipped ones, those that rules leave out, and deletes. */
 function besideText(sources: readonly SourceStatus[]): string {
   const sum = (of: (source: SourceStatus) => number): number =>
     sources.reduce((total, source) => total + of(source), 0);
   const [skipped, partly] = [sum((source) => source.skipped), sum((source) => source.readInPart)];
   const kept = sum((source) => source.kept);
+  const leftOut = leftOutWords(sources.flatMap((source) => source.leftOut));
   const beside = [
     ...badNews(sources),
     ...(skipped > 0 ? [`${thousands(skipped)} skipped`] : []),
+    ...(leftOut === "" ? [] : [`${leftOut} left out`]),
     ...(kept > 0 ? [`${thousands(kept)} kept without their files`] : []),
     ...(partly > 0 ? [`${thousands(partly)} read in part`] : []),
   ];
-  return `beside   ${beside.length === 0 ? "nothing is held, unreadable or skipped" : beside.join(", ")}`;
+  return `beside   ${beside.length === 0 ? "nothing is held or unreadable" : beside.join(", ")}`;
 }
 
 /** The command that approves exactly what is shown. */

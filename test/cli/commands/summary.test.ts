@@ -50,6 +50,29 @@ describe("skipped files", () => {
   });
 });
 
+it.each([
+  ["nothing is held or unreadable", []],
+  [
+    "2 folders and 4 files left out",
+    [
+      { reason: "a hidden file", files: 3, folders: 0 },
+      { reason: "packages", files: 1, folders: 2 },
+    ],
+  ],
+])("says beside the files what the rules leave out: %s", (words, leftOut) => {
+  const text = statusText({
+    daemon: null,
+    stateDir: "/state",
+    service: { address: "http://127.0.0.1:1", running: true, notApplied: [] },
+    sources: [source({ leftOut: leftOut.map((each) => ({ ...each, example: "a" })) })],
+    unsynced: [],
+    removed: [],
+    failures: [],
+    skipped: [],
+  });
+  expect(text).toContain(`\nbeside   ${words}\n`);
+});
+
 describe("what came of a pass", () => {
   it("the summary of a pass counts what was sent, not what was checked", () => {
     const words = (sent: number, failed = 0) => {
