@@ -41,17 +41,19 @@ export function countWords(counts: Partial<Readonly<Record<VersionState, number 
 
 /**
  * `1 being read, 17 waiting, 3 not found by meaning yet`: what searches do not find yet, or by words alone, by the answer of a
- * search and by the folders of a daemon. A file that the service reads for a daemon is in both.
+ * search and by the folders of a daemon or of the ledger. What the service reads may be in both: the folders say as what, as in
+ * their status, and only more than that is of others.
  */
 export function pendingWords(
   { read, embed, more }: Readonly<Record<"read" | "embed", number>> & { readonly more?: true | undefined },
   folders: readonly Pick<FileCounts, "reading" | "waiting">[],
 ): string[] {
   const sum = (of: "reading" | "waiting"): number => folders.reduce((total, each) => total + each[of], 0);
-  const reading = Math.max(read, sum("reading"));
+  const [reading, waiting] = [sum("reading"), sum("waiting")];
+  const others = Math.max(0, read - reading - waiting);
   const least = more === true ? "at least " : "";
   const found = embed === 0 ? [] : [`${least}${thousands(embed)} not found by meaning yet`];
-  return [...countWords({ reading, waiting: sum("waiting") }), ...found];
+  return [...countWords({ reading: reading + others, waiting }), ...found];
 }
 
 /** Counts of wanted files by the state of their newest version; those of the states add up to `files`. */

@@ -138,8 +138,8 @@ const SENT_AS: Readonly<Record<NonNullable<Explanation["recipe"]>["kind"], strin
 };
 
 const INTENT_WORDS: Readonly<Record<OpenIntent["kind"], string>> = {
-  create: "a new document was sent, and no answer came",
-  doubt: "an update was sent, and no answer came",
+  create: "a new document was sent, and is not acknowledged yet",
+  doubt: "an update was sent, and is not acknowledged yet",
   delete: "a delete is still to be done",
 };
 

@@ -8,13 +8,11 @@ import { mayBeOld } from "./fresh.ts";
 /** The files that searches do not find as they are on disk, by folder. */
 export interface Unsent {
   readonly folders: readonly Pick<SourceStatus, "reading" | "waiting">[];
-  /** By a daemon. The ledger cannot tell files that the service is reading from those that wait, so both wait, as in `status`. */
-  readonly isLive: boolean;
   /** Why a daemon that runs does not count them. */
   readonly problem?: string | undefined;
 }
 
-export const ALL_SENT: Unsent = { folders: [], isLive: true };
+export const ALL_SENT: Unsent = { folders: [] };
 
 /** Counts them by the daemon, or by the ledger if none answers: a search needs the service alone. */
 export async function countUnsent({ ask, config }: Pick<Operator, "ask" | "config">): Promise<Unsent> {
@@ -24,12 +22,11 @@ export async function countUnsent({ ask, config }: Pick<Operator, "ask" | "confi
     if (!isRestarting(error)) problem = error.message;
   });
   const folders = (live ?? readStatus(config.stateDir, 0))?.sources ?? [];
-  return { folders, isLive: live !== undefined, problem };
+  return { folders, problem };
 }
 
 /** Says what is not searchable yet, by these counts and the answer of a search. */
-export function unsentLines({ folders, isLive, problem }: Unsent, pending: Pending): readonly string[] {
-  const counted = isLive ? 0 : folders.reduce((sum, each) => sum + each.waiting, 0);
-  const words = pendingText({ ...pending, read: Math.max(0, pending.read - counted) }, folders);
+export function unsentLines({ folders, problem }: Unsent, pending: Pending): readonly string[] {
+  const words = pendingText(pending, folders);
   return [...(words === undefined ? [] : [words]), ...(problem === undefined ? [] : [mayBeOld(problem)])];
 }

@@ -5,22 +5,23 @@ const FOLDERS = [
   { reading: 1, waiting: 2 },
   { reading: 1, waiting: 0 },
 ];
-/** As a daemon left them. */
-const LEFT = { folders: [{ reading: 0, waiting: 3 }], isLive: false };
+/** As the ledger has them, which cannot tell what the service reads. */
+const LEFT = [{ reading: 0, waiting: 3 }];
 
 it.each([
-  ["a file that a daemon waits for", { folders: FOLDERS, isLive: true }, 1, "2 being read, 2 waiting"],
-  ["documents of others", { folders: FOLDERS, isLive: true }, 5, "5 being read, 2 waiting"],
+  ["a file that a daemon waits for", FOLDERS, 1, "2 being read, 2 waiting"],
+  ["a file that a daemon is still sending", FOLDERS, 3, "2 being read, 2 waiting"],
+  ["documents of others", FOLDERS, 5, "3 being read, 2 waiting"],
   ["a file that a daemon left at the service", LEFT, 2, "3 waiting"],
   ["documents of others without a daemon", LEFT, 5, "2 being read, 3 waiting"],
-  ["nothing", { folders: [], isLive: true }, 0, undefined],
-])("counts %s once", (_what, unsent, read, words) => {
+  ["nothing", [], 0, undefined],
+])("counts %s once, as the status does", (_what, folders, read, words) => {
   const expected = words === undefined ? [] : [`Not everything is searchable yet: ${words}.`];
-  expect(unsentLines(unsent, { read, embed: 0 })).toEqual(expected);
+  expect(unsentLines({ folders }, { read, embed: 0 })).toEqual(expected);
 });
 
 it("says that a daemon does not answer", () => {
-  const unsent = { folders: [], isLive: false, problem: "the daemon (process 7) does not answer" };
+  const unsent = { folders: [], problem: "the daemon (process 7) does not answer" };
   expect(unsentLines(unsent, { read: 0, embed: 0 })).toEqual([
     "Not everything here may be up to date: the daemon (process 7) does not answer.",
   ]);

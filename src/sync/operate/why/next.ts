@@ -48,7 +48,7 @@ export function nextStep(facts: NextFacts): NextStep {
   if (open !== undefined)
     return {
       action: "wait",
-      why: "it was sent and no answer came: the service's list is checked before it is sent again",
+      why: "it was sent, and is not acknowledged yet; without an answer, the service's list is checked before it is sent again",
     };
   const refusal = difference.refused.find((each) => each.path === path);
   if (refusal !== undefined) return { action: "refuse", why: refusal.reason };
@@ -93,7 +93,7 @@ function unchangedStep({ retryWords, troubleMessage }: NextFacts, row: LedgerFil
     case "parked":
       return { action: "wait", why: `it is postponed, ${retryWords ?? "and is tried again later"}` };
     case "unsure":
-      return { action: "update", why: "an update was sent and no answer came" };
+      return { action: "update", why: "an update was sent, and is not acknowledged yet" };
     case "held":
     case "doomed":
       return { action: "hold", why: "its delete waits for approval" };

@@ -86,7 +86,7 @@ describe("the next step for a file", () => {
         read: document(),
       },
       action: "wait",
-      why: /it was sent and no answer came/,
+      why: /it was sent, and is not acknowledged/,
     },
     {
       name: "whose create is in doubt is the ordinary one",
@@ -227,7 +227,7 @@ describe("the next step for a file", () => {
       name: "whose update was not acknowledged is that update",
       facts: { living: row("unsure") },
       action: "update",
-      why: /no answer came/,
+      why: /is not acknowledged/,
     },
     {
       name: "whose held delete alone is left is to wait",
