@@ -603,7 +603,7 @@ it("lists files that a daemon left unsent as it counts them", async () => {
   expect(source?.waiting).toBeGreaterThan(0);
   for (const args of [["--waiting"], [world.root]])
     expect((await kbsync("status", ...args)).text).toMatch(
-      /^waiting +\S+docs: files not sent yet when the daemon ended: \d+$/m,
+      /^waiting +\S+docs: files not searchable yet when the daemon ended: \d+$/m,
     );
 });
 

@@ -110,7 +110,7 @@ function contentLines({ content, ledger }: Explanation): [string, string][] {
   const before = ledger?.hash ?? "";
   const compared =
     before === ""
-      ? "not sent yet"
+      ? "not acknowledged yet"
       : isHashOf(before, content.hash)
         ? "as it was sent"
         : `differs from what was sent (${before.slice(0, 16)})`;

@@ -54,7 +54,7 @@ export function listFiles(
         found.push({ source: row.path, path, state, code: "unreadable", message, ...none });
     // Their paths are known to the daemon alone.
     if (live === undefined && below === undefined && state === "waiting" && row.backlog > 0) {
-      const message = `files not sent yet when the daemon ended: ${row.backlog}`;
+      const message = `files not searchable yet when the daemon ended: ${row.backlog}`;
       const code = "not_synced";
       found.push({ source: row.path, path: "", state, code, message, ...none });
     }
