@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { SourceStatus } from "../wire/daemon-status.ts";
-import { counted } from "../lib/counted.ts";
-import { countWords, searchableWords } from "../wire/file-state.ts";
+import { besideWords, searchableWords } from "../wire/file-state.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
 import type { ToolOutput } from "./tool-result.ts";
@@ -45,7 +44,7 @@ export async function describeStatus(
   } as const;
   const lines = data.folders.map(
     ({ folder, problem, held, ...counts }) =>
-      `${folder}: ${[searchableWords(counts), ...countWords({ held })].join(", ")}${problem === undefined ? "" : `. ${problem}`}`,
+      `${folder}: ${[searchableWords(counts), ...besideWords([{ held }])].join(", ")}${problem === undefined ? "" : `. ${problem}`}`,
   );
   return { data, text: [DAEMON_TEXT[data.daemon], ...lines].join("\n") };
 }
@@ -69,9 +68,10 @@ function folderOf(source: SourceStatus): StatusOutput["folders"][number] {
     degraded,
     paused,
     unreadable,
+    deletesRefused,
   } = source;
-  const unread = unreadable === 0 ? undefined : `${counted(unreadable, "path")} cannot be read.`;
-  const problem = holdReason ?? (paused ? "A person paused it." : (unread ?? degraded));
+  const bad = besideWords([{ deletesRefused, unreadable }]).join(", ");
+  const problem = holdReason ?? (paused ? "A person paused it." : bad || degraded);
   return {
     folder: path,
     files,

@@ -157,7 +157,7 @@ function sourcesByCondition({ sources, removed }: Status): Record<string, number
   return {
     configured: sources.length,
     halted: sources.filter(({ halted }) => halted).length,
-    holding: sources.filter(({ halted, held }) => !halted && held > 0).length,
+    holding: sources.filter(({ held }) => held > 0).length,
     paused: sources.filter(({ paused }) => paused).length,
     removed: removed.length,
   };

@@ -28,15 +28,35 @@ export const STATE_WORDS: Readonly<Record<VersionState, string>> = {
 };
 
 /** `1 being read, 17 waiting`: counts in words, without those that are 0. */
-export function countWords(counts: Partial<Readonly<Record<VersionState, number | undefined>>>): string[] {
+export function countWords(
+  counts: Partial<Readonly<Record<"reading" | "waiting" | "failed", number | undefined>>>,
+): string[] {
   const found: string[] = [];
-  for (const state of ["searchable", "reading", "waiting", "failed", "skipped", "held"] as const) {
+  for (const state of ["reading", "waiting", "failed"] as const) {
     const count = counts[state] ?? 0;
-    if (count === 0) continue;
-    const number = state === "held" ? counted(count, "delete") : thousands(count);
-    found.push(`${number} ${STATE_WORDS[state]}`);
+    if (count > 0) found.push(`${thousands(count)} ${STATE_WORDS[state]}`);
   }
   return found;
+}
+
+/** Counts of what is not among the files of a source, each with its words. */
+const BESIDE_WORDS = [
+  ["deletesRefused", (count: number) => `${counted(count, "delete")} refused`],
+  ["unreadable", (count: number) => `${thousands(count)} unreadable`],
+  ["held", (count: number) => `${counted(count, "delete")} held`],
+  ["skipped", (count: number) => `${thousands(count)} skipped`],
+  ["kept", (count: number) => `${thousands(count)} kept without their files`],
+  ["readInPart", (count: number) => `${thousands(count)} read in part`],
+] as const;
+
+/** `1 unreadable, 60 deletes held`: what is beside the files of some sources, in words, without those that are 0. */
+export function besideWords(
+  sources: readonly Partial<Readonly<Record<(typeof BESIDE_WORDS)[number][0], number>>>[],
+): string[] {
+  return BESIDE_WORDS.flatMap(([of, words]) => {
+    const count = sources.reduce((sum, source) => sum + (source[of] ?? 0), 0);
+    return count === 0 ? [] : [words(count)];
+  });
 }
 
 /**

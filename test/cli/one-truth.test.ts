@@ -19,7 +19,7 @@ import { lockFolder } from "../../src/lib/folder-lock.ts";
 import type { DaemonFigures } from "../../src/sync/daemon/status.ts";
 import type { LiveStatus, SourceStatus } from "../../src/wire/daemon-status.ts";
 import type { Version } from "../../src/wire/daemon-files.ts";
-import { countWords, searchableWords, type VersionState } from "../../src/wire/file-state.ts";
+import { besideWords, countWords, searchableWords, type VersionState } from "../../src/wire/file-state.ts";
 import type { FakeRequest, Fault } from "../fakes/knowledge-service.ts";
 import { openWorld, SINGLE_DELETES, until, type World } from "../sync/daemon/harness.ts";
 import { canMount, mountDisk } from "../crash/mount.ts";
@@ -297,6 +297,17 @@ const SITUATIONS: readonly Situation[] = [
     expected: { path: "a.md", state: "waiting", reason: /halted.*missing/, counts: { waiting: 1 } },
   },
   {
+    name: "a folder that was replaced by another one",
+    make: async () => {
+      const opened = await synced("b.md");
+      renameSync(world.root, `${world.root}-away`);
+      // What the other one holds is unknown to all but a proof, which reads it.
+      world.write(".other", "okapi");
+      await until(() => opened.status().sources[0]?.halted === true);
+    },
+    expected: { path: "a.md", state: "waiting", reason: /halted.*replaced/, counts: { waiting: 2 } },
+  },
+  {
     name: "a service that does not answer",
     make: async () => {
       const opened = await synced();
@@ -425,6 +436,10 @@ it.each(SITUATIONS)("every surface says the same of $name", async (situation) =>
   );
   const words = searchableWords(source);
   expect(mcp.text).toContain(words);
+  const { deletesRefused, unreadable, held } = source;
+  // A reason for a hold says more.
+  for (const each of source.holdReason === null ? besideWords([{ deletesRefused, unreadable, held }]) : [])
+    expect(mcp.text).toContain(each);
   expect(standingWords(figures().status)).toContain(words);
 
   // The state of the file is that of its explanation, and only the list of its state names it.

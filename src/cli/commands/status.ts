@@ -6,7 +6,7 @@ import type { ListedFile } from "../../wire/daemon-files.ts";
 import { hasOwnReason } from "../../sync/plan/version.ts";
 import { readStatus } from "../../sync/operate/status.ts";
 import { paceTrouble } from "../../sync/send/remote/pacer.ts";
-import { badNews, searchableWords } from "../output/standing-words.ts";
+import { searchableWords } from "../output/standing-words.ts";
 import { counted, thousands } from "../../lib/counted.ts";
 import { localTime, duration } from "../output/progress.ts";
 import { isRestarting, nothingSynced, type Operator, openOperator } from "../state/ask.ts";
@@ -25,7 +25,7 @@ import {
   unreadableLine,
 } from "./follow.ts";
 import { type CommonOptions, jsonOption } from "../output/options.ts";
-import { LISTED_STATES } from "../../wire/file-state.ts";
+import { besideWords, LISTED_STATES } from "../../wire/file-state.ts";
 import { listedText, listFiles } from "./listed-files.ts";
 import { readServiceAddress, type StateFolder, stateFolder } from "../state/state-folder.ts";
 
@@ -202,18 +202,8 @@ function searchText(sources: readonly Pick<SourceStatus, "tier">[], daemon: Stat
 
 /** What is not among the files: skipped ones, those that rules leave out, and deletes. */
 function besideText(sources: readonly SourceStatus[]): string {
-  const sum = (of: (source: SourceStatus) => number): number =>
-    sources.reduce((total, source) => total + of(source), 0);
-  const [skipped, partly] = [sum((source) => source.skipped), sum((source) => source.readInPart)];
-  const kept = sum((source) => source.kept);
   const leftOut = leftOutWords(sources.flatMap((source) => source.leftOut));
-  const beside = [
-    ...badNews(sources),
-    ...(skipped > 0 ? [`${thousands(skipped)} skipped`] : []),
-    ...(leftOut === "" ? [] : [`${leftOut} left out`]),
-    ...(kept > 0 ? [`${thousands(kept)} kept without their files`] : []),
-    ...(partly > 0 ? [`${thousands(partly)} read in part`] : []),
-  ];
+  const beside = [...besideWords(sources), ...(leftOut === "" ? [] : [`${leftOut} left out`])];
   return `beside   ${beside.length === 0 ? "nothing is held or unreadable" : beside.join(", ")}`;
 }
 

@@ -105,7 +105,7 @@ function unjudgedWords(count: number): string {
 /** The words if no difference was found; they say how much was compared. */
 function agreeWords({ sources, agrees }: AuditReport): string {
   if (!agrees) {
-    const bad = badNews(sources.map((source) => ({ ...source, halted: false })));
+    const bad = badNews(sources);
     const counts = [searchableWords(sources), ...bad].join(", ");
     return sources.some(({ lost }) => lost !== null) ? counts : `what was sent is there; ${counts}`;
   }

@@ -1,8 +1,7 @@
 import type { DaemonStatus } from "../../sync/daemon.ts";
 import type { SourceStatus } from "../../wire/daemon-status.ts";
-import { type FileCounts, searchableWords as wordsOf } from "../../wire/file-state.ts";
+import { besideWords, type FileCounts, searchableWords as wordsOf } from "../../wire/file-state.ts";
 import { paceTrouble } from "../../sync/send/remote/pacer.ts";
-import { counted, thousands } from "../../lib/counted.ts";
 
 /**
  * Summarises a daemon in one line for a service manager: `1,204 searchable, 3 waiting`, after the problems that need
@@ -26,17 +25,11 @@ export function searchableWords(sources: readonly FileCounts[]): string {
   return wordsOf({ files, searchable, reading, waiting: sum("waiting"), failed: sum("failed") });
 }
 
-/** Counts that need attention beside those of files: `1 unreadable`, `60 deletes held`. */
+/** What needs attention beside the files: `1 unreadable`, `60 deletes held`. */
 export function badNews(
-  sources: readonly Pick<SourceStatus, "deletesRefused" | "unreadable" | "held" | "halted">[],
+  sources: readonly Pick<SourceStatus, "deletesRefused" | "unreadable" | "held">[],
 ): string[] {
-  const sum = (of: (source: (typeof sources)[number]) => number): number =>
-    sources.reduce((total, source) => total + of(source), 0);
-  const [refused, unreadable] = [sum((source) => source.deletesRefused), sum((source) => source.unreadable)];
-  const held = sum((source) => (source.halted ? 0 : source.held));
-  return [
-    ...(refused > 0 ? [`${counted(refused, "delete")} refused`] : []),
-    ...(unreadable > 0 ? [`${thousands(unreadable)} unreadable`] : []),
-    ...(held > 0 ? [`${counted(held, "delete")} held`] : []),
-  ];
+  return besideWords(
+    sources.map(({ deletesRefused, unreadable, held }) => ({ deletesRefused, unreadable, held })),
+  );
 }

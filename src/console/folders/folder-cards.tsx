@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import type { LiveStatus, SourceStatus } from "../../wire/daemon-status.ts";
-import { countWords, searchableWords } from "../../wire/file-state.ts";
-import { count, counted, duration, lastName } from "../view/format.ts";
+import { besideWords, countWords, searchableWords } from "../../wire/file-state.ts";
+import { duration, lastName } from "../view/format.ts";
 import { State } from "../parts/notice.tsx";
 import { addressOf } from "../view/address.ts";
 
@@ -31,8 +31,9 @@ export function FolderState({ source }: { readonly source: SourceStatus }): JSX.
   if (source.halted) return <State kind="bad">Halted</State>;
   if (source.held > 0) return <State kind="bad">Needs you</State>;
   if (source.paused) return <State kind="none">Paused</State>;
-  const failed = source.failed + source.deletesRefused;
-  if (failed > 0) return <State kind="bad">{counted(failed, "file")} failed</State>;
+  const { failed, deletesRefused, unreadable } = source;
+  const bad = [...countWords({ failed }), ...besideWords([{ deletesRefused, unreadable }])];
+  if (bad.length > 0) return <State kind="bad">{bad.join(", ")}</State>;
   if (!source.compared) return <State kind="wait">Scanning</State>;
   if (source.waiting > 0) return <State kind="wait">Waiting</State>;
   if (source.reading > 0) return <State kind="wait">Being read</State>;
@@ -51,13 +52,7 @@ export function FolderBar({ source }: { readonly source: SourceStatus }): JSX.El
 
 /** `7 of 8 files searchable, 1 waiting, 2 skipped`. */
 export function countsOf(source: SourceStatus): string {
-  const { skipped, held, readInPart } = source;
-  const parts = [
-    searchableWords(source),
-    ...countWords({ skipped, held }),
-    ...(readInPart > 0 ? [`${count(readInPart)} read in part`] : []),
-  ];
-  return parts.join(", ");
+  return [searchableWords(source), ...besideWords([source])].join(", ");
 }
 
 /** `12 files a second, about 3 min left`; empty at rest. */

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { AuditReport } from "../../wire/daemon-audit.ts";
 import type { LiveStatus, SourceStatus } from "../../wire/daemon-status.ts";
 import { askDaemon } from "../client/daemon.ts";
-import { searchableWords } from "../../wire/file-state.ts";
+import { besideWords, searchableWords } from "../../wire/file-state.ts";
 import { counted, lastName } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";
 import { Dialog } from "../parts/dialog.tsx";
@@ -214,7 +214,7 @@ function Report({
         report.agrees
           ? "Everything is as it should be"
           : report.left === 0
-            ? `Nothing differs: ${report.sources.map(searchableWords).join(", ")}`
+            ? `Nothing differs: ${[...report.sources.map(searchableWords), ...besideWords(report.sources)].join(", ")}`
             : `${counted(report.left, "difference")} found`
       }
       onClose={onClose}

@@ -71,21 +71,24 @@ function sourceNeeds(source: LiveStatus["sources"][number]): readonly Need[] {
     const waiting = `${counted(source.held, "delete")} of ${name} ${source.held === 1 ? "waits" : "wait"}`;
     needs.push(need(`held ${path}`, `${waiting} for your approval`, reason, tab("held", "Review")));
   }
-  const failed = source.failed + source.deletesRefused;
+  const { failed, deletesRefused } = source;
+  const why = tab("failed", "See why");
   if (failed > 0) {
     const title = `${counted(failed, "file")} of ${name} failed`;
-    needs.push(
-      need(`failed ${path}`, title, "Searches do not find what they say.", tab("failed", "See why")),
-    );
+    needs.push(need(`failed ${path}`, title, "Searches do not find what they say.", why));
+  }
+  if (deletesRefused > 0) {
+    const title = `${counted(deletesRefused, "delete is", "deletes are")} refused in ${name}`;
+    needs.push(need(`refused ${path}`, title, "Searches still find what is gone.", why));
   }
   if (source.unreadable > 0) {
     const title = `${counted(source.unreadable, "path")} of ${name} cannot be read`;
     const detail = `Their documents stay as they are: ${source.unreadablePaths.slice(0, 3).join(", ")}`;
     needs.push(need(`unreadable ${path}`, title, detail, tab("activity", "Open the folder")));
   }
-  for (const { path: at, reason: why, remedy } of source.warnings) {
+  for (const { path: at, reason: words, remedy } of source.warnings) {
     const title = `${name} needs a look: ${at === "" ? "the folder itself" : at}`;
-    needs.push(need(`warning ${at} ${why}`, title, `${sentence(why)} ${sentence(remedy)}`));
+    needs.push(need(`warning ${at} ${words}`, title, `${sentence(words)} ${sentence(remedy)}`));
   }
   return needs;
 }

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
-import { countWords, pendingWords } from "../../wire/file-state.ts";
+import { besideWords, countWords, pendingWords } from "../../wire/file-state.ts";
 import type { SourceStatus } from "../../wire/daemon-status.ts";
 import type { OwnerEntry } from "../../wire/owners.ts";
 import type { Tier } from "../../wire/primitives.ts";
@@ -246,7 +246,11 @@ function Waiting({
 }: Pick<SearchAnswer, "pending"> & Pick<Timed, "folders">): JSX.Element | null {
   if (pending === undefined && folders === undefined) return null;
   const failed = folders?.reduce((sum, folder) => sum + folder.failed, 0);
-  const words = [...pendingWords(pending ?? { read: 0, embed: 0 }, folders ?? []), ...countWords({ failed })];
+  const words = [
+    ...pendingWords(pending ?? { read: 0, embed: 0 }, folders ?? []),
+    ...countWords({ failed }),
+    ...besideWords((folders ?? []).map(({ unreadable }) => ({ unreadable }))),
+  ];
   return (
     <p class="small">
       {words.length === 0 ? (

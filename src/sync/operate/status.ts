@@ -126,8 +126,7 @@ function sourceStatus(
     deletesRefused: row.deletesRefused,
     skipped: row.skipped,
     readInPart: row.readInPart,
-    // For a replaced folder, as many as a person would approve. Behind a missing folder, nothing is known to be gone.
-    held: row.haltRoot === undefined ? row.held : Math.max(row.held, row.haltFiles),
+    held: row.held,
     kept: row.kept,
     holdReason: row.lost ?? row.halted ?? row.holdReason,
     halted: isHalted,

@@ -92,7 +92,7 @@ describe("what came of a pass", () => {
       searchable: 0,
       waiting: 2,
     };
-    expect(summary(source({ ...halted, held: 2 }))).toBe(
+    expect(summary(source(halted))).toBe(
       "1 folder halted; synced: 0 of 2 files searchable, 2 waiting, nothing to send\n" +
         "  /docs: halted, nothing is sent: the folder is missing or is not a folder\n",
     );

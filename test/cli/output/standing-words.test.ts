@@ -33,7 +33,6 @@ it.each<[string, readonly SourceStatus[], DaemonStatus["service"], string]>([
       source({
         path: "/mnt/disk",
         waiting: 90,
-        held: 90,
         halted: true,
         holdReason: "the folder is missing",
       }),

@@ -49,6 +49,7 @@ describe("what needs a person", () => {
     ["nothing while all is well", WHOLE, []],
     ["nothing of the queues before the live link shows them", { ...WHOLE, queues: undefined }, []],
     ["failed files", withSource({ failed: 2 }), ["2 files of docs failed"]],
+    ["a refused delete", withSource({ deletesRefused: 1 }), ["1 delete is refused in docs"]],
     ["one held delete", withSource({ held: 1 }), ["1 delete of docs waits for your approval"]],
     [
       "a halted folder, and not its deletes too",
