@@ -21,7 +21,7 @@ export function openDaemonAudits(parts: Parts, sources: DaemonSources) {
       const dueMs = source.contact.againMs();
       if (dueMs === undefined || dueMs > Date.now()) continue;
       if (source.isPaused() || source.contact.isClosed() || !source.isIdle()) continue;
-      await source.contact.compare({ repair: true, signal: source.signal });
+      await source.contact.compare({ repair: true, signal: source.context.signal });
     }
   };
   return {

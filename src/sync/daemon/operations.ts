@@ -25,7 +25,7 @@ export function openOperations(parts: Parts, sources: DaemonSources) {
     pause: (id) => source(id)?.pause(),
     resume: (id) => source(id)?.resume(),
     check: (id, below) => source(id)?.hint(below),
-    retryDeletes: (id, below) => source(id)?.retryDeletes(below),
+    retryDeletes: (id, below) => source(id)?.deletes.retry(below),
     removeSources: () => sources.removals()?.begin(),
   };
 
@@ -96,11 +96,11 @@ function targetsOfErasure(all: readonly SourceSync[], path: string): readonly So
 
 /** Waits until a check of the target has ended and no job is left at it: a job would write its path again. */
 async function comeToRest({ source, below }: SourceTarget<SourceSync>, signal: AbortSignal): Promise<void> {
-  const asked = source.ask(below);
+  const asked = source.agenda.ask(below);
   const isAtRest = (): boolean =>
     source.isPaused()
       ? !source.isSending()
-      : source.answered() >= asked && source.pending(below).length === 0;
+      : source.agenda.answered() >= asked && source.pending(below).length === 0;
   for (let waitedMs = 0; !isAtRest(); waitedMs += REST_CHECK_MS) {
     if (waitedMs >= REST_MS_MAX) {
       throw new KbsyncError("the daemon is still working on it", {

@@ -32,7 +32,6 @@ export function openDaemonSources(parts: Parts, onChange: () => void) {
     const signal = AbortSignal.any([context.signal]);
     const opened = openSource({
       row,
-      paused: row.paused,
       rules: openRules(source, {
         ignoreFiles: {
           settleMs: sync.settleMs,

@@ -67,7 +67,7 @@ export async function waitFor(
     const open: Waiting[] = targets.map(({ source, below }) => ({
       source,
       below,
-      ask: source.ask(below),
+      ask: source.agenda.ask(below),
     }));
     let reported = Infinity;
     await until(() => {
@@ -117,13 +117,13 @@ interface Waiting extends SourceTarget<SourceSync> {
 /** Removes what is done from the files that are waited for. */
 function settle(parts: Parts, waiting: Waiting, acknowledged: ReadonlySet<string>): void {
   const { source, below } = waiting;
-  if (waiting.halt !== undefined || source.answered() < waiting.ask) return;
-  if (source.isHalted()) {
+  if (waiting.halt !== undefined || source.agenda.answered() < waiting.ask) return;
+  if (source.state.isHalted) {
     parts.ledger.flush();
     waiting.halt = haltOf(parts, source);
     waiting.left = waiting.halt && new Set();
     // The halt has just ended, and its files are found by a check that has yet to end.
-    if (waiting.halt === undefined) waiting.ask = source.ask(below);
+    if (waiting.halt === undefined) waiting.ask = source.agenda.ask(below);
     return;
   }
   const left = (waiting.left ??= new Set(source.pending(below)));

@@ -32,7 +32,7 @@ export function statusOf(
         .map(({ path }) => path)
         .toSorted(),
       warnings: source.warnings(),
-      leftOut: source.leftOut(),
+      leftOut: source.passes.memory.leftOut,
       degraded: degraded(source.id) ?? null,
     };
     return sourceStatus(ledger, { ...now, compared: source.isPlanned() }, facts);

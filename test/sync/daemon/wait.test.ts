@@ -59,12 +59,15 @@ const wait = async (path?: string, more: Partial<WaitOptions> = {}): Promise<Wai
   const source = {
     id,
     rules: openRules(sourceAt(root)),
-    ask: () => (asked += 1),
-    answered: () => answered,
+    agenda: { ask: () => (asked += 1), answered: () => answered },
     pending: (below: string | undefined) => [...pending].filter(isIn(below)),
     isPending: (each: string) => [...pending].some(isIn(each)),
     isPaused: () => paused,
-    isHalted: () => halted,
+    state: {
+      get isHalted() {
+        return halted;
+      },
+    },
     workAt: (each: string) => ({ work: retried.has(each) ? "retry" : "queued" }),
     hasOnlyPictures: (each: string) => pictures.has(each),
     unsent: (below: string | undefined) => [...pending].filter(isIn(below)),

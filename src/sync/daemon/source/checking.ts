@@ -54,7 +54,7 @@ async function check(parts: SourceParts): Promise<void> {
   const plan = await runPass(parts.passes, due);
   if (due.all) options.onRescanned?.(now() - startMs);
   if (!plan.halted) {
-    begin(parts, plan, due, answers, { startMs, wallMs });
+    begin(parts, plan, due, answers, wallMs);
     return;
   }
   if (!options.once) agenda.scanAt(now() + ROOT_RETRY_MS);
@@ -86,7 +86,7 @@ function putOff(parts: SourceParts, due: Due, answers: number): void {
   const open = new Set([...due.paths, ...states.missing().keys()]);
   states.forgetMissing();
   // Until the list has shown whether something is lost, nobody knows what must be sent.
-  state.isHalted = context.ledger.contacts.loss(options.row.id) !== undefined;
+  state.isHalted = context.ledger.contacts.loss(parts.id) !== undefined;
   if (state.isHalted) {
     state.isPlanned ||= due.all;
     agenda.answer(answers);
@@ -96,14 +96,8 @@ function putOff(parts: SourceParts, due: Due, answers: number): void {
   awaitCheck(parts, open, againMs);
 }
 
-/** Begins what a pass found that began at `startMs`, by the time of day at `wallMs`. */
-function begin(
-  parts: SourceParts,
-  plan: PassPlan,
-  due: Due,
-  answers: number,
-  { startMs, wallMs }: { readonly startMs: number; readonly wallMs: number },
-): void {
+/** Begins what a pass found that began at `wallMs`, by the time of day. */
+function begin(parts: SourceParts, plan: PassPlan, due: Due, answers: number, wallMs: number): void {
   const { options, context, agenda, contact, deletes, state } = parts;
   const { mounts } = options.rules;
   for (const path of mounts?.takeMoved() ?? []) agenda.checkAgain(path, context.now() + MOUNT_AGAIN_MS);
@@ -115,7 +109,6 @@ function begin(
   beginFiles(parts, admitted, recentTest(due, state.scannedMs));
   if (due.all) state.scannedMs = wallMs;
   const isProbing = contact.waiting().size > 0;
-  state.probingSinceMs = isProbing ? (state.probingSinceMs ?? startMs) : undefined;
   deletes.begin(plan.deletions);
   if (due.all) deletes.beginLeft();
   // Only now is all pending work counted.
@@ -147,7 +140,7 @@ function beginFiles(
   const { options, context, agenda } = parts;
   agenda.states.queue(candidates, context.now());
   // Before any of them is acknowledged; otherwise the ledger would show other processes an agreement too early.
-  if (candidates.length > 0) context.ledger.noteLast(options.row.id, () => noteBacklog(parts));
+  if (candidates.length > 0) context.ledger.noteLast(parts.id, () => noteBacklog(parts));
   for (const recent of [true, false]) {
     const some = candidates.filter((candidate) => isRecent(candidate) === recent);
     options.queue.push(

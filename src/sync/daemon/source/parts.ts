@@ -30,7 +30,6 @@ export interface SourceOptions {
     /** Ends the job of a source's file that is prepared and not in flight: something happened to the file. */
     withdraw(source: number, path: RelativePath): void;
   };
-  readonly paused: boolean;
   /** One pass instead of a watch: deletes need not wait for a rename's other half, nor failures for later. */
   readonly once: boolean;
   /**
@@ -49,11 +48,11 @@ export interface SourceOptions {
   readonly onChange: () => void;
 }
 
-/** The parts of a source, and the state of its loop. */
-export interface SourceParts {
+/** A source: what its actions depend on, its parts, and the state of its loop. */
+export interface SourceParts extends ActionSource {
   readonly options: SourceOptions;
+  /** Its requests end with its signal. What changes the service does not leave under it while the source is paused. */
   readonly context: ActionContext;
-  readonly source: ActionSource;
   readonly agenda: Agenda;
   readonly contact: Contact;
   readonly passes: Passes;
@@ -77,10 +76,9 @@ interface SourceState {
   isRootLost: boolean;
   /** A periodic rescan is due that no event caused. */
   isPeriodic: boolean;
+  readonly openedMs: number;
   /** Time of day at which the last check of the whole source began. */
   scannedMs: number | undefined;
-  /** Since when files wait until the service has shown what it does with one; undefined: none does. */
-  probingSinceMs: number | undefined;
   /** A check of the whole source was not answered, because files wait. Only another whole one answers. */
   isWholeOpen: boolean;
 }
@@ -106,21 +104,18 @@ export function openSourceParts(options: SourceOptions): SourceParts {
       options.context.report(activity);
     },
   };
-  const scanAt = (atMs: number): void => agenda.scanAt(atMs);
   const state: SourceState = {
-    isPaused: options.paused,
+    isPaused: row.paused,
     isPassing: false,
     isPlanned: false,
     isHalted: false,
     isRootLost: false,
     isPeriodic: false,
     scannedMs: undefined,
-    probingSinceMs: undefined,
+    openedMs: now(),
     isWholeOpen: false,
   };
   const isHeld = (): boolean => state.isPaused || contact.isClosed();
-  const isBusy = (path: RelativePath): boolean => states.hasJob(path);
-
   const source: ActionSource = {
     id: row.id,
     root: rules.source.absolutePath,
@@ -139,34 +134,29 @@ export function openSourceParts(options: SourceOptions): SourceParts {
     compareLater: () => contact.compareLater(),
     deleteLater: (deletion) => deletes.begin([{ ...deletion, isSpare: true }]),
   };
-  const identitySource = {
-    ...source,
-    markerId: options.markerId,
-    isBusy,
-    hint: (path: RelativePath | undefined) => agenda.hint(path),
+  const shared = {
+    context,
+    source: {
+      ...source,
+      markerId: options.markerId,
+      isBusy: (path: RelativePath) => states.hasJob(path),
+      hint: (path: RelativePath | undefined) => agenda.hint(path),
+    },
+    lagMs: options.lagMs,
+    once,
+    signal,
+    onWarning,
   };
   const contact = openContact({
-    context,
-    source: identitySource,
-    lagMs: options.lagMs,
-    once,
-    signal,
+    ...shared,
     isSending: () => states.hasJobs() || deletes.hasJobs(),
-    scanAt,
-    onWarning,
+    scanAt: agenda.scanAt,
   });
-  const unanswered = openUnanswered({
-    context,
-    source: identitySource,
-    lagMs: options.lagMs,
-    once,
-    signal,
-    onWarning,
-  });
+  const unanswered = openUnanswered(shared);
   context.collections.onMoved((tier) => {
     if (tier === rules.source.collection) contact.suspect();
   });
-  context.capabilities.onBegin(() => scanAt(now()));
+  context.capabilities.onBegin(() => agenda.scanAt(now()));
   const passes = openPasses({ source, context, sync, once, states, signal });
   const deletes = openSourceDeletes({
     row,
@@ -188,9 +178,9 @@ export function openSourceParts(options: SourceOptions): SourceParts {
     onEnd: () => jobEnded({ options, contact, agenda }),
   });
   return {
+    ...source,
     options,
     context,
-    source,
     agenda,
     contact,
     passes,

@@ -1,114 +1,90 @@
 import { basename } from "node:path";
 import type { FolderWarning } from "../../../wire/daemon-status.ts";
-import type { LeftOut } from "../../../wire/daemon-folders.ts";
 import { isBelow } from "../../scan/disk/source-path.ts";
 import { kindOfName } from "../../../formats/kinds.ts";
 import type { SourceRow } from "../../ledger/sources/rows.ts";
 import { type PassPreview, previewPass } from "../pass/preview.ts";
 import type { RelativePath } from "../../plan/model.ts";
-import type { FileWork, UnreadablePath } from "../../plan/version.ts";
+import type { FileWork, SourceWork, UnreadablePath } from "../../plan/version.ts";
 import { runChecks } from "./checking.ts";
 import { openSourceParts, type SourceOptions, type SourceParts } from "./parts.ts";
-import { progressOf } from "./progress.ts";
+import { activityOf, isIdle, isSending, noteBacklog, oldestWaitingMs } from "./progress.ts";
 
 /** One source: from an event to the jobs that bring the change over. */
 export type SourceSync = ReturnType<typeof openSource>;
 
 /** Opens a source. Reads nothing before `run`. */
 export function openSource(options: SourceOptions) {
-  const { row, rules } = options;
-  const parts = openSourceParts(options);
-  const { context, source, agenda, contact, deletes } = parts;
+  const source = openSourceParts(options);
+  const { id, context, agenda, passes, state } = source;
   return {
-    id: row.id,
-    rules,
-    /** As in the markers that it sends. */
-    signature: source.signature,
-    /** Ends its requests. What changes the service does not leave under it while the source is paused. */
-    signal: context.signal,
-    /** Compares it with the service's list. */
-    contact,
+    ...source,
+    ...pathQueries(source),
     /** Has this path, or the whole source, checked. */
     hint: (path: RelativePath | undefined): void => agenda.hint(path),
     /** Checks the whole source, to find changes without an event. */
     rescan: (): void => {
-      parts.state.isPeriodic = true;
+      state.isPeriodic = true;
       agenda.hint(undefined);
     },
     /** Checks whatever is marked until stopped. */
     run: async (): Promise<void> => {
       // The known state of the folder is from a former process.
-      context.ledger.note(() => context.ledger.sources.setCompared(row.id, false));
-      await runChecks(parts);
+      context.ledger.note(() => context.ledger.sources.setCompared(id, false));
+      await runChecks(source);
     },
-    /** Returns what a pass over the whole source would find. Writes nothing. `before` is the source's row. */
-    preview: (before: SourceRow): Promise<PassPreview> => previewPass(parts.passes, before),
-    /** Sends refused deletes at or below a path now. Files are checked as marked. */
-    retryDeletes: deletes.retry,
-    /**
-     * Checks a path, or the whole source, now. A check that began later has ended when `answered` has reached the
-     * returned number.
-     */
-    ask: (below: RelativePath | undefined): number => agenda.ask(below),
-    answered: (): number => agenda.answered(),
-    ...progressOf(parts),
-    ...pausingOf(parts),
-    ...pathQueries(parts),
-    ...findingsOf(parts),
-    stop: parts.stop,
-  };
-}
-
-function pausingOf({ options, context: { ledger, now }, agenda, state }: SourceParts) {
-  /** Finds all pending work again, wherever it waited. */
-  const checkAll = (): void => {
-    agenda.states.drop(now());
-    agenda.states.forgetMissing();
-    agenda.hint(undefined);
-  };
-  return {
-    isPaused: (): boolean => state.isPaused,
     /** Sends nothing until it is resumed. Planned work is given up and found again then. */
     pause: (): void => {
       if (state.isPaused) return;
       state.isPaused = true;
-      checkAll();
+      findAgain(source);
     },
     resume: (): void => {
       if (!state.isPaused) return;
       state.isPaused = false;
       // Nothing else would find parked files whose time came meanwhile.
-      ledger.note(() => ledger.operator.unpark(options.row.id, now()));
-      checkAll();
+      context.ledger.note(() => context.ledger.operator.unpark(id, context.now()));
+      findAgain(source);
     },
-  };
-}
-
-/** What the last checks found. */
-function findingsOf({ context, passes, problems }: SourceParts) {
-  return {
-    /** Returns what the rules left out of the last whole scan, by rule. */
-    leftOut: (): readonly LeftOut[] => passes.memory.leftOut,
+    /** Returns what a pass over the whole source would find. Writes nothing. `before` is the source's row. */
+    preview: (before: SourceRow): Promise<PassPreview> => previewPass(passes, before),
+    activity: (): SourceWork => activityOf(source),
+    noteBacklog: (): void => noteBacklog(source),
+    isPlanned: (): boolean => state.isPlanned,
+    oldestWaitingMs: (): number | undefined => oldestWaitingMs(source),
+    isSending: (): boolean => isSending(source),
+    isIdle: (): boolean => isIdle(source),
+    /** Reports whether the folder is being checked, or is due now; also while a former process's end is settled. */
+    isScanning: (): boolean => state.isPassing || (agenda.states.nextDueMs() ?? Infinity) <= context.now(),
     /** Returns what the last checks found about mounts, ignore files, and the service's descriptions. */
     warnings: (): readonly FolderWarning[] => [
       ...(context.ledger.contacts.keepsMarkers() === false ? [NO_MARKERS] : []),
-      ...problems.current(),
+      ...source.problems.current(),
     ],
-    /** Returns what cannot be read at a path, below it, or on the way to it. */
-    unreadable: (below: RelativePath | undefined): UnreadablePath[] => {
-      const paths = [...(passes.memory.unreadable ?? [])].filter(
-        (path) => isBelow(path, below) || path === "" || (below !== undefined && isBelow(below, path)),
-      );
-      const known = paths.length === 0 ? [] : problems.current();
-      return paths.map((path) => {
-        const problem = known.find((each) => each.path === path);
-        return {
-          path,
-          reason: problem === undefined ? INACCESSIBLE : `${problem.reason} (${problem.remedy})`,
-        };
-      });
-    },
+    unreadable: (below: RelativePath | undefined): UnreadablePath[] => unreadableAt(source, below),
   };
+}
+
+/** Gives up planned work, and finds it again wherever it waited. */
+function findAgain({ agenda, context }: SourceParts): void {
+  agenda.states.drop(context.now());
+  agenda.states.forgetMissing();
+  agenda.hint(undefined);
+}
+
+/** Returns what cannot be read at a path, below it, or on the way to it. */
+function unreadableAt({ passes, problems }: SourceParts, below: RelativePath | undefined): UnreadablePath[] {
+  const paths = [...(passes.memory.unreadable ?? [])].filter(
+    (path) => isBelow(path, below) || path === "" || (below !== undefined && isBelow(below, path)),
+  );
+  const known = paths.length === 0 ? [] : problems.current();
+  return paths.map((path) => {
+    const problem = known.find((each) => each.path === path);
+    return {
+      path,
+      reason: problem === undefined ? INACCESSIBLE : `${problem.reason} (${problem.remedy})`,
+    };
+  });
 }
 
 const INACCESSIBLE = "it is inaccessible, so nothing is known of its contents (check owner and mode)";

@@ -113,14 +113,14 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions) {
 }
 
 /** Reads the file of a job and decides. Returns undefined if nothing must be sent. */
-async function prepareJob(
-  { context, source, agenda: { states } }: SourceParts,
-  candidate: Candidate,
-): Promise<Prepared | undefined> {
+async function prepareJob(source: SourceParts, candidate: Candidate): Promise<Prepared | undefined> {
+  const { states } = source.agenda;
   const { entry } = candidate;
   if (!states.isCurrent(entry)) return undefined;
   states.send(entry.path);
-  const prepared = source.isStale(entry.path) ? undefined : await prepareFile(context, source, candidate);
+  const prepared = source.isStale(entry.path)
+    ? undefined
+    : await prepareFile(source.context, source, candidate);
   return source.isStale(entry.path) ? undefined : prepared;
 }
 
@@ -128,10 +128,9 @@ async function prepareJob(
  * Writes the intent of a prepared job, inside the transaction that makes it durable. Returns what must be sent after it, or
  * dropped if it will not be.
  */
-function departJob(
-  { options, context, source, agenda: { states } }: SourceParts,
-  prepared: Prepared,
-): Pick<Send<Job>, "run" | "drop"> {
+function departJob(source: SourceParts, prepared: Prepared): Pick<Send<Job>, "run" | "drop"> {
+  const { options, context } = source;
+  const { states } = source.agenda;
   const { ledger } = context;
   const outgoing = prepared.write();
   const { intent } = outgoing;
@@ -175,7 +174,7 @@ function endJob(parts: SourceParts, { entry }: Candidate): void {
 
 /** Returns the number of a job's source in the ledger. */
 function sourceOf(job: Job): number {
-  return job.kind === "file" ? job.source.options.row.id : job.deletes.source;
+  return job.kind === "file" ? job.source.id : job.deletes.source;
 }
 
 function kindOf(job: Job): JobKind {
