@@ -96,12 +96,5 @@ export function openChecks(settleMs: number, onDue: (atMs: number) => void) {
     isDue: (path: RelativePath): boolean => checks.has(path),
     /** The same without retries. */
     isSettling: (path: RelativePath): boolean => checks.get(path)?.isRetry === false,
-    /** Since when the oldest check is due that is not a retry. */
-    oldestMs: (): number | undefined => {
-      let oldest: number | undefined;
-      for (const check of checks.values())
-        if (!check.isRetry && (oldest === undefined || check.firstMs < oldest)) oldest = check.firstMs;
-      return oldest;
-    },
   };
 }

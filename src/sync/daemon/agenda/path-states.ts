@@ -1,4 +1,3 @@
-import { earliest } from "../../../lib/earliest.ts";
 import type { RelativePath, ScanEntry } from "../../plan/model.ts";
 import { type Due, openChecks } from "./checks.ts";
 import { openJobs } from "./jobs.ts";
@@ -155,11 +154,5 @@ export function openPathStates(settleMs: number, onDue: (atMs: number) => void =
       void (what === undefined ? reading.delete(path) : reading.set(path, what)),
     reading: (path: RelativePath): Reading | undefined => reading.get(path),
     readingCount: (): number => reading.size,
-    /**
-     * Since when the oldest change waits to be acknowledged: noticed, planned or parked. `stillParked` reports whether a
-     * parked file still is; it may be gone meanwhile.
-     */
-    oldestMs: (stillParked: (path: RelativePath) => boolean): number | undefined =>
-      earliest(checks.oldestMs(), jobs.oldestMs(stillParked)),
   };
 }

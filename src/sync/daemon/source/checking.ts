@@ -81,7 +81,7 @@ async function checkPaused(parts: SourceParts, due: Due, answers: number): Promi
 
 /** Checks later: the comparison with the service lets nothing pass. */
 function putOff(parts: SourceParts, due: Due, answers: number): void {
-  const { options, context, agenda, contact, state } = parts;
+  const { context, agenda, contact, state } = parts;
   const { states } = agenda;
   const open = new Set([...due.paths, ...states.missing().keys()]);
   states.forgetMissing();
