@@ -75,21 +75,11 @@ const OnDisk = record({
   target: z.string().optional(),
   /** Description of a file that is none of the other kinds. */
   what: z.string().optional(),
-  /** The first name on the path that is not valid UTF-8. No path in UTF-8 leads through it. */
-  misnamed: z.string().optional(),
   /** Why it is inaccessible: the system's error code. */
   error: z.string().optional(),
 });
 /** The entry at a path. */
 export type OnDisk = z.infer<typeof OnDisk>;
-
-const RecipeOrigin = record({
-  title: z.string(),
-  description: z.string(),
-  kind: z.string(),
-});
-/** The origin of those parts of a recipe that the source does not decide alone, for a person. */
-export type RecipeOrigin = z.infer<typeof RecipeOrigin>;
 
 const FileFacts = record({
   id: z.number(),
@@ -197,7 +187,6 @@ export const Explanation = record({
     tier: Tier,
     ownerId: z.string(),
     kind: DocumentKind,
-    from: RecipeOrigin,
   }).nullable(),
   /** Null: it is not in the ledger. */
   ledger: FileFacts.nullable(),

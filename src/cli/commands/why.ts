@@ -91,7 +91,7 @@ export function whyText(found: Explanation, live: Live, stateDir: string): strin
   return recent === "" ? facts : `${facts}recent\n${recent}`;
 }
 
-function diskWords({ kind, sizeBytes, mtimeMs, target, error, what, misnamed }: OnDisk): string {
+function diskWords({ kind, sizeBytes, mtimeMs, target, error, what }: OnDisk): string {
   if (kind === "absent") return "nothing is there";
   if (kind === "unreadable") return `cannot be read: ${error ?? ""}`;
   const size = kind === "file" ? `, ${thousands(sizeBytes ?? 0)} bytes` : "";
@@ -99,8 +99,7 @@ function diskWords({ kind, sizeBytes, mtimeMs, target, error, what, misnamed }: 
   const plain = { file: "a file", folder: "a folder", link: "a symbolic link", other: "not a regular file" }[
     kind
   ];
-  const words = `${what ?? plain}${misnamed === undefined ? "" : ", by a name that is not UTF-8"}`;
-  return `${words}${target === undefined ? "" : ` to ${target}`}${size}${changed}`;
+  return `${what ?? plain}${target === undefined ? "" : ` to ${target}`}${size}${changed}`;
 }
 
 function contentLines({ content, ledger }: Explanation): [string, string][] {
@@ -119,13 +118,13 @@ function contentLines({ content, ledger }: Explanation): [string, string][] {
 
 function recipeLines({ recipe }: Explanation): [string, string][] {
   if (recipe === null) return [];
-  const { title, description, settings, tier, ownerId, kind, from } = recipe;
+  const { title, description, settings, tier, ownerId, kind } = recipe;
   const { strategy, chunkSize, chunkOverlap } = settings;
   const sizes = `up to ${thousands(chunkSize)} characters, overlapping by ${thousands(chunkOverlap)}`;
   return [
-    ["title", `${title} (${from.title})`],
-    ["description", `${withoutMarker(description)} (${from.description})`],
-    ["sent as", `${SENT_AS[kind]} (${from.kind})`],
+    ["title", title],
+    ["description", withoutMarker(description)],
+    ["sent as", SENT_AS[kind]],
     ["chunks", `${strategy}, ${sizes}`],
     ["tier", `${tier}, owner ${ownerId}`],
   ];

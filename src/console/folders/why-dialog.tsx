@@ -118,7 +118,7 @@ function Explained({ found }: { readonly found: AnswerOf<"why"> }): JSX.Element 
       )}
       {recipe === null ? null : (
         <Fact name="How it is stored">
-          “{recipe.title}” ({recipe.from.title}), {recipe.tier}, owner {recipe.ownerId}
+          “{recipe.title}”, {recipe.tier}, owner {recipe.ownerId}
         </Fact>
       )}
       {state.paused ? <Fact name="Paused">The folder is paused, so nothing is sent.</Fact> : null}

@@ -1,15 +1,14 @@
 import { join } from "node:path";
-import { metadataOf, observe, withMarker } from "../send/observe.ts";
+import { metadataOf, withMarker } from "../send/observe.ts";
 import { readDocument } from "../scan/read/read.ts";
 import type { SecretCheck } from "../scan/read/secret-check.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";
-import { decide, uploadedHash } from "../plan/decide.ts";
-import { type ActionKind, type Candidate, EMPTY_FILE, type RelativePath } from "../plan/model.ts";
-import { isBlank } from "../plan/reconcile.ts";
+import { uploadedHash } from "../plan/decide.ts";
+import type { ActionKind, Candidate, RelativePath } from "../plan/model.ts";
 import { hasSameBytes } from "../plan/versions.ts";
 import type { SourceSync } from "../daemon/source/source.ts";
-import { codeWords } from "../../lib/system-error.ts";
+import { stepAfterReading } from "./why/next.ts";
 
 /** An action that a pass would take, or the reason why it would not. */
 export interface PlannedAction {
@@ -133,36 +132,24 @@ async function planFile(
 ): Promise<void> {
   signal?.throwIfAborted();
   const { path } = entry;
-  const file = known === undefined ? undefined : ledger.files.get(known.id);
+  const row = known === undefined ? undefined : ledger.files.get(known.id);
   const read = await readDocument(join(root, path), entry, rules, {
     uploadsMails: ledger.sources.declared().readsMails,
-    uploadedHash: uploadedHash(file),
+    uploadedHash: uploadedHash(row),
   });
-  if (read.kind === "skipped") {
-    const action = known !== undefined && known.docId !== null ? "refuse" : "skip";
-    add(action, path, { reason: read.reason });
-  }
-  if (read.kind === "refused") add("refuse", path, { reason: read.reason });
-  if (read.kind === "unreadable") add("refuse", path, { reason: `cannot be read: ${codeWords(read.code)}` });
-  if (read.kind !== "document") return;
-  const { document } = read;
-  if (isBlank(document.entry, file)) {
-    add("skip", path, { reason: EMPTY_FILE });
+  const document = read.kind === "document" ? read.document : undefined;
+  const { takesMetadata } = ledger.sources.declared();
+  const metadata = document !== undefined && takesMetadata ? metadataOf(document, rules) : undefined;
+  const marked = document && { kind: "document" as const, document: withMarker(document, signature) };
+  const { action, why } = stepAfterReading({ read: marked ?? read, metadata, row, from });
+  if (action === "touch" || action === "nothing") return;
+  if (document === undefined || action === "skip" || action === "refuse" || action === "wait") {
+    add(action === "skip" ? "skip" : "refuse", path, { reason: why });
     return;
   }
-  const sent = ledger.sources.declared().takesMetadata ? metadataOf(document, rules) : undefined;
-  const observed = observe(withMarker(document, signature), 0, 0, sent);
-  const action = decide(observed, file, from !== undefined);
-  if (action === "touch") return;
-  const origin = { from, docId: file?.docId };
-  if (file?.state === "agreed" && hasSameBytes(observed, file)) {
-    add(action, path, origin);
-    return;
-  }
-  const secret = await check?.(document, rules, sent);
-  if (secret !== undefined) {
-    add("refuse", path, { reason: secret });
-    return;
-  }
-  add(action, path, origin);
+  const { hash, recipe } = document;
+  const isTextSent = row?.state !== "agreed" || !hasSameBytes({ hash, ...recipe }, row);
+  const secret = isTextSent ? await check?.(document, rules, metadata) : undefined;
+  if (secret === undefined) add(action, path, { from, docId: row?.docId });
+  else add("refuse", path, { reason: secret });
 }

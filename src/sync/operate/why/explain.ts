@@ -1,28 +1,26 @@
 import { join } from "node:path";
 import { counted } from "../../../lib/counted.ts";
-import type { Explanation, FileFacts, NextStep, OnDisk, OpenIntent } from "../../../wire/daemon-files.ts";
-import type { UserMetadata } from "../../../wire/metadata.ts";
+import type { Explanation, FileFacts, NextStep, OnDisk } from "../../../wire/daemon-files.ts";
 import { metadataOf, withMarker } from "../../send/observe.ts";
 import { targetIn } from "../../scan/disk/source-path.ts";
 import { readDocument } from "../../scan/read/read.ts";
-import type { ReadOptions, ReadOutcome } from "../../scan/read/outcome.ts";
-import type { Activity } from "../../ledger/activity.ts";
-import type { Files } from "../../ledger/files/files.ts";
+import type { ReadOutcome } from "../../scan/read/outcome.ts";
 import type { FileRow } from "../../ledger/files/rows.ts";
 import { senderBlocker } from "../../ledger/blockers.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import type { SourceRow } from "../../ledger/sources/rows.ts";
 import { rulesKeysOf } from "../../daemon/pass/rules-key.ts";
 import { uploadedHash } from "../../plan/decide.ts";
 import type { Difference, FileState, Recipe, RelativePath, ScanEntry } from "../../plan/model.ts";
 import { reconcile } from "../../plan/reconcile.ts";
-import { sentSignature, type Signature } from "../../plan/marker.ts";
+import { sentSignature } from "../../plan/marker.ts";
 import { type LiveWork, type SenderBlocker, versionOf } from "../../plan/version.ts";
 import { openRules, type Rules, type Verdict, type WatchedSource } from "../../scan/rules/rules.ts";
 import { scanPaths } from "../../scan/scan.ts";
 import { inspectPath } from "../../scan/disk/inspect-path.ts";
-import { nextStep, withBlocker } from "./next.ts";
-import { originOf } from "./recipe-origin.ts";
+import { type Known, nextStep, stepAfterReading, withBlocker } from "./next.ts";
+
+/** The replacement character of Node for the bytes of a name that are not valid UTF-8, in arguments and in listings. */
+const REPLACEMENT = "\uFFFD";
 
 /** Maximum number of activities in an explanation. */
 const ACTIVITY_MAX = 10;
@@ -54,22 +52,13 @@ async function explainIn(
 ): Promise<Explanation> {
   const rules = openRules(source);
   const disk = inspectPath(join(source.absolutePath, path));
-  const isFolder = disk.kind === "folder";
   // No rule applies to the source's own folder: rules are about its contents.
-  const isWhole = path === "";
-  const verdict: Verdict = isWhole ? { wanted: true } : rules.takes(path, disk.kind);
+  const verdict: Verdict = path === "" ? { wanted: true } : rules.takes(path, disk.kind);
   const known = ledger && knownOf(ledger, source, path);
-  const { takesMetadata = false, readsMails: uploadsMails = false } = ledger?.sources.declared() ?? {};
-  const rulesKey = rulesKeysOf(rules, () => takesMetadata);
-  const facts = { rules, rulesKey, path, signal, files: ledger?.files, row: known?.row };
-  const isFile = !isFolder && !isWhole && disk.misnamed === undefined;
-  const { difference, entry } = isFile ? await differenceAt(facts) : NOTHING;
-  const options = { signal, uploadsMails, uploadedHash: uploadedHash(known?.living) };
-  const read = difference && (await readAt(facts, difference, entry, options));
-  const document = read?.kind === "document" ? read.document : undefined;
-  const metadata = document !== undefined && takesMetadata ? metadataOf(document, rules) : undefined;
   const blocker = known?.row && senderBlocker(known.row);
-  const next = isFile ? nextOf(facts, known, verdict, difference, read, metadata, disk) : undefined;
+  const facts = { ledger, rules, path, known, verdict, disk, blocker, live, signal };
+  const noFile = stepOfNoFile(facts);
+  const { read, next } = noFile === undefined ? await fileAt(facts) : { read: undefined, next: noFile };
   return {
     source: source.absolutePath,
     path,
@@ -77,7 +66,7 @@ async function explainIn(
     leftOutBy: verdict.wanted ? null : verdict.reason,
     disk,
     content: read === undefined ? null : contentOf(read),
-    recipe: document === undefined ? null : recipeOf(path, document.recipe, rules),
+    recipe: read?.kind === "document" ? recipeOf(read.document.recipe) : null,
     ledger: known?.living === undefined ? null : factsOf(known.living),
     held: known?.held.map(factsOf) ?? [],
     intents: known?.intents ?? [],
@@ -87,34 +76,34 @@ async function explainIn(
       holdReason: known?.row?.holdReason ?? null,
     },
     activity: known?.activity ?? [],
-    version:
-      next === undefined
-        ? null
-        : await versionAt(path, { next, verdict, known, disk, blocker, source, live, signal }),
-    next: next === undefined ? stepOfNoFile(path, disk, verdict, known, blocker) : withBlocker(next, blocker),
+    version: noFile === undefined ? await versionAt(facts, next) : null,
+    next: noFile ?? withBlocker(next, blocker),
   };
 }
 
+/** What an explanation is made of. */
+interface Facts {
+  /** Undefined: there is none yet. */
+  readonly ledger: ReadLedger | undefined;
+  readonly rules: Rules;
+  readonly path: RelativePath;
+  readonly known: Known | undefined;
+  readonly verdict: Verdict;
+  readonly disk: OnDisk;
+  readonly blocker: SenderBlocker | undefined;
+  readonly live: LiveWork | undefined;
+  readonly signal: AbortSignal;
+}
+
 /** Returns the state of a file's newest version; null if there is none. */
-async function versionAt(
-  path: RelativePath,
-  facts: {
-    readonly next: NextStep;
-    readonly verdict: Verdict;
-    readonly known: Known | undefined;
-    readonly disk: OnDisk;
-    readonly blocker: SenderBlocker | undefined;
-    readonly source: WatchedSource;
-    readonly live: LiveWork | undefined;
-    readonly signal: AbortSignal;
-  },
-): Promise<Explanation["version"]> {
-  const { next, verdict, known, blocker, live } = facts;
+async function versionAt(facts: Facts, next: NextStep): Promise<Explanation["version"]> {
+  const { path, verdict, known, blocker, live } = facts;
+  const { source } = facts.rules;
   // A source that keeps the documents of files that are gone waits for nothing.
-  const row = known?.living ?? (facts.source.deletes === "never" ? undefined : known?.held[0]);
+  const row = known?.living ?? (source.deletes === "never" ? undefined : known?.held[0]);
   const isNew = row === undefined;
   if (isNew && (next.action === "nothing" || next.action === "hold") && verdict.wanted) return null;
-  const docId = row?.state === "agreed" && facts.source.collection !== "fastest" ? row.docId : null;
+  const docId = row?.state === "agreed" && source.collection !== "fastest" ? row.docId : null;
   const refusal = isNew ? refusalOf(next, known) : undefined;
   const unknown = unknownWords(facts);
   return versionOf({
@@ -138,15 +127,7 @@ function leftOutBy(verdict: Verdict, next: NextStep | undefined): string | undef
 }
 
 /** Why nothing is known of a file whose rules cannot be read; undefined: they can, or it is as the ledger says. */
-function unknownWords({
-  verdict,
-  known,
-  disk,
-}: {
-  readonly verdict: Verdict;
-  readonly known: Known | undefined;
-  readonly disk: OnDisk;
-}): string | undefined {
+function unknownWords({ verdict, known, disk }: Facts): string | undefined {
   if (verdict.wanted || verdict.isUnknown !== true) return undefined;
   const row = known?.living;
   const isUnread = row !== undefined && disk.kind === "unreadable";
@@ -185,18 +166,6 @@ function isChange({ action }: NextStep, row: FileState | undefined): boolean {
 
 const NO_WORK = { work: "unknown", sinceMs: undefined } as const;
 
-/** The ledger's records of a path. */
-interface Known {
-  /** Undefined: the source was never synced. */
-  readonly row: SourceRow | undefined;
-  /** As in the markers that were sent. */
-  readonly signature: Signature;
-  readonly living: FileRow | undefined;
-  readonly held: readonly FileRow[];
-  readonly intents: readonly OpenIntent[];
-  readonly activity: readonly Omit<Activity, "source">[];
-}
-
 function knownOf(ledger: ReadLedger, source: WatchedSource, path: RelativePath): Known | undefined {
   const row = ledger.sources.peek(source.absolutePath, source.ownerId, source.collection);
   if (row === undefined) return undefined;
@@ -214,14 +183,40 @@ function knownOf(ledger: ReadLedger, source: WatchedSource, path: RelativePath):
   };
 }
 
-interface Facts {
-  readonly rules: Rules;
-  readonly rulesKey: (path: RelativePath) => number;
-  readonly path: RelativePath;
-  readonly signal: AbortSignal;
-  /** Undefined: there is no ledger yet. */
-  readonly files: Files | undefined;
-  readonly row: SourceRow | undefined;
+/** What reading a file shows, and what a pass would do with it. */
+interface FileFound {
+  /** Undefined if there is nothing to read. */
+  readonly read: ReadOutcome | undefined;
+  readonly next: NextStep;
+}
+
+/** Compares a file with its row, and reads it if it may be a document, even if nothing shows that it changed. */
+async function fileAt(facts: Facts): Promise<FileFound> {
+  const { ledger, rules, path, known, verdict, disk, signal } = facts;
+  const { takesMetadata = false, readsMails: uploadsMails = false } = ledger?.sources.declared() ?? {};
+  const { difference, entry } = await differenceAt(facts, takesMetadata);
+  const candidate = difference?.candidates.find((each) => each.entry.path === path);
+  const row =
+    candidate === undefined ? known?.living : candidate.known && ledger?.files.get(candidate.known.id);
+  const isRead =
+    entry !== undefined &&
+    verdict.wanted &&
+    difference?.refused.every((each) => each.path !== path) === true &&
+    difference.skipped.every((each) => each.entry.path !== path);
+  const options = { signal, uploadsMails, uploadedHash: uploadedHash(row) };
+  const read = isRead
+    ? await readDocument(join(rules.source.absolutePath, path), entry, rules, options)
+    : undefined;
+  const document = read?.kind === "document" ? read.document : undefined;
+  const metadata = document !== undefined && takesMetadata ? metadataOf(document, rules) : undefined;
+  const marked =
+    document !== undefined && known !== undefined
+      ? { kind: "document" as const, document: withMarker(document, known.signature) }
+      : read;
+  const afterReading =
+    candidate && marked && stepAfterReading({ read: marked, metadata, row, from: candidate.from });
+  const keeps = rules.source.deletes === "never";
+  return { read, next: nextStep({ path, verdict, disk, difference, known, keeps, afterReading }) };
 }
 
 /** The result of comparing a path. */
@@ -231,39 +226,24 @@ interface Comparison {
   /** The file as the scan sees it; undefined if there is none. */
   readonly entry: ScanEntry | undefined;
 }
-const NOTHING: Comparison = { difference: undefined, entry: undefined };
 
 /** Compares disk and ledger for this path only, and for an earlier path of the same file. */
-async function differenceAt({ rules, rulesKey, path, signal, files, row }: Facts): Promise<Comparison> {
+async function differenceAt(
+  { ledger, rules, path, known, signal }: Facts,
+  takesMetadata: boolean,
+): Promise<Comparison> {
   const { absolutePath } = rules.source;
   const first = await scanPaths(absolutePath, rules, [path], { signal });
   const entry = first.entries.find((each) => each.path === path);
-  const ino = entry?.ino;
-  const before =
-    ino === undefined || row === undefined
-      ? []
-      : (files?.byInode(row.id, ino) ?? []).map((each) => each.path);
+  const id = known?.row?.id;
+  const before = entry === undefined || id === undefined ? [] : (ledger?.files.byInode(id, entry.ino) ?? []);
   // Each path once: a repeated row would count as two.
-  const paths = [...new Set([path, ...before])];
+  const paths = [...new Set([path, ...before.map((each) => each.path)])];
   const scan = paths.length === 1 ? first : await scanPaths(absolutePath, rules, paths, { signal });
-  if (scan.root === undefined) return NOTHING;
-  const known = row === undefined ? [] : (files?.below(row.id, paths) ?? []);
-  return { difference: reconcile(scan, known, { rulesKey, retryParked: true }), entry };
-}
-
-/** Reads a file that may be a document, even if nothing shows that it changed. */
-async function readAt(
-  { rules, path }: Facts,
-  difference: Difference,
-  entry: ScanEntry | undefined,
-  options: ReadOptions,
-): Promise<ReadOutcome | undefined> {
-  const isLeftOut =
-    !rules.wants(path).wanted ||
-    difference.refused.some((each) => each.path === path) ||
-    difference.skipped.some((each) => each.entry.path === path);
-  if (isLeftOut || entry === undefined) return undefined;
-  return readDocument(join(rules.source.absolutePath, path), entry, rules, options);
+  if (scan.root === undefined) return { difference: undefined, entry: undefined };
+  const rows = id === undefined ? [] : (ledger?.files.below(id, paths) ?? []);
+  const rulesKey = rulesKeysOf(rules, () => takesMetadata);
+  return { difference: reconcile(scan, rows, { rulesKey, retryParked: true }), entry };
 }
 
 function contentOf(read: ReadOutcome): Explanation["content"] {
@@ -271,21 +251,19 @@ function contentOf(read: ReadOutcome): Explanation["content"] {
   return { outcome: read.kind, hash: read.kind === "document" ? read.document.hash : null, reason };
 }
 
-function recipeOf(path: RelativePath, recipe: Recipe, rules: Rules): Explanation["recipe"] {
-  const { extractorVersion: _version, ...rest } = recipe;
-  return { ...rest, from: originOf(path, recipe, rules) };
+function recipeOf({ extractorVersion: _version, ...recipe }: Recipe): Explanation["recipe"] {
+  return recipe;
 }
 
-/** The next step for a path that is not a file with a valid name. */
-function stepOfNoFile(
-  path: RelativePath,
-  disk: OnDisk,
-  verdict: Verdict,
-  known: Known | undefined,
-  blocker: SenderBlocker | undefined,
-): NextStep {
+/** The next step for a path that is no file, or by whose name none can be opened; undefined: it may be a file. */
+function stepOfNoFile({ path, disk, verdict, known, blocker }: Facts): NextStep | undefined {
   if (path === "") return wholeStep(disk, known, blocker);
-  return disk.misnamed === undefined ? folderStep(verdict) : misnamedStep(path, disk.misnamed, verdict);
+  const isMisnamed = disk.kind === "absent" && path.includes(REPLACEMENT);
+  if (disk.kind !== "folder" && !isMisnamed) return undefined;
+  if (!verdict.wanted) return { action: "nothing", why: verdict.reason };
+  return isMisnamed
+    ? { action: "refuse", why: "its name, or that of a folder above it, is not valid UTF-8: rename it" }
+    : { action: "nothing", why: "a folder is not a document: its files are checked one by one" };
 }
 
 /** The next step for the source as a whole. */
@@ -302,58 +280,4 @@ function wholeStep(disk: OnDisk, known: Known | undefined, blocker: SenderBlocke
     };
   }
   return { action: "nothing", why: "each file is decided on its own: see `kbsync status`" };
-}
-
-function misnamedStep(path: RelativePath, misnamed: string, verdict: Verdict): NextStep {
-  if (!verdict.wanted) return { action: "nothing", why: verdict.reason };
-  return path.endsWith(misnamed)
-    ? { action: "refuse", why: "its name is not valid UTF-8: rename it" }
-    : {
-        action: "refuse",
-        why: `the folder ${misnamed}: its name is not valid UTF-8: rename it to sync what is in it`,
-      };
-}
-
-function folderStep(verdict: Verdict): NextStep {
-  return verdict.wanted
-    ? { action: "nothing", why: "a folder is not a document: its files are checked one by one" }
-    : { action: "nothing", why: verdict.reason };
-}
-
-function nextOf(
-  { path, files, rules }: Facts,
-  known: Known | undefined,
-  wanted: Verdict,
-  difference: Difference | undefined,
-  read: ReadOutcome | undefined,
-  metadata: UserMetadata | undefined,
-  disk: OnDisk,
-): NextStep {
-  const living = known?.living;
-  return nextStep({
-    path,
-    wanted,
-    oddity: disk.what,
-    difference,
-    living,
-    keeps: rules.source.deletes === "never",
-    heldReason: known !== undefined && known.held.length > 0 ? heldWords(known) : undefined,
-    retryWords:
-      living?.retryAtMs === undefined || living.retryAtMs === null
-        ? undefined
-        : `and is tried again at ${new Date(living.retryAtMs).toISOString()}`,
-    troubleMessage: living?.error?.message,
-    intents: known?.intents ?? [],
-    rowOf: ({ id }) => files?.get(id),
-    read:
-      known !== undefined && read?.kind === "document"
-        ? { kind: "document", document: withMarker(read.document, known.signature) }
-        : read,
-    metadata,
-  });
-}
-
-function heldWords({ row, held }: Known): string {
-  if (held.every(({ state }) => state === "doomed")) return "it was approved";
-  return row?.holdReason ?? "held before";
 }

@@ -1,8 +1,12 @@
 import { describe, expect, it } from "vitest";
+import type { OpenIntent } from "../../../../src/wire/daemon-files.ts";
+import type { FileRow } from "../../../../src/sync/ledger/files/rows.ts";
+import type { SourceRow } from "../../../../src/sync/ledger/sources/rows.ts";
+import type { Verdict } from "../../../../src/sync/scan/rules/rules.ts";
 import { labelOf } from "../../../../src/sync/send/observe.ts";
 import type { ReadOutcome, SourceDocument } from "../../../../src/sync/scan/read/outcome.ts";
-import type { Difference, FileState, LedgerFile, ScanEntry } from "../../../../src/sync/plan/model.ts";
-import { type NextFacts, nextStep, withBlocker } from "../../../../src/sync/operate/why/next.ts";
+import type { Difference, FileState, ScanEntry } from "../../../../src/sync/plan/model.ts";
+import { nextStep, stepAfterReading, withBlocker } from "../../../../src/sync/operate/why/next.ts";
 
 const ENTRY: ScanEntry = { path: "a.md", sizeBytes: 4, mtimeMs: 1, ctimeMs: 1, ino: 1 };
 const SHAPE = {
@@ -13,10 +17,11 @@ const SHAPE = {
 } as const;
 const OTHER: ScanEntry = { ...ENTRY, path: "other.md", ino: 2 };
 
-function row(state: FileState, more: Partial<LedgerFile> = {}): LedgerFile {
+function row(state: FileState, more: Partial<FileRow> = {}): FileRow {
   const names = { title: "A", label: labelOf("A", "a.md") };
   const facts = { id: 1, docId: "doc", rulesKey: 0, hash: "h", digest: "d", sent: "", extractorVersion: 1 };
-  return { ...ENTRY, ...facts, ...names, state, shape: SHAPE, fileUrl: null, metadataHash: null, ...more };
+  const whole = { ...ENTRY, ...facts, ...names, state, shape: SHAPE, fileUrl: null, metadataHash: null };
+  return { ...whole, error: null, retryAtMs: null, ...more } as FileRow;
 }
 
 function difference(more: Partial<Difference> = {}): Difference {
@@ -30,14 +35,14 @@ function document(more: Partial<SourceDocument> = {}): ReadOutcome {
   return { kind: "document", document: { ...facts, recipe, ...more } as unknown as SourceDocument };
 }
 
-const candidates = (known: LedgerFile | undefined, from?: string): Difference =>
+const candidates = (known: FileRow | undefined, from?: string): Difference =>
   difference({
     candidates: [
       { entry: OTHER, known: undefined },
       { entry: ENTRY, known, ...(from !== undefined && { from }) },
     ],
   });
-const intent = (kind: "create" | "doubt" | "delete"): NextFacts["intents"][number] => ({
+const intent = (kind: OpenIntent["kind"]): OpenIntent => ({
   kind,
   docId: null,
   atMs: null,
@@ -45,27 +50,39 @@ const intent = (kind: "create" | "doubt" | "delete"): NextFacts["intents"][numbe
   message: null,
 });
 
-function stepOf(more: Partial<NextFacts>) {
+/** What a case says of a file; the rest is unremarkable. */
+interface CaseFacts {
+  readonly difference?: Difference | undefined;
+  readonly verdict?: Verdict;
+  readonly what?: string;
+  readonly living?: FileRow;
+  readonly held?: readonly FileRow[];
+  readonly holdReason?: string;
+  readonly intents?: readonly OpenIntent[];
+  readonly read?: ReadOutcome;
+}
+
+function stepOf(facts: CaseFacts) {
+  const { verdict = { wanted: true }, what, living, held = [], holdReason, intents = [], read } = facts;
+  const compared = "difference" in facts ? facts.difference : difference();
+  const candidate = compared?.candidates.find(({ entry: { path } }) => path === "a.md");
   return nextStep({
     path: "a.md",
     keeps: false,
-    wanted: { wanted: true },
-    oddity: undefined,
-    difference: difference(),
-    living: undefined,
-    heldReason: undefined,
-    retryWords: undefined,
-    troubleMessage: undefined,
-    intents: [],
-    rowOf: (known) => known as LedgerFile,
-    read: undefined,
-    ...more,
+    verdict,
+    disk: what === undefined ? {} : { what },
+    difference: compared,
+    known: { living, held, intents, row: { holdReason } as unknown as SourceRow },
+    afterReading:
+      candidate &&
+      read &&
+      stepAfterReading({ read, row: candidate.known as FileRow | undefined, from: candidate.from }),
   });
 }
 
 interface Case {
   readonly name: string;
-  readonly facts: Partial<NextFacts>;
+  readonly facts: CaseFacts;
   readonly action: string;
   readonly why: RegExp;
 }
@@ -146,14 +163,14 @@ describe("the next step for a file", () => {
       name: "that a rule leaves out is to delete its resource, by that rule",
       facts: {
         difference: difference({ gone: [row("agreed")] }),
-        wanted: { wanted: false, reason: "hidden" },
+        verdict: { wanted: false, reason: "hidden" },
       },
       action: "delete",
       why: /^the rules leave it out now \(hidden\)/,
     },
     {
       name: "whose delete is held is to wait for a person",
-      facts: { difference: difference({ gone: [row("held")] }), heldReason: "too many" },
+      facts: { difference: difference({ gone: [row("held")] }), held: [row("held")], holdReason: "too many" },
       action: "hold",
       why: /kbsync approve.*too many/,
     },
@@ -177,25 +194,25 @@ describe("the next step for a file", () => {
     },
     {
       name: "that is no file is none, and says what is there",
-      facts: { oddity: "a FIFO" },
+      facts: { what: "a FIFO" },
       action: "nothing",
       why: /^it is a FIFO/,
     },
     {
       name: "that is left out and has no row is none, by the rule",
-      facts: { wanted: { wanted: false, reason: "hidden" } },
+      facts: { verdict: { wanted: false, reason: "hidden" } },
       action: "nothing",
       why: /^hidden$/,
     },
     {
       name: "in agreement is none",
-      facts: { living: row("agreed"), oddity: "a FIFO" },
+      facts: { living: row("agreed"), what: "a FIFO" },
       action: "nothing",
       why: /nothing has changed/,
     },
     {
       name: "that failed is none until a person retries it, with the reason",
-      facts: { living: row("failed"), troubleMessage: "too odd" },
+      facts: { living: row("failed", { error: { code: "x", message: "too odd" } }) },
       action: "nothing",
       why: /failed \(too odd\).*kbsync retry/,
     },
@@ -207,15 +224,15 @@ describe("the next step for a file", () => {
     },
     {
       name: "that was skipped is none, with the reason",
-      facts: { living: row("skipped"), troubleMessage: "binary" },
+      facts: { living: row("skipped", { error: { code: "x", message: "binary" } }) },
       action: "nothing",
       why: /left out: binary/,
     },
     {
       name: "that is parked is to wait for its time",
-      facts: { living: row("parked"), retryWords: "until noon" },
+      facts: { living: row("parked", { retryAtMs: 0 }) },
       action: "wait",
-      why: /postponed, until noon/,
+      why: /postponed, and is tried again at 1970-01-01T00:00:00.000Z$/,
     },
     {
       name: "that is parked without a time is to wait nevertheless",
@@ -304,16 +321,15 @@ describe("the next step for a file", () => {
     {
       name: "that was parked before it had a resource is to create it, and says when it is tried",
       facts: {
-        difference: candidates(row("parked", { docId: null })),
+        difference: candidates(row("parked", { docId: null, retryAtMs: 0 })),
         read: document(),
-        retryWords: "until noon",
       },
       action: "create",
-      why: /no document of it; it was postponed, until noon$/,
+      why: /no document of it; it was postponed, and is tried again at 1970-01-01T00:00:00.000Z$/,
     },
     {
       name: "that is tried again though no row is parked says nothing of a time",
-      facts: { difference: candidates(row("failed")), read: document(), retryWords: "until noon" },
+      facts: { difference: candidates(row("failed", { retryAtMs: 0 })), read: document() },
       action: "touch",
       why: /but nothing that is sent$/,
     },
