@@ -1,28 +1,30 @@
-import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
+import { codeOf, type FailureFacts, messageOf } from "../../lib/failure.ts";
 import type { RelativePath, FolderPath } from "../plan/model.ts";
 
-/** Callbacks for what a source's watcher sees. They must not throw. */
-export interface Hints {
+/** What the watch of a source reports. */
+export type Hint =
   /** Paths that may have changed, each a file or a folder with all below it; undefined is the whole source. */
-  readonly onDirty: (paths: readonly RelativePath[] | undefined) => void;
-  /** A folder cannot be watched, so some changes go unnoticed from now on. Called once per cause. */
-  readonly onError: (error: KbsyncError) => void;
+  | { readonly kind: "dirty"; readonly paths: readonly RelativePath[] | undefined }
   /**
-   * Every folder is watched. Called at the start and after each renewal; the whole source must be scanned then. `complete` is
-   * false if some folder could not be watched.
+   * Every folder is watched: at the start and after each renewal. The whole source must be scanned then. `complete` is false if
+   * some folder could not be watched.
    */
-  readonly onReady: (complete: boolean) => void;
-}
+  | { readonly kind: "ready"; readonly complete: boolean }
+  /**
+   * A folder cannot be watched, so some changes go unnoticed from now on. Reported once per cause, by the parts of an error: an
+   * Error loses its own fields between threads.
+   */
+  | { readonly kind: "failed"; readonly message: string; readonly facts: FailureFacts };
 
 /** Reports each kind of problem once until `reset`: a limit affects every folder. */
-export function openProblems(onError: Hints["onError"], path: string, isClosed: () => boolean) {
+export function openProblems(report: (hint: Hint) => void, path: string) {
   let reported = new Set<string>();
   return {
     report: (error: unknown): void => {
       const code = codeOf(error) ?? "UNKNOWN";
-      if (isClosed() || reported.has(code)) return;
+      if (reported.has(code)) return;
       reported.add(code);
-      onError(explain(error, code, path));
+      report(explain(error, code, path));
     },
     has: (): boolean => reported.size > 0,
     reset: (): void => {
@@ -32,18 +34,13 @@ export function openProblems(onError: Hints["onError"], path: string, isClosed: 
 }
 
 /** Collects what arrives in one turn of the event loop, and sends it at the end of the turn. */
-export function openDirtyPaths(
-  { onDirty }: Pick<Hints, "onDirty">,
-  isClosed: () => boolean,
-): (path: FolderPath) => void {
+export function openDirtyPaths(report: (hint: Hint) => void): (path: FolderPath) => void {
   let dirty = new Set<RelativePath>();
   let allDirty = false;
   let flushing: NodeJS.Immediate | undefined;
   const flush = (): void => {
     flushing = undefined;
-    if (isClosed()) return;
-    if (allDirty) onDirty(undefined);
-    else if (dirty.size > 0) onDirty([...dirty]);
+    report({ kind: "dirty", paths: allDirty ? undefined : [...dirty] });
     allDirty = false;
     dirty = new Set();
   };
@@ -54,24 +51,21 @@ export function openDirtyPaths(
   };
 }
 
-function explain(error: unknown, code: string, path: string): KbsyncError {
-  const facts = { subject: path, retryable: true, cause: error };
-  if (code === "ENOSPC") {
-    return new KbsyncError(
-      `not every folder below ${path} can be watched: the system's limit of watches is reached`,
-      {
-        ...facts,
-        code: "watch_limit",
-        hint: "Raise it with `sysctl fs.inotify.max_user_watches=524288`, for good in /etc/sysctl.d.",
-      },
-    );
-  }
-  if (code === "EMFILE" || code === "ENFILE") {
-    return new KbsyncError(`${path} cannot be watched: too many open files or watchers`, {
-      ...facts,
+function explain(error: unknown, code: string, path: string): Hint {
+  const failed = (message: string, facts: Pick<FailureFacts, "code" | "hint">): Hint => ({
+    kind: "failed",
+    message,
+    facts: { ...facts, subject: path, retryable: true },
+  });
+  if (code === "ENOSPC")
+    return failed(`not every folder below ${path} can be watched: the system's limit of watches is reached`, {
+      code: "watch_limit",
+      hint: "Raise it with `sysctl fs.inotify.max_user_watches=524288`, for good in /etc/sysctl.d.",
+    });
+  if (code === "EMFILE" || code === "ENFILE")
+    return failed(`${path} cannot be watched: too many open files or watchers`, {
       code: "watch_limit",
       hint: "Raise it with `sysctl fs.inotify.max_user_instances=512`, and `ulimit -n`.",
     });
-  }
-  return new KbsyncError(`watching ${path} failed: ${messageOf(error)}`, { ...facts, code: "watch_failed" });
+  return failed(`watching ${path} failed: ${messageOf(error)}`, { code: "watch_failed" });
 }

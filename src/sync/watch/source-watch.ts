@@ -5,11 +5,11 @@ import { openRules, type WatchedSource } from "../scan/rules/rules.ts";
 import type { FloodGauge } from "./flood.ts";
 import { FolderWatcher, watcherOf } from "./folder-watcher.ts";
 import { watchTargetOf } from "./watch-target.ts";
-import { type Hints, openDirtyPaths, openProblems } from "./hints.ts";
+import { type Hint, openDirtyPaths, openProblems } from "./hints.ts";
 
 /** The watcher of one source, in the thread that runs it. */
 export interface SourceWatch {
-  /** Restarts the watch of every folder, then calls `onReady`. */
+  /** Restarts the watch of every folder, then reports that it is ready. */
   renew(): void;
   close(): Promise<void>;
 }
@@ -31,7 +31,11 @@ const RENEW_PAUSE_MS = 5_000;
  * unmounted. Decides nothing: a hint is only a path to check. The hint for a folder follows the start of its watch, so a
  * scan after the hint misses nothing in it.
  */
-export function openSourceWatch(source: WatchedSource, hints: Hints, flood: FloodGauge): SourceWatch {
+export function openSourceWatch(
+  source: WatchedSource,
+  onHint: (hint: Hint) => void,
+  flood: FloodGauge,
+): SourceWatch {
   const rules = openRules(source);
   let root = realRoot(source.absolutePath);
   /** Identifies what the watches are attached to, and the rules that they do not see. */
@@ -39,8 +43,10 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
   let target = "";
   let watcher: FolderWatcher | undefined;
   let closed = false;
-  const isClosed = (): boolean => closed;
-  const mark = openDirtyPaths(hints, isClosed);
+  const report = (hint: Hint): void => {
+    if (!closed) onHint(hint);
+  };
+  const mark = openDirtyPaths(report);
 
   const watchAgain = (): void => {
     rules.reload();
@@ -68,7 +74,7 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     mark(path);
   };
 
-  const problems = openProblems((error) => hints.onError(error), source.absolutePath, isClosed);
+  const problems = openProblems(report, source.absolutePath);
 
   const open = (): void => {
     problems.reset();
@@ -79,22 +85,32 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     watcher.on("addDir", onFolder);
     watcher.on("unlinkDir", onFolder);
     watcher.on("error", problems.report);
-    watcher.on("ready", () => {
-      if (!closed) hints.onReady(!problems.has());
-    });
+    watcher.on("ready", () => report({ kind: "ready", complete: !problems.has() }));
     watcher.add(root);
   };
 
-  const renew = openRenewal(async () => {
-    await watcher?.close();
-    if (closed) return false;
-    rules.reload();
-    open();
-    return true;
-  }, isClosed);
-  const checkReturn = openReturnCheck(() => {
-    if (!closed) renew();
-  });
+  let isRenewing = false;
+  let isStale = false;
+  /** Restarts the watch as long as it is stale, with a pause after each time. */
+  const renewStale = async (): Promise<void> => {
+    isRenewing = true;
+    while (isStale) {
+      isStale = false;
+      await watcher?.close();
+      if (closed) return;
+      rules.reload();
+      open();
+      await new Promise((resolve) => {
+        setTimeout(resolve, RENEW_PAUSE_MS).unref();
+      });
+    }
+    isRenewing = false;
+  };
+  const renew = (): void => {
+    isStale = true;
+    if (!isRenewing && !closed) void renewStale();
+  };
+  const checkReturn = openReturnCheck(renew);
 
   const checks = setInterval(() => {
     const now = targetNow();
@@ -113,31 +129,6 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
       await watcher?.close();
     },
   };
-}
-
-/** Runs `renew` once at a time, with a pause after each run that returns true. */
-function openRenewal(renew: () => Promise<boolean>, isClosed: () => boolean): () => void {
-  let renewing: Promise<void> | undefined;
-  let again = false;
-  const renewAndRest = async (): Promise<void> => {
-    if (!(await renew())) return;
-    await new Promise((resolve) => {
-      setTimeout(resolve, RENEW_PAUSE_MS).unref();
-    });
-  };
-  const soon = (): void => {
-    if (renewing !== undefined) again = true;
-    else {
-      renewing = renewAndRest().finally(() => {
-        renewing = undefined;
-        if (again && !isClosed()) {
-          again = false;
-          soon();
-        }
-      });
-    }
-  };
-  return soon;
 }
 
 /** Calls `onReturned` if one of the removed folders exists again after a moment. */

@@ -1,10 +1,8 @@
 import { parentPort } from "node:worker_threads";
-import type { FailureFacts } from "../../lib/failure.ts";
-import type { RelativePath } from "../plan/model.ts";
 import type { WatchedSource } from "../scan/rules/rules.ts";
 import { openFloodGauge } from "./flood.ts";
 import { openSourceWatch, type SourceWatch } from "./source-watch.ts";
-import type { Hints } from "./hints.ts";
+import type { Hint } from "./hints.ts";
 
 /** A request of the main thread to the watcher thread. `id` identifies a watched source. */
 export type Request =
@@ -13,15 +11,7 @@ export type Request =
   | { readonly kind: "close"; readonly id: number };
 
 /** A report of the watcher thread. */
-export type Report =
-  /** Paths that may have changed; undefined is the whole source. */
-  | { readonly kind: "dirty"; readonly id: number; readonly paths: readonly RelativePath[] | undefined }
-  | { readonly kind: "ready"; readonly id: number; readonly complete: boolean }
-  /** The parts of an error: an Error loses its own fields between threads. */
-  | { readonly kind: "failed"; readonly id: number; readonly message: string; readonly facts: Facts }
-  | { readonly kind: "closed"; readonly id: number };
-
-type Facts = Pick<FailureFacts, "code" | "subject" | "hint" | "retryable">;
+export type Report = { readonly id: number } & (Hint | { readonly kind: "closed" });
 
 /** Runs the watchers of all sources in the watcher thread, and reports what they see to the main thread. */
 const port = parentPort;
@@ -35,7 +25,10 @@ port.on("message", (request: Request) => {
   const { id } = request;
   switch (request.kind) {
     case "open":
-      watches.set(id, openSourceWatch(request.source, hintsFor(id), flood));
+      watches.set(
+        id,
+        openSourceWatch(request.source, (hint) => report({ id, ...hint }), flood),
+      );
       break;
     case "renew":
       watches.get(id)?.renew();
@@ -51,20 +44,4 @@ async function close(id: number): Promise<void> {
   watches.delete(id);
   await watch?.close();
   report({ kind: "closed", id });
-}
-
-function hintsFor(id: number): Hints {
-  return {
-    onDirty: (paths) => report({ kind: "dirty", id, paths }),
-    onReady: (complete) => report({ kind: "ready", id, complete }),
-    onError: ({ message, code, subject, hint, retryable }) => {
-      const facts = {
-        code,
-        retryable,
-        ...(subject !== undefined && { subject }),
-        ...(hint !== undefined && { hint }),
-      };
-      report({ kind: "failed", id, message, facts });
-    },
-  };
 }

@@ -1,6 +1,7 @@
 import { appendFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import type { Hint } from "../../../src/sync/watch/hints.ts";
 import { openFloodGauge } from "../../../src/sync/watch/flood.ts";
 import { openSourceWatch, type SourceWatch } from "../../../src/sync/watch/source-watch.ts";
 import { addFiles, makeTree, removeTree, sourceAt } from "../scan/tree.ts";
@@ -27,12 +28,11 @@ const turns = async (): Promise<void> => {
 const watchIt = async (): Promise<{ watch: SourceWatch; hints: string[]; ready: () => number }> => {
   const hints: string[] = [];
   let ready = 0;
-  const hintsOf = (paths: readonly string[] | undefined): void => void hints.push(...(paths ?? ["*"]));
-  const watch = openSourceWatch(
-    sourceAt(root),
-    { onDirty: hintsOf, onError: () => undefined, onReady: () => (ready += 1) },
-    openFloodGauge(),
-  );
+  const onHint = (hint: Hint): void => {
+    if (hint.kind === "dirty") hints.push(...(hint.paths ?? ["*"]));
+    else ready += Number(hint.kind === "ready");
+  };
+  const watch = openSourceWatch(sourceAt(root), onHint, openFloodGauge());
   open.push(watch);
   await vi.waitUntil(() => ready === 1, PATIENT);
   return { watch, hints, ready: () => ready };

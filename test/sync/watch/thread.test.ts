@@ -1,8 +1,8 @@
 import { EventEmitter } from "node:events";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Report, Request } from "../../../src/sync/watch/worker.ts";
-import type { SourceWatch } from "../../../src/sync/watch/source-watch.ts";
-import { watchInThread } from "../../../src/sync/watch/thread.ts";
+import { openRules } from "../../../src/sync/scan/rules/rules.ts";
+import { watchSource, type Watch } from "../../../src/sync/watch/watch.ts";
 import { sourceAt } from "../scan/tree.ts";
 
 /** Replaces the thread: records requests, and dies and reports on demand. */
@@ -31,21 +31,23 @@ vi.mock("node:worker_threads", () => ({
 }));
 
 let errors: string[];
-let ready: boolean[];
-let watch: SourceWatch;
-beforeEach(() => {
+let ready: number;
+let watch: Watch;
+beforeEach(async () => {
   vi.useFakeTimers();
   threads.length = 0;
   errors = [];
-  ready = [];
-  watch = watchInThread(sourceAt("/docs"), {
-    onDirty: () => undefined,
+  ready = 0;
+  watch = await watchSource({
+    root: "/docs",
+    rules: openRules(sourceAt("/docs")),
+    onDirty: () => (ready += 1),
     onError: ({ message }) => errors.push(message),
-    onReady: (complete) => ready.push(complete),
+    onReady: () => (ready += 1),
   });
   // Threads of another test may have died just now.
   threads[0]?.report({ kind: "ready", id: idOf(), complete: true });
-  ready = [];
+  ready = 0;
 });
 afterEach(async () => {
   await watch.close();
@@ -71,7 +73,7 @@ it("restarts a thread that dies repeatedly at growing intervals up to a minute",
 it("restarts a thread after a second that had watched everything when it died", () => {
   expect([restartMs(), restartMs(), restartMs()]).toEqual([1000, 2000, 4000]);
   threads.at(-1)?.report({ kind: "ready", id: idOf(), complete: true });
-  expect(ready).toEqual([true]);
+  expect(ready).toBe(1);
   expect(restartMs()).toBe(1000);
 });
 
