@@ -116,8 +116,12 @@ function start(): void {
 
 function receive(report: Report): void {
   const subscription = subscriptions.get(report.id);
-  if (report.kind === "closed") subscription?.onClosed?.();
-  if (subscription === undefined || subscription.onClosed !== undefined) return;
+  if (subscription === undefined) return;
+  if (report.kind === "closed") {
+    subscription.onClosed?.();
+    return;
+  }
+  if (subscription.onClosed !== undefined) return;
   const { onDirty, onReady } = subscription.options;
   switch (report.kind) {
     case "dirty":
