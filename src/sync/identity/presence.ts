@@ -1,5 +1,5 @@
 import type { ActionContext } from "../send/context.ts";
-import { judgeGone } from "../send/gone.ts";
+import { isReplacedBy, judgeGone } from "../send/gone.ts";
 import type { AnsweredRecord } from "../send/remote/resource-requests.ts";
 import { fileTag, readMarker } from "../plan/marker.ts";
 import type { RelativePath } from "../plan/model.ts";
@@ -49,7 +49,7 @@ async function askTitle(
   for (let tries = 1; ;) {
     const reply = await context.remote.update(docId, { title }, signal);
     if (reply.kind === "done") {
-      await followAnswer(context, resource, reply.value.record);
+      await followAnswer(context, resource, reply.value.record, signal);
       return "there";
     }
     if (reply.kind === "gone") return "gone";
@@ -59,15 +59,17 @@ async function askTitle(
   }
 }
 
-/** Follows an answer that names another resource in the place of the one that was asked for, if it has the file's marker. */
+/** Follows an answer that names another resource, which took the place of the one that was asked for and has the file's marker. */
 async function followAnswer(
-  { ledger }: ActionContext,
-  { docId, path }: OwnedResource,
-  { _id: answered = docId, description }: AnsweredRecord,
+  context: ActionContext,
+  resource: OwnedResource,
+  { _id: answered, description }: AnsweredRecord,
+  signal: AbortSignal,
 ): Promise<void> {
+  const { docId, path } = resource;
+  if (answered === undefined || answered === docId) return;
   const reading = readMarker(description);
-  if (answered === docId || reading.kind !== "whole" || reading.marker.file !== fileTag(path)) return;
-  await ledger.write(() => {
-    if (!ledger.files.ownsDoc(answered)) ledger.files.follow(answered, docId);
-  });
+  if (reading.kind !== "whole" || reading.marker.file !== fileTag(path)) return;
+  if (!(await isReplacedBy(context, resource, answered, signal))) return;
+  await context.ledger.write(() => context.ledger.files.follow(answered, docId));
 }

@@ -6,7 +6,7 @@ import type { DocumentFields, Taken } from "./remote/resource-requests.ts";
 import { splitMarker } from "../../wire/marker.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { follow, isInWork } from "./follow.ts";
-import { judgeGone } from "./gone.ts";
+import { isReplacedBy, judgeGone } from "./gone.ts";
 import { storedOf } from "./observe.ts";
 import type { Outgoing } from "./prepare.ts";
 import { renewKey, type Sending, type Sent } from "./sending.ts";
@@ -38,7 +38,7 @@ export async function change(
         await renewKey(context, sending);
         return "again";
       }
-      finishChange(context, outgoing, row, answeredId(context, outgoing, docId, end.value.record), {
+      finishChange(context, outgoing, row, await answeredId(context, outgoing, docId, end.value.record), {
         ...end.value,
         fileUrl: sending.fileUrl,
         history,
@@ -112,18 +112,18 @@ function isVersion(
 
 /**
  * Returns the resource that holds an update: another one than was asked for only if its record carries the marker that was sent,
- * and no other file has it.
+ * and it took the place of that one.
  */
-function answeredId(
-  { ledger }: ActionContext,
-  { document }: Outgoing,
+async function answeredId(
+  context: ActionContext,
+  { document: { recipe } }: Outgoing,
   docId: string,
   { _id: answered, description }: Taken["record"],
-): string {
+): Promise<string> {
   if (answered === undefined || answered === docId) return docId;
-  if (splitMarker(description ?? "").marker !== splitMarker(document.recipe.description).marker) return docId;
-  ledger.flush();
-  return ledger.files.ownsDoc(answered) ? docId : answered;
+  if (splitMarker(description ?? "").marker !== splitMarker(recipe.description).marker) return docId;
+  const { title } = recipe;
+  return (await isReplacedBy(context, { docId, title }, answered, context.signal)) ? answered : docId;
 }
 
 const LOST = {

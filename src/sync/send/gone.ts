@@ -31,3 +31,18 @@ const CONTRADICTION: Later = {
   blame: "request",
   reason: "the service shows the resource, but answers 404 when it is changed",
 };
+
+/**
+ * Reports whether another resource, which an answer names, took the place of the one that was asked for. Only then does that one
+ * answer 404: a service may answer with one id for all. No other file may have it.
+ */
+export async function isReplacedBy(
+  { ledger, remote }: Pick<ActionContext, "ledger" | "remote">,
+  { docId, title }: { readonly docId: string; readonly title: string },
+  answered: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  ledger.flush();
+  if (ledger.files.ownsDoc(answered)) return false;
+  return (await remote.update(docId, { title }, signal)).kind === "gone";
+}

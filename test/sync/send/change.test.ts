@@ -193,6 +193,15 @@ describe("acknowledged changes", () => {
     expect(shop.get(row)).toMatchObject({ state: "agreed", docId: "doc" });
   });
 
+  it("an answer that names another resource with the marker is followed only if the one that was asked for is gone", async () => {
+    const description = `d ${MARKER}`;
+    const answer = done({ record: { ...RECORD, description, _id: "another" } });
+    await change({ update: [answer, done()] }, { description });
+    expect(shop.get(row)).toMatchObject({ state: "agreed", docId: "doc" });
+    await change({ update: [answer, GONE] }, { description });
+    expect(shop.get(row)).toMatchObject({ state: "agreed", docId: "another" });
+  });
+
   it("a change that is acknowledged before it is processed is followed to its end", async () => {
     const record = { ...RECORD, isDeleted: false, metadata: { status: "chunked", warning: "page 2" } };
     await change({

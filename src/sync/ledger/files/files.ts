@@ -213,8 +213,8 @@ function prepareStates(db: Sqlite) {
       `UPDATE files SET rules_key = 0 WHERE lower(substr(path, -4)) = '.eml' AND state = 'agreed'
          AND shape IN (SELECT id FROM shapes WHERE kind = 'content')`,
     ),
-    /** Records that another resource took the place of a row's. */
-    follow: run<[docId: string, before: string]>("UPDATE files SET doc_id = ? WHERE doc_id = ?"),
+    /** Records that another resource, which no row has, took the place of a row's. */
+    follow: run<[docId: string, before: string]>("UPDATE OR IGNORE files SET doc_id = ? WHERE doc_id = ?"),
     remove: run<[id: number]>(REMOVE),
     /**
      * Removes a row without a resource. A row that received one since it was read stays; otherwise nothing would record
