@@ -66,6 +66,7 @@ export async function brakeFacts(
     ...limits,
     filesBefore: limits.filesBefore + made.length,
     missingBusy: limits.missingBusy + countMissing(scan, made),
+    hidden: limits.hidden + made.filter(unseenTest(scan)).length,
     unread: isSameRoot(row.root, scan.root) ? 0 : pass.context.ledger.files.countUnread(pass.source.id),
     others,
   };

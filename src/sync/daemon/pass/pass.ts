@@ -93,7 +93,8 @@ async function passWith(passes: Passes, due: Due, busy: BusyPaths): Promise<Pass
   holdRows(passes, braked);
   const isHolding = decided.held.length > 0 && !facts.keeps;
   const unreadable = countUnreadable(passes, scan);
-  notePass(passes, scan, scan.root, { before, whole, isAnother, isHolding, unreadable });
+  const mayAgree = whole && !isHolding && (before.root === undefined || facts.hidden === 0);
+  await notePass(passes, scan.root, { before, whole, isAnother, mayAgree, unreadable });
   if (whole) memory.isFirst = false;
   const newFiles = candidates.some(({ known }) => known === undefined);
   return { candidates, deletions, halted: false, newFiles, newRoot: isAnother };
@@ -179,38 +180,36 @@ async function placeAbsent({ source, context: { ledger } }: PassContext, scan: S
 }
 
 /** Records what a pass found out about the source. `identity` is the root's. */
-function notePass(
+async function notePass(
   { source: { id, rules }, context: { ledger } }: PassContext,
-  scan: Scan,
   identity: NonNullable<Scan["root"]>,
   pass: {
     readonly before: SourceRow;
     readonly whole: boolean;
     /** The root is another folder than before. */
     readonly isAnother: boolean;
-    /** Deletes are held. */
-    readonly isHolding: boolean;
+    /** The root becomes the agreed one. Not while deletes are held because of another one, or while files may be hidden. */
+    readonly mayAgree: boolean;
     /** How many paths are unreadable. */
     readonly unreadable: number;
   },
-): void {
-  const { before, whole, isAnother, isHolding, unreadable } = pass;
+): Promise<void> {
+  const { before, whole, isAnother, mayAgree, unreadable } = pass;
   // Also the same one under another device number: without a time of birth nothing else identifies it.
   const rootIsNew = before.root?.dev !== identity.dev || before.root.ino !== identity.ino;
-  const isHidden =
-    before.root !== undefined && scan.unreadable.some(({ path }) => ledger.tree.hasFiles(id, path));
   const settled = rules.takeSettled(whole);
   const mounts = rules.mounts?.takeNoted() ?? [];
-  ledger.note(() => {
+  const record = (): void => {
     for (const file of settled) ledger.tree.setIgnoreFile(id, file);
     for (const mount of mounts) ledger.tree.setMount(id, mount);
     if (isAnother) ledger.contacts.distrust(id);
-    // While deletes are held because of another root, or while files may be hidden, it is not the agreed one. A scan
-    // of a few paths does not show that.
-    if (whole && rootIsNew && !isHolding && !isHidden) ledger.sources.setRoot(id, identity);
+    if (mayAgree && rootIsNew) ledger.sources.setRoot(id, identity);
     if (unreadable !== before.unreadable) ledger.sources.setUnreadable(id, unreadable);
     if (whole && before.approved) ledger.sources.approvalUsed(id);
-  });
+  };
+  // A power loss must not leave an ignore file unknown: what it excludes would be sent while it is rewritten.
+  if (settled.length > 0) await ledger.write(record);
+  else ledger.note(record);
 }
 
 /** Returns how many paths are unreadable as of this scan. A part that is readable again no longer counts. */
