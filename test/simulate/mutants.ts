@@ -324,11 +324,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a service that is still working on the first request counts as one that failed, and the next try has another key",
     worlds: ["slow-work"],
     patches: [
-      patch(
-        "send/attempt.ts",
-        "if (isInFlight !== true) return false;",
-        "if (retryAfterMs > 0) return false;",
-      ),
+      patch("send/attempt.ts", "if (answer.isInFlight === true) {", "if (answer.retryAfterMs === 0) {"),
       patch(
         "ledger/intents/creates.ts",
         "if (!isSameDocument(before.observed, now)) return undefined;",
@@ -748,8 +744,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "send/acknowledge.ts",
-        'if (row === undefined || (row.docId !== docId && ledger.files.ownsDoc(docId))) return "taken";',
-        'if (row === undefined) return "taken";',
+        "if (row === undefined || (row.docId !== docId && ledger.files.ownsDoc(docId)))",
+        "if (row === undefined)",
       ),
     ],
   },

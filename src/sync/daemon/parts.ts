@@ -75,7 +75,6 @@ export function openParts(options: DaemonOptions): Parts {
     ledger = openLedger(stateDir, options.service.identity ?? options.service.dbUrl, {
       step: options.step ?? (() => undefined),
       // A dry run must leave no trace. Opening the sources claims the ledger.
-      unclaimed: true,
       onFailure: (error) => {
         failure.ledger = true;
         lifecycle.fail(error);

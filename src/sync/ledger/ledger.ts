@@ -43,8 +43,6 @@ export type Ledger = ReturnType<typeof openLedger>;
 export interface LedgerOptions {
   /** Called before and after each transaction. May throw to simulate a crash. */
   readonly step?: (name: string) => void;
-  /** Leaves a new ledger without a service until `claim` is called, for callers that must not write. */
-  readonly unclaimed?: boolean;
   /** Called when a transaction fails. Nothing can be written any more. */
   readonly onFailure?: (error: Error) => void;
   /** Is notified when a ledger of an older version is upgraded. */
@@ -83,29 +81,29 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
   });
   const mark = openMark(db, { stateDir, ledger: file }, (change) => commits.write(change));
   const tables = openTables(db);
-  const claim = (): boolean => {
-    const isOld = mark.begin();
-    db.transaction(() => {
-      if (isOld) tables.contacts.distrust(null);
-      db.prepare("INSERT INTO meta (name, value) VALUES ('service', ?) ON CONFLICT DO NOTHING").run(service);
-    })();
-    return isOld;
-  };
   const end = (): void => {
     commits.abandon();
     db.close();
     closeSync(wal);
   };
-  if (options.unclaimed !== true) claim();
   return {
     ...commits,
     ...tables,
     /**
-     * Records that the ledger belongs to the service it was opened for. `openLedger` calls it unless `unclaimed` is set.
-     * Returns true if the ledger is older than what was last written here: its sources must be compared with the
-     * service's list before anything is created.
+     * Records that the ledger belongs to the service it was opened for, before anything is written. Returns true if the
+     * ledger is older than what was last written here: its sources must be compared with the service's list before anything
+     * is created.
      */
-    claim,
+    claim: (): boolean => {
+      const isOld = mark.begin();
+      db.transaction(() => {
+        if (isOld) tables.contacts.distrust(null);
+        db.prepare("INSERT INTO meta (name, value) VALUES ('service', ?) ON CONFLICT DO NOTHING").run(
+          service,
+        );
+      })();
+      return isOld;
+    },
     /** Checkpoints the log into the file and closes it. */
     close: (): void => {
       try {

@@ -262,7 +262,9 @@ describe("the ledger", () => {
   });
 
   it("refuses a newer ledger, another service's, and a damaged one, in words", () => {
-    openLedger(dir, "s").close();
+    const own = openLedger(dir, "s");
+    own.claim();
+    own.close();
     expect(() => openLedger(dir, "other")).toThrow(
       expect.objectContaining({
         code: "ledger_other_service",

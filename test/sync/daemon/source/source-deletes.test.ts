@@ -262,10 +262,10 @@ it("two deletes of one path have jobs until both are done, and wait since they b
 });
 
 it("a resource that the service still shows half a minute after its delete is deleted again, and reported", async () => {
+  const { id } = ledger.sources.open("/one", "o", "fastest");
+  await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
   vi.useFakeTimers();
   try {
-    const { id } = ledger.sources.open("/one", "o", "fastest");
-    await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
     const read = { kind: "done", value: { _id: "doc", isDeleted: false } };
     const remote = {
       delete: async () => await Promise.resolve(DONE),

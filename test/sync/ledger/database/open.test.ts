@@ -124,7 +124,7 @@ describe("creating a ledger", () => {
   it("creates a ledger over the remains of an interrupted creation", async () => {
     writeFileSync(`${file}.new`, "half of it");
     await writeLedger();
-    expect(readdirSync(folder).toSorted()).toEqual(["ledger.db", "ledger.mark"]);
+    expect(readdirSync(folder).toSorted()).toEqual(["ledger.db"]);
     expect(readStatus(folder, 10)?.sources).toMatchObject([{ path: "/docs", searchable: 500 }]);
   });
 });
