@@ -63,22 +63,17 @@ export function openTrash(options: TrashOptions) {
     // After a crash between saving and the answer to the delete, the text is saved already.
     if (ledger.trash.has(docId)) return { kind: "done", value: undefined };
     if (isThere(join(source.root, path), what)) return { kind: "gone" };
-    const size = what.entry.sizeBytes;
-    // The content of an upload is known by its hash, and may have had another size.
-    if (size > bytesMax && !isKnownUpload(what))
-      return notGiven(`its ${size} bytes exceed the trash's limit of ${bytesMax}`);
     const name = createHash("sha256").update(docId).digest("hex").slice(0, NAME_CHARS);
     try {
-      await makeRoom(options, folder, Math.min(size, bytesMax));
       const file = await openSavedFile(folder, name);
       try {
         const reply = await fetchInto(options, deletion, what, file.write, signal);
         if (reply.kind !== "done") return reply;
         const { title, kind, hash } = what;
         const written = file.written();
-        // The hash decides, since the size is that of the last file, which may never have been sent.
         const isExact = isHashOf(hash, written.hash);
-        if (isKnownUpload(what) && !isExact) return notGiven("the uploaded file differs from what was sent");
+        if (kind === "file" && hash !== "" && !isExact)
+          return notGiven("the uploaded file differs from what was sent");
         await makeRoom(options, folder, written.sizeBytes);
         const deletedMs = Date.now();
         const untilMs = deletedMs + days * DAY_MS;
@@ -160,11 +155,10 @@ async function makeRoom(options: TrashOptions, folder: string, bytes: number): P
 async function fetchInto(
   { remote, bytesMax = TRASH_BYTES_MAX }: TrashOptions,
   { docId, path }: Deletion,
-  what: UnsavedText,
+  { title, kind, url }: UnsavedText,
   sink: (piece: Buffer) => Promise<void>,
   signal: AbortSignal,
 ): Promise<Fetched> {
-  const { title, kind, entry, url } = what;
   if (kind === "content") {
     const reply = await remote.take(docId, title, signal);
     if (reply.kind !== "done") return reply;
@@ -179,11 +173,7 @@ async function fetchInto(
     await sink(Buffer.from(shortcutText(path, url)));
     return { kind: "done", value: undefined };
   }
-  return await remote.download(url, isKnownUpload(what) ? { max: bytesMax } : entry.sizeBytes, sink, signal);
-}
-
-function isKnownUpload({ kind, hash }: Pick<UnsavedText, "kind" | "hash">): boolean {
-  return kind === "file" && hash !== "";
+  return await remote.download(url, bytesMax, sink, signal);
 }
 
 /** Adds rows for texts without one, from their notes, and removes files of the trash folder that have neither. */

@@ -3,7 +3,7 @@ import { IDEMPOTENCY_HEADER, KEY_HEADER, ROUTES } from "../../../wire/routes.ts"
 import { UploadAnswer } from "../../../wire/upload.ts";
 import type { FileLocation } from "../../scan/disk/file-location.ts";
 import { readAnswer, withKey, type Reply } from "./answer.ts";
-import { download, type ExpectedSize, fileAddress, type Sink } from "./download.ts";
+import { download, fileAddress, type Sink } from "./download.ts";
 import { TornFile, uploadBody } from "./multipart.ts";
 import type { ContentKind } from "./request-limit.ts";
 import { NOT_SENT, type Hosts, type Transport, type TransportOptions } from "./transport.ts";
@@ -23,8 +23,8 @@ export function fileRequests(
   { address, now }: Pick<TransportOptions, "address" | "now">,
 ) {
   return {
-    /** Fetches an uploaded file into a sink. */
-    download: (url: string, size: ExpectedSize, sink: Sink, signal: AbortSignal): Promise<Reply<undefined>> =>
+    /** Fetches an uploaded file of at most `bytesMax` into a sink. */
+    download: (url: string, bytesMax: number, sink: Sink, signal: AbortSignal): Promise<Reply<undefined>> =>
       attempt("download", signal, async () => {
         const {
           href,
@@ -36,7 +36,7 @@ export function fileRequests(
         const headers: Record<string, string> = isOurs ? { [KEY_HEADER]: address.pauthkey } : {};
         const request = { path: `${pathname}${query}`, headers, signal };
         try {
-          return await download(hosts.at(origin).pool, request, size, sink, now());
+          return await download(hosts.at(origin).pool, request, bytesMax, sink, now());
         } catch (error) {
           // Another host that does not answer does not make the service unreachable.
           if (isOurs || !NOT_SENT.has(codeOf(error) ?? "")) throw error;
