@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Daemon, PassResult } from "../../sync/daemon.ts";
-import { distrustLedger } from "../../sync/ledger/unusable.ts";
+import { distrustLedger } from "../../sync/ledger/restored.ts";
 import type { Config } from "../../config/load.ts";
 import { FILES_MAX } from "../../wire/daemon.ts";
 import { codeOf } from "../../lib/failure.ts";

@@ -5,27 +5,11 @@ import type { Remote } from "./remote/remote.ts";
 /** The ids of the collections. The bare specification returns an id only in the answer to a create. */
 export type Collections = ReturnType<typeof openCollections>;
 
-/** The result of requesting a collection's id. */
-export type AskedId =
-  | { readonly id: string }
-  | {
-      readonly id: undefined;
-      readonly why: NoIds;
-    };
-
 /**
  * Why no id is supplied. `unsupported`: the service supplies none. `refused`: it, or a gateway, refuses the address or the key.
  * `unclear`: what answered may not be the service. `unanswered`: nothing answered.
  */
 type NoIds = "unsupported" | "refused" | "unclear" | "unanswered";
-
-/** The result of requesting an id again. */
-export interface RenewedId {
-  /** The id to use from now on. */
-  readonly id: string | undefined;
-  /** The service itself supplied this id just now, so it has such a collection. */
-  readonly isNamed: boolean;
-}
 
 /** A service that does not supply the ids may be replaced by one that does. */
 const UNSUPPORTED_AGAIN_MS = 600_000;
@@ -73,24 +57,31 @@ export function openCollections(
     for (const [each, collectionId] of found) learn(each, collectionId);
     return found;
   };
-  const ask = async (tier: Tier, signal: AbortSignal): Promise<AskedId> => {
-    const before = id(tier);
-    if (before !== undefined) return { id: before };
-    if (performance.now() < unsupportedUntilMs) return { id: undefined, why: "unsupported" };
-    const came = await fetch(signal);
-    const asked = id(tier);
-    if (asked !== undefined) return { id: asked };
-    return { id: undefined, why: typeof came === "string" ? came : "unsupported" };
-  };
-
   return {
     id,
     /** Records the id of a tier from a create's answer. */
     learn,
-    /** Requests the ids from the service, where it supplies them. */
-    ask,
-    /** Requests the id again although one is known, because the service no longer knows that one. */
-    renew: async (tier: Tier, signal: AbortSignal): Promise<RenewedId> => {
+    /** Returns a known id, or requests the ids from the service, where it supplies them. */
+    ask: async (
+      tier: Tier,
+      signal: AbortSignal,
+    ): Promise<{ readonly id: string } | { readonly id: undefined; readonly why: NoIds }> => {
+      const before = id(tier);
+      if (before !== undefined) return { id: before };
+      if (performance.now() < unsupportedUntilMs) return { id: undefined, why: "unsupported" };
+      const came = await fetch(signal);
+      const asked = id(tier);
+      if (asked !== undefined) return { id: asked };
+      return { id: undefined, why: typeof came === "string" ? came : "unsupported" };
+    },
+    /**
+     * Requests the id again although one is known, because the service no longer knows that one. Returns the id to use from
+     * now on, and whether the service itself named it just now, so that it has such a collection.
+     */
+    renew: async (
+      tier: Tier,
+      signal: AbortSignal,
+    ): Promise<{ readonly id: string | undefined; readonly isNamed: boolean }> => {
       const came = await fetch(signal);
       return { id: id(tier), isNamed: typeof came !== "string" && came.has(tier) };
     },

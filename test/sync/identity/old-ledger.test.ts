@@ -1,7 +1,7 @@
 import { cpSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { distrustLedger } from "../../../src/sync/ledger/unusable.ts";
+import { distrustLedger } from "../../../src/sync/ledger/restored.ts";
 import type { FakeResource } from "../../fakes/knowledge-service.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
 import { documentsOf, holdOfPass, promptService, writesOfPass } from "./fixture.ts";

@@ -49,7 +49,7 @@ const PRUNE_ROWS = 500;
 
 /** Opens the trash of a state folder. */
 export function openTrash(options: TrashOptions) {
-  const { ledger, days, bytesMax = TRASH_BYTES_MAX } = options;
+  const { ledger, days } = options;
   const folder = trashFolder(options.stateDir);
 
   const save = async (
