@@ -38,6 +38,8 @@ export function openChecks(settleMs: number, onDue: (atMs: number) => void) {
   };
 
   return {
+    /** Reports whether a time is further off than a path takes to settle. */
+    isRetry,
     /** Makes a path due when nothing more has happened for the settle time. */
     settle: (path: RelativePath, nowMs: number): void => {
       const check = checkOf(path);

@@ -1,4 +1,5 @@
 import type { RelativePath, ScanEntry } from "../../plan/model.ts";
+import type { Counted } from "../../plan/version.ts";
 import { type Due, openChecks } from "./checks.ts";
 import { openJobs } from "./jobs.ts";
 import { openRestDetector } from "./settle.ts";
@@ -52,6 +53,10 @@ export function openPathStates(settleMs: number, onDue: (atMs: number) => void =
   /** Paths to check when the job of another one has ended. */
   const followers = new Map<RelativePath, Set<RelativePath>>();
   const reading = new Map<RelativePath, Reading>();
+  /** Files that are written to continually and are not read for some seconds, including those of the last `take`. They are few. */
+  const heldBack = new Set<RelativePath>();
+  const heldBackNow = (): RelativePath[] =>
+    [...heldBack].filter((path) => !jobs.hasJob(path) && (checks.isDue(path) || checking.has(path)));
   /** Records that something happened at a path. One that is being sent is checked after that. */
   const event = (path: RelativePath, nowMs: number): void => {
     if (jobs.hasJob(path)) outdate(path, nowMs);
@@ -110,6 +115,7 @@ export function openPathStates(settleMs: number, onDue: (atMs: number) => void =
       return true;
     },
     take: (nowMs: number): Due | undefined => {
+      for (const path of heldBack) if (!checks.isDue(path)) heldBack.delete(path);
       const due = checks.take(nowMs);
       if (due !== undefined) checking = new Set([...due.paths, ...missing.keys()]);
       return due;
@@ -121,7 +127,11 @@ export function openPathStates(settleMs: number, onDue: (atMs: number) => void =
     /** Reports whether a file may be read: see `RestDetector`. If not, it is checked again. */
     rested: (entry: ScanEntry, nowMs: number, wallMs?: number): boolean => {
       const atMs = rest.restsAtMs(entry, nowMs, wallMs);
-      if (atMs !== undefined) checks.checkAt(entry.path, atMs, nowMs, true);
+      if (atMs === undefined) heldBack.delete(entry.path);
+      else {
+        if (checks.isRetry(atMs, nowMs)) heldBack.add(entry.path);
+        checks.checkAt(entry.path, atMs, nowMs, true);
+      }
       return atMs === undefined;
     },
     /** Reports whether a job is not dropped when something happens at its path: the file never rests, and is sent as it is. */
@@ -149,6 +159,14 @@ export function openPathStates(settleMs: number, onDue: (atMs: number) => void =
     /** Reports whether nothing is about to be checked, except retries and, with `butMissing`, what is missing. */
     isQuiet: ({ butMissing }: { readonly butMissing: boolean } = { butMissing: false }): boolean =>
       checks.isQuiet(butMissing ? (path) => missing.has(path) : undefined),
+    /** Returns the number of files to send, by how their rows count. `countedNow` reads a path's row. */
+    counts: (countedNow: (path: RelativePath) => Counted): Record<Counted, number> => {
+      const counts = jobs.counts(countedNow);
+      for (const path of heldBackNow()) counts[countedNow(path)] += 1;
+      return counts;
+    },
+    /** Returns the files that `counts` counts. */
+    toSend: (): Iterable<RelativePath> => [...jobs.jobPaths(), ...heldBackNow()],
     /** Records that the service has a file with a job and reads it, or no longer does. */
     setReading: (path: RelativePath, what: Reading | undefined): void =>
       void (what === undefined ? reading.delete(path) : reading.set(path, what)),

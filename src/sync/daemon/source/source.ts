@@ -127,7 +127,7 @@ function pathQueries({ agenda: { states }, contact, deletes, context: { now }, s
     },
     /** Returns the files at or below a path that `activity` counts: those that are planned and not done. */
     *unsent(below: RelativePath | undefined): Iterable<RelativePath> {
-      for (const path of states.jobPaths()) if (isBelow(path, below)) yield path;
+      for (const path of states.toSend()) if (isBelow(path, below)) yield path;
       if (state.isPaused) return;
       for (const path of contact.waiting()) if (isBelow(path, below)) yield path;
     },
