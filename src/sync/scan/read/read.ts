@@ -156,7 +156,7 @@ async function fill(handle: FileHandle, buffer: Buffer, position: number): Promi
 }
 
 function isWithinSource({ entry: { path }, rules }: ReadRequest, fd: number): boolean {
-  return liesInside(fd, { root: rules.source.absolutePath, realRoot: rules.realRoot, path });
+  return liesInside(fd, { root: rules.source.absolutePath, path });
 }
 
 /** Whether a file changed. The change time also reveals a write after which the old modification time was restored. */
