@@ -25,7 +25,7 @@ interface ComparedRows {
   readonly changed: readonly { readonly entry: ScanEntry; readonly known: KnownFile }[];
   /** Held rows whose path has an entry. */
   readonly heldHere: readonly KnownFile[];
-  /** Rows whose path has a file that is not taken, with the reason: their own file, or another one in its place. */
+  /** Living rows whose path has a file that is not taken, with the reason: their own file, or another one in its place. */
   readonly blocked: readonly Blocked[];
   readonly missing: readonly KnownFile[];
   /** Rows with work in flight whose path has nothing. */
@@ -74,8 +74,9 @@ export function* compareRows(
     if (entry === undefined) {
       const refusal = refusals.get(row.path);
       const skip = skips.get(row.path);
-      if (refusal !== undefined) blocked.push({ row, refusal });
-      else if (skip !== undefined) blocked.push({ row, skip });
+      // A held row waits for a person, whatever has its path now.
+      if (refusal !== undefined && !isHeld(row)) blocked.push({ row, refusal });
+      else if (skip !== undefined && !isHeld(row)) blocked.push({ row, skip });
       else if (inScope(row.path) && !unseen(row.path)) missing.push(row);
     } else if (isHeld(row)) heldHere.push(row);
     else {
@@ -97,7 +98,7 @@ export function* compareRows(
   };
 }
 
-/** A row whose path has a file that is not taken, with one of the two reasons. */
+/** A living row whose path has a file that is not taken, with one of the two reasons. */
 export interface Blocked {
   readonly row: KnownFile;
   readonly refusal?: { readonly reason: string };

@@ -50,16 +50,15 @@ export function* reconcileInSteps(
     if (entries.has(entry.path)) fresh.push(entry);
   }
 
-  const { assigned, left } = assignBlocked(rows.blocked);
-  const assignedRows = assigned.map(({ row }) => row).filter(({ docId }) => docId !== null);
+  const blockedRows = rows.blocked.map(({ row }) => row).filter(({ docId }) => docId !== null);
   const pairs = yield* pairInSteps(
-    [...rows.missing, ...displaced, ...left, ...assignedRows],
+    [...rows.missing, ...displaced, ...blockedRows],
     [...rows.changed, ...renamed],
     fresh,
   );
   // A row whose file has another name now moved there. The file at its old path has no row.
-  const movedIds = new Set(assigned.length === 0 ? [] : pairs.moves.map(({ known: { id } }) => id));
-  const stuck = assigned.filter(({ row }) => !movedIds.has(row.id));
+  const movedIds = new Set(rows.blocked.length === 0 ? [] : pairs.moves.map(({ known: { id } }) => id));
+  const stuck = rows.blocked.filter(({ row }) => !movedIds.has(row.id));
   const stuckIds = new Set(stuck.map(({ row }) => row.id));
   const gone = stuckIds.size === 0 ? pairs.gone : pairs.gone.filter(({ id }) => !stuckIds.has(id));
   for (const { row } of stuck) {
@@ -119,32 +118,6 @@ function countRenamed(rows: readonly KnownFile[], fresh: readonly ScanEntry[]): 
   if (rows.length === 0) return 0;
   const inodes = new Set(fresh.map(({ ino }) => ino));
   return rows.filter(({ ino }) => inodes.has(ino)).length;
-}
-
-/**
- * Assigns one row to each path whose file is not taken: the living one, otherwise the oldest held one, because the file
- * it waited for may be this one, too large now. A file of a kind that is never taken cannot be that. The rows that are
- * `left` have no file.
- */
-function assignBlocked(blocked: readonly Blocked[]): {
-  assigned: readonly Blocked[];
-  left: readonly KnownFile[];
-} {
-  const taken = new Set<RelativePath>();
-  const assigned: Blocked[] = [];
-  const left: KnownFile[] = [];
-  const inOrder = blocked.toSorted(
-    (a, b) => Number(isHeld(a.row)) - Number(isHeld(b.row)) || a.row.id - b.row.id,
-  );
-  for (const each of inOrder) {
-    const isOther = each.row.state === "doomed" || (each.skip !== undefined && isHeld(each.row));
-    if (isOther || taken.has(each.row.path)) left.push(each.row);
-    else {
-      taken.add(each.row.path);
-      assigned.push(each);
-    }
-  }
-  return { assigned, left };
 }
 
 /**

@@ -86,7 +86,7 @@ describe("reconcile", () => {
       name: "a held delete whose file is back and too large",
       disk: scan([], { refused: [{ path: "a", reason: "large" }] }),
       rows: [row(2, a, { state: "held" }), row(1, a, { state: "held" })],
-      expected: ["gone a #2", "refused a: large #1"],
+      expected: ["gone a #1", "gone a #2", "refused a: large"],
     },
     {
       name: "an agreed delete whose name was taken by a file that is too large",
