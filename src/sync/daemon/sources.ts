@@ -35,7 +35,7 @@ export function openDaemonSources(parts: Parts, onChange: () => void) {
       rules: openRules(source, {
         ignoreFiles: {
           settleMs: sync.settleMs,
-          looserRulesMs: context.timing.looserRulesMs,
+          changedRulesMs: context.timing.changedRulesMs,
           now: context.now,
           inForce: ledger.tree.ignoreFiles(row.id),
         },

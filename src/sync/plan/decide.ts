@@ -68,15 +68,11 @@ function contentDiffers(read: ReadFacts, row: LedgerFile): boolean {
 
 /** Reports whether an update can turn a resource of one shape into the other. */
 export function sameShape(a: Shape, b: Shape): boolean {
-  return a.kind === b.kind && a.tier === b.tier && a.ownerId === b.ownerId && hasSettings(a, b.settings);
+  return (
+    a.kind === b.kind && a.tier === b.tier && a.ownerId === b.ownerId && sameSettings(a.settings, b.settings)
+  );
 }
 
-/** Reports whether settings match a shape, as far as they are known: a service may omit them from its list. */
-export function hasSettings({ settings }: Pick<Shape, "settings">, found: Partial<Settings> = {}): boolean {
-  const { strategy, chunkSize, chunkOverlap } = { ...settings, ...found };
-  return (
-    strategy === settings.strategy &&
-    chunkSize === settings.chunkSize &&
-    chunkOverlap === settings.chunkOverlap
-  );
+function sameSettings(a: Settings, b: Settings): boolean {
+  return a.strategy === b.strategy && a.chunkSize === b.chunkSize && a.chunkOverlap === b.chunkOverlap;
 }

@@ -11,11 +11,11 @@ export interface Timing {
    */
   readonly burstGapMs: number;
   /**
-   * How long an ignore file must rest before a version takes effect that may admit what the version in force leaves
-   * out: it may be half-written. A busy machine or a slow script takes a second or two between two lines. A pass waits
+   * How long a changed ignore file must rest before it takes effect: it may be half-written, and then admits what the
+   * version in force leaves out. A busy machine or a slow script takes a second or two between two lines. A pass waits
    * this long too.
    */
-  readonly looserRulesMs: number;
+  readonly changedRulesMs: number;
   /**
    * When two lists differ, a third follows after this time: a service that has just started may know more a moment
    * later.
@@ -39,7 +39,7 @@ export interface Timing {
 /** The waits of a daemon. */
 export const TIMING: Timing = {
   burstGapMs: 2000,
-  looserRulesMs: 5000,
+  changedRulesMs: 5000,
   listAgainMs: 1000,
   retryMs: DELAY_MS_MIN,
   goneAgainMs: [250, 1000, 4000],

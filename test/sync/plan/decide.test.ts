@@ -1,11 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  decide,
-  hasSettings,
-  type ReadFacts,
-  sameShape,
-  uploadedHash,
-} from "../../../src/sync/plan/decide.ts";
+import { decide, type ReadFacts, sameShape, uploadedHash } from "../../../src/sync/plan/decide.ts";
 import type { LedgerFile, Shape } from "../../../src/sync/plan/model.ts";
 
 const SETTINGS = { strategy: "recursive", chunkSize: 1000, chunkOverlap: 100 } as const;
@@ -130,12 +124,6 @@ it.each<[what: string, other: Shape]>([
     false,
     true,
   ]);
-});
-
-it("settings that a list omits count as those that were sent", () => {
-  expect(hasSettings(SHAPE)).toBe(true);
-  expect(hasSettings(SHAPE, { chunkSize: 1000 })).toBe(true);
-  expect(hasSettings(SHAPE, { chunkSize: 999 })).toBe(false);
 });
 
 it.each([

@@ -40,7 +40,7 @@ export interface IgnoreSettlingOptions {
   /** Time for which a file that is new must be unchanged; 0: no version has to settle. */
   readonly settleMs: number;
   /** The same for one that replaces another version, because it may let more through. Default: see `TIMING`. */
-  readonly looserRulesMs?: number;
+  readonly changedRulesMs?: number;
   readonly now: () => number;
   /** Hashes of the ignore files that were in force when the process started, by path. */
   readonly inForce: ReadonlyMap<RelativePath, string>;
@@ -59,7 +59,7 @@ interface Changing {
 /** Opens the settling of a source's ignore files. */
 export function openIgnoreSettling({
   settleMs,
-  looserRulesMs = TIMING.looserRulesMs,
+  changedRulesMs = TIMING.changedRulesMs,
   now,
   inForce,
 }: IgnoreSettlingOptions) {
@@ -80,7 +80,7 @@ export function openIgnoreSettling({
   /** How long a version must be unchanged that was not seen before. `seen` is one that never applied. */
   const restOf = (file: RelativePath, { isBlank }: IgnoreVersion, seen: Changing | undefined): number => {
     const isNew = seen === undefined && !known.has(file) && !isBlank;
-    return isNew || settleMs === 0 ? settleMs : Math.max(settleMs, looserRulesMs);
+    return isNew || settleMs === 0 ? settleMs : Math.max(settleMs, changedRulesMs);
   };
 
   return {

@@ -136,7 +136,7 @@ describe("when sources are nested otherwise", () => {
     "as a source %s, nothing is sent that %s excludes, which is renamed away meanwhile",
     async (how, name) => {
       const settings = { settleMs: 100 };
-      const timing = { looserRulesMs: 600 };
+      const timing = { changedRulesMs: 600 };
       const file = join(world.root, name);
       world.write(".git/HEAD", "ref: refs/heads/main");
       world.write(name, "secret/\n");

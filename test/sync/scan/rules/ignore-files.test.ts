@@ -23,7 +23,7 @@ afterEach(async () => {
 
 const settings = { settleMs: 100 };
 /** Long enough for a test to restore a file in time on a busy machine. */
-const timing = { looserRulesMs: 600 };
+const timing = { changedRulesMs: 600 };
 const put = (path: string, text: string): void => writeFileSync(join(world.root, path), text);
 const sent = (): string[] =>
   world.activity.filter(({ action }) => action === "create").map(({ path }) => path);

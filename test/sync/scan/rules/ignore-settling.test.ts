@@ -50,10 +50,10 @@ describe("an ignore file that changes", () => {
     const rules = await settled({ ".kbsyncignore": "secret/\n" });
     for (const text of ["", "# header\n", "# header\n# secret/", "# header\nsecret/\n"]) {
       put(".kbsyncignore", text);
-      nowMs += TIMING.looserRulesMs - 1;
+      nowMs += TIMING.changedRulesMs - 1;
       expect(await seen(rules)).toEqual([]);
     }
-    nowMs += TIMING.looserRulesMs;
+    nowMs += TIMING.changedRulesMs;
     expect(await seen(rules)).toEqual(["d/b.md", "open.md"]);
   });
 
@@ -79,7 +79,7 @@ describe("an ignore file that changes", () => {
     if (text === undefined) rmSync(join(root, ".kbsyncignore"));
     else put(".kbsyncignore", text);
     expect(await seen(rules)).toEqual([]);
-    nowMs += TIMING.looserRulesMs - 1;
+    nowMs += TIMING.changedRulesMs - 1;
     expect(await seen(rules)).toEqual([]);
     nowMs += 1;
     expect(await seen(rules)).toContain("open.md");
@@ -90,11 +90,11 @@ describe("an ignore file that changes", () => {
     put(".kbsyncignore", "open.md\n");
     await seen(rules);
     for (let n = 1; n <= 3; n++) {
-      nowMs += TIMING.looserRulesMs - 1;
+      nowMs += TIMING.changedRulesMs - 1;
       utimesSync(join(root, ".kbsyncignore"), n, n);
       expect(await seen(rules)).toEqual([]);
     }
-    nowMs += TIMING.looserRulesMs;
+    nowMs += TIMING.changedRulesMs;
     expect(await seen(rules)).toEqual(["d/b.md", "d/secret/c.md", "secret/a.md"]);
   });
 
@@ -104,7 +104,7 @@ describe("an ignore file that changes", () => {
     expect(await seen(rules)).toEqual([]);
     rmSync(join(root, ".kbsyncignore"));
     expect(await seen(rules)).toEqual([]);
-    nowMs += TIMING.looserRulesMs - 1;
+    nowMs += TIMING.changedRulesMs - 1;
     expect(await seen(rules)).toEqual([]);
     nowMs += 1;
     expect(await seen(rules)).toEqual(EVERYTHING);
@@ -133,7 +133,7 @@ describe("an ignore file that changes", () => {
     expect(await seen(rules)).toEqual(["open.md", "secret/a.md"]);
     renameSync(join(root, "d/.kbsyncignore.bak"), join(root, "d/.kbsyncignore"));
     await seen(rules);
-    nowMs += TIMING.looserRulesMs;
+    nowMs += TIMING.changedRulesMs;
     expect(await seen(rules)).toEqual(["d/b.md", "open.md", "secret/a.md"]);
   });
 
@@ -145,7 +145,7 @@ describe("an ignore file that changes", () => {
     rmSync(join(root, ".away/.kbsyncignore"));
     renameSync(join(root, ".away"), join(root, "d"));
     expect(await seen(rules)).toEqual(["open.md", "secret/a.md"]);
-    nowMs += TIMING.looserRulesMs;
+    nowMs += TIMING.changedRulesMs;
     expect(await seen(rules)).toEqual(EVERYTHING);
   });
 
@@ -204,7 +204,7 @@ describe("at a start", () => {
     rmSync(join(root, "d/.kbsyncignore"));
     const rules = open(inForce);
     expect(await seen(rules)).toEqual(["open.md"]);
-    nowMs += TIMING.looserRulesMs;
+    nowMs += TIMING.changedRulesMs;
     expect(await seen(rules)).toEqual(["d/b.md", "open.md"]);
     expect(rules.takeSettled(true)).toEqual([{ file: "d/.kbsyncignore", hash: undefined }]);
   });
@@ -213,10 +213,10 @@ describe("at a start", () => {
     put(".kbsyncignore", "# header\n");
     const rules = open();
     expect(await seen(rules)).toEqual([]);
-    expect(rules.takeIgnoreRest()).toEqual({ atMs: nowMs + TIMING.looserRulesMs, isOverdue: false });
+    expect(rules.takeIgnoreRest()).toEqual({ atMs: nowMs + TIMING.changedRulesMs, isOverdue: false });
     put(".kbsyncignore", "# header\nsecret/\n");
     expect(await seen(rules)).toEqual([]);
-    nowMs += TIMING.looserRulesMs;
+    nowMs += TIMING.changedRulesMs;
     expect(await seen(rules)).toEqual(["d/b.md", "open.md"]);
   });
 
@@ -257,7 +257,7 @@ it("law: lets through only what a settled version lets through, however the file
           if (files.length === 0) continue; // undecided
           const isOpen = files.includes("secret/a.md");
           const isAsBefore = !isOpen || (wasOpen && patternsOf(last) === decided);
-          const restMs = wasOpen ? SETTLE_MS : TIMING.looserRulesMs;
+          const restMs = wasOpen ? SETTLE_MS : TIMING.changedRulesMs;
           expect(isAsBefore || nowMs - changedMs >= restMs).toBe(true);
           decided = patternsOf(last);
           expect(isOpen).toBe(!patternsOf(last).includes("secret/"));
