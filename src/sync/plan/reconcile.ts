@@ -7,7 +7,6 @@ import {
   type KnownFile,
   type Candidate,
   type Move,
-  type RelativePath,
   type Scan,
   type ScanEntry,
 } from "./model.ts";
