@@ -11,7 +11,7 @@ const WAIT_SECONDS = 40;
  * saved before it. `untilMs` is the end of the last question.
  */
 export function askToWait(world: World, history: History, untilMs: number): void {
-  const { clock, runner, judge } = world;
+  const { clock, runner, judge, stage } = world;
   const { waitEveryMs } = history.conditions;
   if (waitEveryMs === undefined) return;
   const behindNow = watchBehind(world, history);
@@ -19,8 +19,8 @@ export function askToWait(world: World, history: History, untilMs: number): void
   const isScanned = !happenings.some(isOutside) && !happenings.some(({ kind }) => kind === "clock");
   const wait = async (daemon: Daemon, askedMs: number): Promise<void> => {
     const late = new AbortController();
-    clock.at(askedMs + 1000 * WAIT_SECONDS, { alive: true }, () => late.abort());
-    // The process may die while it waits, or stop.
+    // The process may die while it waits, or stop. Nothing of a dead one goes on.
+    clock.at(askedMs + 1000 * WAIT_SECONDS, stage.process, () => late.abort());
     const end = await daemon.wait({ signal: late.signal }).catch(() => undefined);
     const behind = behindNow();
     // A wait for everything leaves out what the service reads from a first sync.
