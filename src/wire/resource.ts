@@ -104,7 +104,8 @@ export const ResourceRecord = z.object({
   url: z.string().nullish(),
   content: z.string().nullish(),
   refreshedAt: z.string().nullish(),
-  isDeleted: z.boolean().default(false),
+  /** Absent: the service does not say. */
+  isDeleted: z.boolean().optional(),
   settings: z
     .object({
       strategy: z.string().optional(),

@@ -27,7 +27,8 @@ export async function askPresence(
   signal: AbortSignal,
 ): Promise<Presence> {
   const reply = await context.remote.read(resource.docId, signal);
-  if (reply.kind === "done") return reply.value.isDeleted ? "gone" : "there";
+  const isDeleted = reply.kind === "done" ? reply.value.isDeleted : undefined;
+  if (isDeleted !== undefined) return isDeleted ? "gone" : "there";
   for (let answers = 1; ; answers += 1) {
     const presence = await askTitle(context, resource, signal);
     if (presence !== "gone") return presence;

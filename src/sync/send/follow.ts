@@ -99,7 +99,7 @@ export function isInWork(record: ResourceRecord): boolean {
 /** Returns how the processing of a resource ended; undefined: it goes on. */
 function stateOf(record: ResourceRecord): Exclude<Followed, Later> | undefined {
   const { isDeleted, metadata } = record;
-  if (isDeleted) return { kind: "gone" };
+  if (isDeleted === true) return { kind: "gone" };
   if (metadata?.status === "error") {
     const message = metadata.message ?? "the service could not process it";
     return { kind: "refused", code: "not_taken_in", message };

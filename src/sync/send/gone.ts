@@ -16,11 +16,12 @@ export async function judgeGone(
   docId: string,
   answers: number,
 ): Promise<"gone" | "again" | Later> {
-  const record = await remote.read(docId, signal);
-  if (record.kind === "done" && record.value.isDeleted) return "gone";
+  const reply = await remote.read(docId, signal);
+  const isDeleted = reply.kind === "done" ? reply.value.isDeleted : undefined;
+  if (isDeleted === true) return "gone";
   const waitMs = timing.goneAgainMs[answers - 1];
-  // A 404 to the record proves nothing: a service need not have such an address.
-  if (waitMs === undefined) return record.kind === "done" ? CONTRADICTION : "gone";
+  // A 404 to the record proves nothing: a service need not have such an address. Nor does one that may be a deleted resource's.
+  if (waitMs === undefined) return isDeleted === false ? CONTRADICTION : "gone";
   await yieldSlot(() => sleep(waitMs, undefined, { signal }));
   return "again";
 }

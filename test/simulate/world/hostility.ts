@@ -35,14 +35,14 @@ export function shownBy({ odd }: Hostility, record: Shown): Shown {
   return odd === undefined ? record : { ...record, ...oddOf(odd, record) };
 }
 
-function oddOf(odd: OddFields, { _id, settings, createdAt, updatedAt, metadata }: Shown): Shown {
+function oddOf(odd: OddFields, { _id, settings, isDeleted, createdAt, updatedAt, metadata }: Shown): Shown {
   switch (odd) {
     case "nulls":
       return { title: null, description: null, isDeleted: null, ownerId: null, createdAt: null };
     case "texts": {
       const { strategy, chunkSize, chunkOverlap } = Object(settings) as Shown;
       const sizes = { chunkSize: String(chunkSize), chunkOverlap: String(chunkOverlap) };
-      return { settings: { strategy, ...sizes }, isDeleted: "false", refreshedAt: "" };
+      return { settings: { strategy, ...sizes }, isDeleted: String(isDeleted), refreshedAt: "" };
     }
     case "numbers":
       return {

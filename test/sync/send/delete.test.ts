@@ -29,7 +29,7 @@ afterEach(() => shop.close());
 interface Answers {
   readonly delete?: readonly Reply<unknown>[];
   /** The service's record of the resource. */
-  readonly read?: Reply<{ isDeleted: boolean }>;
+  readonly read?: Reply<{ isDeleted?: boolean }>;
   /** Whether other requests are answered. */
   readonly isUp?: boolean;
   readonly keep?: readonly Saved[];
@@ -110,6 +110,11 @@ describe("a delete", () => {
       "a delete answered 404 is done at once if the service shows the resource as deleted",
       { delete: [GONE], read: { kind: "done", value: { isDeleted: true } } },
       ["delete", "read"],
+    ],
+    [
+      "a delete answered 404 four times is done although the service shows the resource, not saying whether it is deleted",
+      { delete: [GONE], read: { kind: "done", value: {} } },
+      ["delete", "read", "delete", "read", "delete", "read", "delete", "read"],
     ],
     [
       "an interrupted delete is sent again",

@@ -168,7 +168,7 @@ function openDeleteCheck(
     const checked = latest;
     latest = undefined;
     const shown = checked && (await context.remote.read(checked.docId, context.signal));
-    if (checked === undefined || shown?.kind !== "done" || shown.value.isDeleted) return;
+    if (checked === undefined || shown?.kind !== "done" || shown.value.isDeleted !== false) return;
     const { path, docId } = checked;
     let id = 0;
     await ledger.write(() => {
