@@ -79,8 +79,8 @@ export async function applyComparison(
   const settledMs = options.lagMs === 0 ? Infinity : Date.now() - options.lagMs;
   const asks = verdicts.filter((each) => each.kind === "ask");
   // A row without a version was found gone before: sending its file decides, if it is ever sent.
-  const isFoundGone = ({ docId, instead }: Of<"ask">): boolean =>
-    instead === undefined && gathered.rows.get(docId)?.hash === "";
+  const isFoundGone = (each: Of<"ask">): boolean =>
+    each.instead === undefined && gathered.rows.get(each.docId)?.hash === "" && !isKept(gathered, each);
   const unlisted = asks.filter((each) => !isFoundGone(each));
   // A list may be older than what was just sent: it may lack that, or show the version before. An old ledger sent that before it
   // was copied: whether it is there, only the service says.
@@ -95,8 +95,7 @@ export async function applyComparison(
   // What was found gone before is being created again.
   const isExpected = ({ hash, docId }: { readonly hash: string; readonly docId: string }): boolean =>
     hash !== "" && !options.isKnownGone(docId);
-  const living = [...gathered.rows.values()].filter(({ state }) => state !== "held");
-  const acknowledged = gathered.shown + living.filter(isExpected).length;
+  const acknowledged = gathered.shown + [...gathered.rows.values()].filter(isExpected).length;
   const lostWrites = verdicts.filter(({ kind }) => kind === "send-again").length;
   const lossOf = (gone: readonly Of<"ask">[], changed: readonly Altered[]): string | undefined =>
     lossReason({
@@ -121,6 +120,8 @@ export async function applyComparison(
   const settled = new Set(missing.filter(({ path }) => !source.isBusy(path)));
   for (const verdict of verdicts) if (verdict.kind !== "ask" || settled.has(verdict)) work.take(verdict);
   for (const each of altered) work.resend(each);
+  for (const each of settled)
+    if (isKept(gathered, each)) work.findings.push(await settleKept(context, gathered, each, options));
   const surplus = verdicts.filter((each) => each.kind === "surplus");
   const unjudged = unlisted.length - settled.size + gathered.altered.length - altered.length;
   // A person who approved knows of what a lagging list may not show, too.
@@ -160,6 +161,30 @@ async function findThere(
     }),
   );
   return answers.find((path) => path !== undefined);
+}
+
+/** Reports whether a resource stays although its file is gone. */
+function isKept({ rows }: Gathered, { docId }: Of<"ask">): boolean {
+  return rows.get(docId)?.state === "held";
+}
+
+/** Forgets a resource that stayed although its file is gone, if the service no longer has it: nothing can be sent again. */
+async function settleKept(
+  context: ActionContext,
+  { rows }: Gathered,
+  { path, docId }: Of<"ask">,
+  { repair, signal }: ApplyOptions,
+): Promise<Found> {
+  const { ledger } = context;
+  const { id, title } = rows.get(docId) ?? { id: 0, title: "" };
+  const isGone = repair && (await askPresence(context, { docId, title, path }, signal)) === "gone";
+  if (isGone)
+    await ledger.write(() => {
+      // Its file may be back.
+      if (ledger.files.get(id)?.state === "held") ledger.files.remove(id);
+    });
+  const what = "the service no longer has it, and its file is gone";
+  return { path, docId, title, kind: "missing", what, isRepaired: isGone };
 }
 
 /** The changes of the ledger that a comparison leads to. */
@@ -250,6 +275,7 @@ function openWork(
           assign(verdict.path, verdict.docId, verdict.isUncertain === true ? doubt : undefined);
           return;
         case "ask": {
+          if (isKept(gathered, verdict) && verdict.instead === undefined) return;
           const row = rows.get(verdict.docId);
           find(verdict.path, verdict.docId, "missing", "the service no longer has it");
           if (verdict.instead !== undefined) assign(verdict.path, verdict.instead, doubt);
@@ -315,7 +341,8 @@ function openWork(
       change(row.path, () => {
         // It may have been sent since.
         if (ledger.files.acknowledged(row.docId)?.acknowledgedMs !== row.acknowledgedMs) return;
-        ledger.files.setState(row.id, "unsure");
+        // Of a file that is gone nothing can be sent: the resource stays as it is.
+        if (row.state !== "held") ledger.files.setState(row.id, "unsure");
         ledger.files.setStored(row.id, isUnmarked ? { ...resource, label: row.label } : resource);
       });
     },

@@ -34,8 +34,8 @@ export interface LedgerRow {
   readonly sent: readonly Version[];
   /** Orders the acknowledgements of this ledger, near the time of day. */
   readonly acknowledgedMs: number;
-  /** The file was gone, and another one may have its name. */
-  readonly isGone: boolean;
+  /** The path of a file that was gone: another one may have its name. */
+  readonly gonePath?: string | undefined;
 }
 
 /** What earlier lists showed. The comparison returns the next one. */
@@ -191,7 +191,7 @@ export function compare(situation: Situation): Comparison {
   const shared = new Set([...byFile.keys()].filter((file) => (byFile.get(file)?.length ?? 0) > 1));
   // The row of a file that is there comes last.
   const rowOfFile = new Map(
-    situation.rows.toSorted((a, b) => Number(b.isGone) - Number(a.isGone)).map((row) => [row.file, row]),
+    situation.rows.toSorted((a, b) => isGone(b) - isGone(a)).map((row) => [row.file, row]),
   );
   const listed = new Set(situation.items.map(({ docId }) => docId));
   const stale = new Map<string, Stale>();
@@ -235,6 +235,10 @@ export function compare(situation: Situation): Comparison {
     } else if (probe !== undefined) giveOwn(file, probe, row);
     else verdicts.push({ kind: "create", path });
   }
+  const present = new Set(situation.files.map(({ file }) => file));
+  for (const { docId, file, gonePath } of situation.rows)
+    if (gonePath !== undefined && !listed.has(docId) && !present.has(file))
+      verdicts.push({ kind: "ask", path: gonePath, docId });
   const isKnown = ({ docId }: OwnItem): number => Number(rows.has(docId));
   for (const item of homeless.toSorted((a, b) => isKnown(b) - isKnown(a))) {
     const { docId, file } = item;
@@ -351,6 +355,10 @@ function sortItems(
   const holds: Hold[] = [...byWriter].map(([writer, docIds]) => ({ kind: "other-writer", writer, docIds }));
   if (damaged.length > 0 && !situation.isApproved) holds.push({ kind: "damaged-marker", docIds: damaged });
   return { own, holds, tombstones };
+}
+
+function isGone({ gonePath }: LedgerRow): number {
+  return Number(gonePath !== undefined);
 }
 
 /** A field that a list does not show, or shows in a form of its own, proves nothing. */

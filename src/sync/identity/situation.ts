@@ -261,23 +261,19 @@ function openCollector(
           seen.add(row.id);
           return;
         }
-        if (row.state === "held") {
-          // Nothing is to decide about the only resource of a file that is gone.
-          const file = fileOf(row);
-          const isOnly = !gone.has(file) && ledger.files.living(id, row.path) === undefined;
-          if (isOnly && marker?.file === file) seen.add(row.id);
-          else keep(record, marker?.file ?? file);
-          gone.add(file);
-          return;
-        }
+        const file = fileOf(row);
+        // The name of a file that is gone may be another one's, and several of its resources may have a row.
+        const isGone = row.state === "held";
+        const isOnly = !gone.has(file) && ledger.files.living(id, row.path) === undefined;
+        if (isGone) gone.add(file);
         const isAsSaid =
-          row.state === "agreed" &&
-          marker?.file === fileTag(row.path) &&
+          (isGone ? isOnly : row.state === "agreed") &&
+          marker?.file === file &&
           marker.bytes === acknowledgedTag(row) &&
           marker.writer === signature.writer;
         const isUnmarked = row.state === "agreed" && marker === undefined;
         if ((!isAsSaid && !isUnmarked) || (isAsSaid && isDistrusted)) {
-          keep(record, marker?.file ?? fileTag(row.path));
+          keep(record, marker?.file ?? file);
           return;
         }
         seen.add(row.id);
@@ -382,7 +378,8 @@ function ledgerRowOf(row: AcknowledgedRow): LedgerRow {
   const { docId, state, acknowledgedMs } = row;
   const acknowledged = state === "agreed" ? acknowledgedTag(row) : undefined;
   const sent = versionsOf(sentBefore(row));
-  return { file: fileOf(row), docId, acknowledged, sent, acknowledgedMs, isGone: state === "held" };
+  const gonePath = state === "held" ? row.path : undefined;
+  return { file: fileOf(row), docId, acknowledged, sent, acknowledgedMs, gonePath };
 }
 
 /**

@@ -22,15 +22,16 @@ export interface Acknowledged {
 export type Alteration = "text" | "title or description" | "address" | "metadata";
 
 /**
- * Returns what differs between a row and its resource. A row that is not in agreement does not say what to expect. `isMarked`:
- * the resource's marker names the row's file and version.
+ * Returns what differs between a row and its resource. A row that is not in agreement does not say what to expect; of a file that
+ * is gone, only a text that was sent and its title count. `isMarked`: the resource's marker names the row's file and version.
  */
 export function alterationsOf(
   row: Acknowledged,
   listed: ListedResource,
   isMarked: boolean,
 ): readonly Alteration[] {
-  if (row.state !== "agreed") return [];
+  const isGone = row.state === "held" && row.digest !== "";
+  if (row.state !== "agreed" && !isGone) return [];
   const found: Alteration[] = [];
   if (row.shape.kind === "content") {
     // A text that the service stores in its own form was not altered by anybody.
@@ -41,7 +42,7 @@ export function alterationsOf(
   const isNamed = listed.title !== "";
   if (isNamed && listed.label !== row.label && listed.label !== row.storedLabel)
     found.push("title or description");
-  if (isOtherMetadata(row, listed)) found.push("metadata");
+  if (!isGone && isOtherMetadata(row, listed)) found.push("metadata");
   return found;
 }
 

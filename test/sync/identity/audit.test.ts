@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AuditReport } from "../../../src/wire/daemon-audit.ts";
 import { withoutMarker } from "../../../src/wire/marker.ts";
 import { ledgerFile } from "../../../src/sync/ledger/ledger.ts";
+import { readStatus } from "../../../src/sync/operate/status.ts";
 import { readMarker } from "../../../src/sync/plan/marker.ts";
 import type { FakeResource } from "../../fakes/knowledge-service.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
@@ -285,5 +286,43 @@ describe("a change of a source's owner", () => {
     expect(world.service.live().map(({ ownerId }) => ownerId)).toEqual(
       Array.from({ length: 8 }, () => "another owner"),
     );
+  });
+});
+
+describe("a document of a file that is gone, where nothing is deleted", () => {
+  const never = () => ({ sources: [world.source({ deletes: "never" })] });
+  const verify = async (repair: boolean): Promise<AuditReport> => {
+    const daemon = world.daemon({ ...never(), service: promptService(world) });
+    try {
+      return await daemon.audit({ repair });
+    } finally {
+      await daemon.close();
+    }
+  };
+  const kept = (): number | undefined => readStatus(world.stateDir, 100)?.sources[0]?.kept;
+  beforeEach(async () => {
+    rmSync(join(world.root, "0.txt"));
+    await world.sync(never());
+  });
+
+  it("agrees while the service has it", async () => {
+    expect(await verify(true)).toMatchObject({ findings: [], agrees: true });
+    expect(kept()).toBe(1);
+  });
+
+  it("is reported when the service no longer has it, and forgotten by a repair", async () => {
+    world.service.resources.delete(document("0.txt")._id);
+    expect(words(await verify(false))).toEqual([["0.txt", "missing", false]]);
+    expect(kept()).toBe(1);
+    expect(words(await verify(true))).toEqual([["0.txt", "missing", true]]);
+    expect(await verify(true)).toMatchObject({ findings: [], agrees: true });
+    expect(kept()).toBe(0);
+  });
+
+  it("is reported once when somebody changed it, and stays so", async () => {
+    edit("0.txt", { content: "another text" });
+    expect(words(await verify(true))).toEqual([["0.txt", "altered", true]]);
+    expect(await verify(true)).toMatchObject({ findings: [], agrees: true });
+    expect(document("0.txt").content).toBe("another text");
   });
 });

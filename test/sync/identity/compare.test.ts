@@ -43,7 +43,6 @@ function row(docId: string, path: string, text: string, more: Partial<LedgerRow>
     acknowledged,
     sent: [{ file: fileTag(path), bytes: acknowledged }],
     acknowledgedMs: 1,
-    isGone: false,
     ...more,
   };
 }
@@ -419,7 +418,7 @@ describe("each row of the table", () => {
           item("d3", "b.md", "C", { createdMs: 3 }),
           item("d4", "b.md", "C", { createdMs: 4 }),
         ],
-        rows: [row("d2", "a.md", "B", { isGone: true })],
+        rows: [row("d2", "a.md", "B", { gonePath: "a.md" })],
         keeps: true,
       },
       {
@@ -436,7 +435,7 @@ describe("each row of the table", () => {
       {
         items: [item("d1", "a.md", "A"), item("d2", "a.md", "A")],
         files: [file("a.md", "A")],
-        rows: [row("d2", "a.md", "A"), row("d1", "a.md", "A", { isGone: true })],
+        rows: [row("d2", "a.md", "A"), row("d1", "a.md", "A", { gonePath: "a.md" })],
         keeps: true,
       },
       {
