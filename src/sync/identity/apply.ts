@@ -5,7 +5,7 @@ import type { Deletion } from "../ledger/intents/deletes.ts";
 import { type Alteration, lossReason } from "../plan/alterations.ts";
 import { fileTag, readMarker } from "../plan/marker.ts";
 import type { DocumentKind, RelativePath, ScanEntry } from "../plan/model.ts";
-import { absentName, acknowledgedTag, hashOfTag } from "../plan/versions.ts";
+import { absentName, acknowledgedTag, fileOf, hashOfTag } from "../plan/versions.ts";
 import type { Comparison, Verdict } from "./compare.ts";
 import { askPresence } from "./presence.ts";
 import type { Altered, FoundResource, Gathered, IdentitySource } from "./situation.ts";
@@ -302,12 +302,11 @@ function openWork(
         case "hidden": {
           const { docId } = verdict;
           const row = rows.get(docId);
-          if (row?.state === "held") return;
-          // That the file of a row is gone is for the plan, with its moves and brakes.
-          if (row !== undefined) {
-            const isItsFile = verdict.kind === "delete" || verdict.file === fileTag(row.path);
-            if (isItsFile && !isKnown(row.path, docId)) assign(row.path, docId);
-          } else if (verdict.kind === "delete")
+          if (row?.state === "held" || (row !== undefined && isKnown(row.path, docId))) return;
+          // That the file of a row is gone is for the plan, with its moves and brakes. Renamed since an old ledger, its name may
+          // be another file's.
+          if (row !== undefined && verdict.file === fileOf(row)) assign(row.path, docId);
+          else if (verdict.kind === "delete")
             assign(
               absentName(resources.get(docId)?.title ?? "", docId),
               docId,
@@ -387,10 +386,16 @@ const OTHER_FOLDER = "none of the documents that the service has are of files in
 
 const LOST_NAMES = "the service answered that it stored its title and description, and shows others";
 
-/** Reports whether no resource of the source has a file. */
-function isAnotherFolder({ shown }: Gathered, verdicts: readonly Verdict[]): boolean {
-  const isOfFile = ({ kind }: Verdict): boolean =>
-    kind !== "delete" && kind !== "delete-again" && kind !== "create" && kind !== "surplus";
+/** Reports whether no resource of the source has a file, but for one that was just made to learn the collection's id. */
+function isAnotherFolder(
+  { shown, rows, situation: { isNew } }: Gathered,
+  verdicts: readonly Verdict[],
+): boolean {
+  const isOfFile = (verdict: Verdict): boolean => {
+    const { kind } = verdict;
+    if (kind === "delete" || kind === "delete-again" || kind === "create" || kind === "surplus") return false;
+    return !(isNew && rows.has(verdict.docId));
+  };
   return shown === 0 && !verdicts.some(isOfFile);
 }
 

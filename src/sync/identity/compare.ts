@@ -145,7 +145,7 @@ export type Verdict =
       readonly isUncertain?: true;
     }
   /** No file has the resource. The brakes decide whether it goes now. */
-  | { readonly kind: "delete"; readonly docId: string }
+  | { readonly kind: "delete"; readonly docId: string; readonly file: string }
   /** Its file may be there and cannot be seen. It is decided about when it can. */
   | { readonly kind: "hidden"; readonly docId: string; readonly file: string }
   /** A delete that the service lost, or that a restored backup undid. */
@@ -244,7 +244,7 @@ export function compare(situation: Situation): Comparison {
     const { docId, file } = item;
     const ofDocId = staysOf.get(file);
     if (ofDocId !== undefined) surplus.push({ item, ofDocId });
-    else verdicts.push(situation.isPartial ? { kind: "hidden", docId, file } : { kind: "delete", docId });
+    else verdicts.push({ kind: situation.isPartial ? "hidden" : "delete", docId, file });
     if (situation.keeps && !situation.isPartial) staysOf.set(file, ofDocId ?? docId);
   }
   for (const { item, ofDocId } of surplus) {

@@ -407,7 +407,7 @@ describe("each row of the table", () => {
     [
       "a resource without a file goes",
       { items: [item("d1", "a.md", "A")] },
-      { verdicts: [{ kind: "delete", docId: "d1" }] },
+      { verdicts: [{ kind: "delete", docId: "d1", file: fileTag("a.md") }] },
     ],
     [
       "of several resources of a file that is gone one stays in a source that deletes nothing: the ledger's, else the oldest",
@@ -423,8 +423,8 @@ describe("each row of the table", () => {
       },
       {
         verdicts: [
-          { kind: "delete", docId: "d2" },
-          { kind: "delete", docId: "d3" },
+          { kind: "delete", docId: "d2", file: fileTag("a.md") },
+          { kind: "delete", docId: "d3", file: fileTag("b.md") },
           { kind: "surplus", docId: "d1", ofDocId: "d2", isOurs: true },
           { kind: "surplus", docId: "d4", ofDocId: "d3", isOurs: true },
         ],
@@ -509,7 +509,7 @@ describe("each row of the table", () => {
     [
       "a resource whose file is gone since it was made to learn the collection's id goes",
       { ...NEW, items: [item("d2", "a.md", "A")], rows: [row("d2", "a.md", "A")] },
-      { verdicts: [{ kind: "delete", docId: "d2" }] },
+      { verdicts: [{ kind: "delete", docId: "d2", file: fileTag("a.md") }] },
     ],
     // A file, and no item.
     [
