@@ -10,6 +10,16 @@ import { openShapes, type Shapes } from "./shapes.ts";
 /** The rows of files. Changes are plain statements: run them inside a group commit. */
 export type Files = ReturnType<typeof openFiles>;
 
+/** A file that failed or is left out. */
+export interface FileTrouble extends Trouble {
+  readonly entry: ScanEntry;
+  readonly rulesKey: number;
+  readonly state: "failed" | "skipped" | "parked";
+  /** The service certainly has what the row says. Otherwise the next change is sent whole. */
+  readonly sure: boolean;
+  readonly retryAtMs?: number;
+}
+
 /** A resource that a list shows, and the file that it belongs to. */
 export interface AssignedResource {
   readonly entry: ScanEntry;
@@ -56,13 +66,15 @@ function prepareOutcomes(db: Sqlite, shapes: Shapes, { living, latestMs }: FileR
   );
   const warn = run("UPDATE files SET warning = ? WHERE doc_id = ?");
   const fail = run(
-    `UPDATE files SET state = ?, size_bytes = ?, mtime_ms = ?, ctime_ms = ?, ino = ?, rules_key = ?, error_code = ?,
-       error_message = ?, retry_at_ms = ?, tries = tries + 1, hash = CASE WHEN ? THEN hash ELSE '' END WHERE id = ?`,
+    `UPDATE files SET state = @state, size_bytes = @sizeBytes, mtime_ms = @mtimeMs, ctime_ms = @ctimeMs, ino = @ino,
+       rules_key = @rulesKey, error_code = @code, error_message = @message, retry_at_ms = @retryAtMs, tries = tries + 1,
+       hash = CASE WHEN @sure THEN hash ELSE '' END WHERE id = @id`,
   );
   const insertFailed = run(
     `INSERT INTO files (source, path, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, error_code, error_message,
        retry_at_ms, tries, hash, digest, title, label, extractor_version)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, '', '', '', '', 0)`,
+     VALUES (@source, @path, @state, @sizeBytes, @mtimeMs, @ctimeMs, @ino, @rulesKey, @code, @message,
+       @retryAtMs, 1, '', '', '', '', 0)`,
   );
   const tries = value<[id: number], number>("SELECT tries FROM files WHERE id = ?");
   const acknowledgements = openAcknowledgements(latestMs);
@@ -97,35 +109,13 @@ function prepareOutcomes(db: Sqlite, shapes: Shapes, { living, latestMs }: FileR
      * of it.
      */
     warn: (docId: string, warning: string | undefined): void => warn(warning, docId),
-    /**
-     * Records that a file failed or is left out, and creates a row if its path has none. `sure: false` means that the
-     * service's state is unknown, so that the next change is sent whole.
-     */
-    trouble: (
-      source: number,
-      id: number | undefined,
-      {
-        entry,
-        rulesKey,
-        state,
-        sure,
-        code,
-        message,
-        retryAtMs,
-      }: {
-        entry: ScanEntry;
-        rulesKey: number;
-        state: "failed" | "skipped" | "parked";
-        sure: boolean;
-        retryAtMs?: number;
-      } & Trouble,
-    ): void => {
-      const { path, sizeBytes, mtimeMs, ctimeMs, ino } = entry;
-      const facts = [state, sizeBytes, mtimeMs, ctimeMs, ino, rulesKey, code, message, retryAtMs];
+    /** Records that a file failed or is left out, and creates a row if its path has none. */
+    trouble: (source: number, id: number | undefined, { entry, ...what }: FileTrouble): void => {
       // A file without a row may have received one since: a list showed a resource of its own.
-      id ??= living(source, path)?.id;
-      if (id === undefined) insertFailed(source, path, ...facts);
-      else fail(...facts, Number(sure), id);
+      id ??= living(source, entry.path)?.id;
+      const values = { retryAtMs: undefined, ...entry, ...what, sure: Number(what.sure) };
+      if (id === undefined) insertFailed({ ...values, source });
+      else fail({ ...values, id });
     },
     tries: (id: number): number => tries(id) ?? 0,
   };
@@ -235,7 +225,8 @@ function preparePaths(db: Sqlite, shapes: Shapes) {
   const assign = insert(
     `INSERT INTO files (source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label,
        extractor_version, sent, shape, file_url, metadata_hash, findable)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, '', ?, ?, 0, ?, ?, ?, ?, ?)`,
+     VALUES (@source, @path, @docId, @state, @sizeBytes, @mtimeMs, @ctimeMs, @ino, 0, @hash, '', @title, @label,
+       0, @sent, @shapeId, @fileUrl, @metadataHash, @findable)`,
   );
   const absent = openAbsent(db);
   const repath = run<[path: string, id: number]>(
@@ -268,29 +259,13 @@ function preparePaths(db: Sqlite, shapes: Shapes) {
      * Inserts a row for a resource that a list shows, as its marker says. Its file is read at the next check. A row that has the
      * resource already, or the path, is replaced. Returns the row's id.
      */
-    assign: (
-      source: number,
-      {
-        entry,
-        docId,
-        hash,
-        title,
-        label,
-        sent,
-        shape,
-        fileUrl,
-        metadataHash,
-        isUnfinished,
-      }: AssignedResource,
-    ): number => {
-      const { path, sizeBytes, mtimeMs, ctimeMs, ino } = entry;
-      const before = ownerOf(docId);
+    assign: (source: number, { entry, shape, isUnfinished, ...facts }: AssignedResource): number => {
+      const before = ownerOf(facts.docId);
       if (before !== undefined) remove(before.id);
-      displace(source, path);
+      displace(source, entry.path);
       const [state, findable] = isUnfinished ? ["unsure", before?.findable ?? 0] : ["agreed", 1];
-      const stat = [state, sizeBytes, mtimeMs, ctimeMs, ino];
-      const facts = [hash, title, label, sent, shapes.idOf(shape), fileUrl, metadataHash];
-      const id = assign(source, path, docId, ...stat, ...facts, findable);
+      const shapeId = shapes.idOf(shape);
+      const id = assign({ ...entry, ...facts, source, shapeId, state, findable });
       absent.changed(source);
       return id;
     },
