@@ -21,7 +21,7 @@ export interface Later {
   readonly blame: "request" | "service" | "key";
   /** No server could be reached at the address. */
   readonly unreached?: boolean;
-  /** The service is still processing an earlier request with the same key, which neither failed nor was lost. */
+  /** The service is still processing an earlier request, which neither failed nor was lost. */
   readonly isInFlight?: boolean;
   /** Nothing was sent because the source is paused. Asking again before it resumes is useless. */
   readonly isPaused?: boolean;
@@ -38,6 +38,8 @@ export interface RawAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
+  /** When it came, in Unix time. */
+  readonly atMs: number;
 }
 
 const Envelope = z.object({
@@ -61,7 +63,6 @@ export function readAnswer<T>(
   answer: RawAnswer,
   schema: z.ZodType<T>,
   subject: "resource" | "address",
-  nowMs: number,
 ): Reply<T> {
   const { status } = answer;
   const json = parseJson(answer.text);
@@ -78,7 +79,7 @@ export function readAnswer<T>(
     acted,
     blame,
     reason,
-    retryAfterMs: retryAfterMs(header(answer, "retry-after"), nowMs, header(answer, "date")),
+    retryAfterMs: retryAfterMs(header(answer, "retry-after"), answer.atMs, header(answer, "date")),
   });
 
   if (status >= 200 && status < 300) {
@@ -109,20 +110,12 @@ export function readAnswer<T>(
     return code === STORE_DAMAGED ? { ...unwilling, hint: envelope.data?.error?.hint } : unwilling;
   }
   if (status === 408 || status === 425) return later("maybe", "request");
-  // The first request with this Idempotency-Key is still in progress. A permanent conflict has no Retry-After.
-  if (isInFlight(answer)) return later("maybe", "request");
+  // An earlier request for the resource, or with this Idempotency-Key, is in progress. A permanent conflict has no Retry-After.
+  if (status === 409 && header(answer, "retry-after") !== undefined)
+    return { ...later("maybe", "request"), isInFlight: true };
   if (status === 405) return later("no", "service", `${words}; is the address right?`);
   if (status === 501 || (status >= 400 && status < 500)) return { kind: "refused", code, message: words };
   return later("maybe", "request");
-}
-
-/** Marks the answer to a request with an Idempotency-Key if an earlier request with that key is still in progress. */
-export function withKey<T>(answer: RawAnswer, reply: Reply<T>): Reply<T> {
-  return reply.kind === "later" && isInFlight(answer) ? { ...reply, isInFlight: true } : reply;
-}
-
-function isInFlight(answer: RawAnswer): boolean {
-  return answer.status === 409 && header(answer, "retry-after") !== undefined;
 }
 
 /** Returns the first value of a header. */

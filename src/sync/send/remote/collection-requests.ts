@@ -119,10 +119,10 @@ export function collectionRequests(
         if (answer.status >= 400 && answer.status < 500 && ![401, 403, 408, 429].includes(answer.status)) {
           onCapabilities(undefined);
           // A gateway answers so while its service is away, too.
-          const isOwn = readAnswer(answer, z.unknown(), "resource", now()).kind !== "later";
+          const isOwn = readAnswer(answer, z.unknown(), "resource").kind !== "later";
           return { kind: "done", value: isOwn ? "unsupported" : "unclear" };
         }
-        const reply = readAnswer(answer, CollectionsAnswer, "address", now());
+        const reply = readAnswer(answer, CollectionsAnswer, "address");
         // A web application answers every address with its page, and so does a proxy while its service is down.
         if (reply.kind !== "done" && answer.status < 400) return { kind: "done", value: "unclear" };
         if (reply.kind === "refused") return { kind: "done", value: "unsupported" };

@@ -2,7 +2,7 @@ import { codeOf, messageOf } from "../../../lib/failure.ts";
 import { IDEMPOTENCY_HEADER, KEY_HEADER, ROUTES } from "../../../wire/routes.ts";
 import { UploadAnswer } from "../../../wire/upload.ts";
 import type { FileLocation } from "../../scan/disk/file-location.ts";
-import { readAnswer, withKey, type Reply } from "./answer.ts";
+import { readAnswer, type Reply } from "./answer.ts";
 import { download, fileAddress, type Sink } from "./download.ts";
 import { TornFile, uploadBody } from "./multipart.ts";
 import type { ContentKind } from "./request-limit.ts";
@@ -67,7 +67,7 @@ export function fileRequests(
             // The pool accepts any iterable as a body; its types allow streams only.
             const body = form.chunks as never;
             const answer = await send("api", { method: "POST", path, headers, body }, signal);
-            const reply = withKey(answer, readAnswer(answer, UploadAnswer, "address", now()));
+            const reply = readAnswer(answer, UploadAnswer, "address");
             return reply.kind === "done" ? { kind: "done" as const, value: reply.value.file_url } : reply;
           },
           { kind },

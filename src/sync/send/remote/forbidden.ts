@@ -35,7 +35,7 @@ export function openForbiddenCheck(
       if (answer === undefined) return "unknown";
       const { status } = answer;
       if (status === 429 || status === 503) {
-        const reply = readAnswer(answer, z.unknown(), "address", Date.now());
+        const reply = readAnswer(answer, z.unknown(), "address");
         return reply.kind === "later" ? reply : "unknown";
       }
       if (status < 200 || status >= 500 || [401, 403, 408].includes(status)) return "unknown";

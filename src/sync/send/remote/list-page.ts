@@ -43,14 +43,13 @@ export async function readPage(
 ): Promise<Reply<PageEnd>> {
   const path = `${prefix}${ROUTES.byCollection}?${query.toString()}`;
   const answer = await connections.request({ method: "GET", path, headers, signal });
-  const head = { status: answer.statusCode, headers: answer.headers };
+  const head = { status: answer.statusCode, headers: answer.headers, atMs: now() };
   if (answer.statusCode !== 200) {
     // A 404 in the service's own words: it does not know the collection, so the collection is empty.
     const reply = readAnswer(
       { ...head, text: await readText(answer.body, REFUSAL_BYTES_MAX) },
       ListEnd,
       "resource",
-      now(),
     );
     return reply.kind === "done" ? unexpected(`HTTP ${answer.statusCode} for a list`) : reply;
   }
@@ -60,7 +59,7 @@ export async function readPage(
     if (record === undefined) nameless += 1;
     else onResource(record);
   });
-  const reply = readAnswer({ ...head, text }, ListEnd, "address", now());
+  const reply = readAnswer({ ...head, text }, ListEnd, "address");
   if (reply.kind !== "done") return reply;
   // Resources that the parser did not recognise must not count as absent.
   const { length: left } = reply.value.data.resources;

@@ -31,7 +31,6 @@ export function openRemote(options: RemoteOptions) {
   const hosts = openHosts(options);
   const transport = openTransport(options, hosts);
   const { attempt, send, json } = transport;
-  const { now } = options;
   return {
     ...resourceRequests(transport, options),
     ...fileRequests(transport, hosts, options),
@@ -48,7 +47,7 @@ export function openRemote(options: RemoteOptions) {
             : { collection_id: where.collectionId, owner_id: where.ownerId };
         const body = JSON.stringify({ query, top_k: topK, filter, ...context, ...scope });
         const answer = await send("api", { method: "POST", path: ROUTES.query, headers: json, body }, signal);
-        return readAnswer(answer, SearchAnswer, "resource", now());
+        return readAnswer(answer, SearchAnswer, "resource");
       }),
 
     close: (): Promise<void> => hosts.close(),

@@ -4,7 +4,7 @@ import type { UserMetadata } from "../../../wire/metadata.ts";
 import type { Settings, Tier } from "../../../wire/primitives.ts";
 import type { ResourceRecord } from "../../../wire/resource.ts";
 import { IDEMPOTENCY_HEADER, ROUTES } from "../../../wire/routes.ts";
-import { header, readAnswer, withKey, type RawAnswer, type Reply } from "./answer.ts";
+import { header, readAnswer, type RawAnswer, type Reply } from "./answer.ts";
 import { RecordAnswer, shownOf, withRecord } from "./record.ts";
 import type { ContentKind } from "./request-limit.ts";
 import type { HostRequest, MayLeave, Transport, TransportOptions } from "./transport.ts";
@@ -63,9 +63,9 @@ const Undeleted = z.object({ isDeleted: z.literal(false) });
 /** Opens these requests over a transport. */
 export function resourceRequests(transport: Transport, options: RecordOptions) {
   const { attempt, send, auth, patient } = transport;
-  const { now, onOddField = () => undefined } = options;
+  const { onOddField = () => undefined } = options;
   const ask = async (request: HostRequest, signal: AbortSignal) =>
-    readAnswer(await send("db", request, signal), RecordAnswer, "resource", now());
+    readAnswer(await send("db", request, signal), RecordAnswer, "resource");
   const record = async (request: HostRequest, signal: AbortSignal): Promise<Reply<ResourceRecord>> =>
     withRecord(await ask(request, signal), onOddField);
   return {
@@ -82,7 +82,7 @@ export function resourceRequests(transport: Transport, options: RecordOptions) {
         async () => {
           const path = pathOf(docId);
           const answer = await send("db", { method: "DELETE", path, headers: auth }, signal);
-          const reply = readAnswer(answer, RecordAnswer, "resource", now());
+          const reply = readAnswer(answer, RecordAnswer, "resource");
           if (reply.kind !== "done" || !Undeleted.safeParse(reply.value.data).success) return reply;
           const message =
             "the service answers with success and a document that is not deleted (isDeleted: false)";
@@ -120,7 +120,7 @@ export function resourceRequests(transport: Transport, options: RecordOptions) {
 /** Opens the requests that send a document. */
 function writeRequests(
   { attempt, send, patient }: Transport,
-  { now, onOddField = () => undefined }: RecordOptions,
+  { onOddField = () => undefined }: RecordOptions,
 ) {
   return {
     create: (
@@ -140,8 +140,7 @@ function writeRequests(
           const headers = { ...patient, [IDEMPOTENCY_HEADER]: key };
           const request = { method: "POST", path: ROUTES.resource, headers, body };
           const answer = await send("db", request, signal);
-          const read = readAnswer(answer, RecordAnswer, "address", now());
-          const reply = withKey(answer, withRecord(read, onOddField));
+          const reply = withRecord(readAnswer(answer, RecordAnswer, "address"), onOddField);
           return reply.kind === "done"
             ? { kind: "done", value: { ...reply.value, ...takenOf(answer, reply.value) } }
             : reply;
@@ -166,7 +165,7 @@ function writeRequests(
           const body = JSON.stringify(change);
           const headers = key === undefined ? patient : { ...patient, [IDEMPOTENCY_HEADER]: key };
           const answer = await send("db", { method: "PUT", path, headers, body }, signal);
-          const reply = withKey(answer, readAnswer(answer, RecordAnswer, "resource", now()));
+          const reply = readAnswer(answer, RecordAnswer, "resource");
           return reply.kind === "done"
             ? { kind: "done", value: takenOf(answer, shownOf(reply.value.data, docId, onOddField)) }
             : reply;
@@ -176,7 +175,7 @@ function writeRequests(
   };
 }
 
-type RecordOptions = Pick<TransportOptions, "now" | "onOddField">;
+type RecordOptions = Pick<TransportOptions, "onOddField">;
 
 function pathOf(docId: string): string {
   return `${ROUTES.resource}/${encodeURIComponent(docId)}`;

@@ -128,8 +128,6 @@ export function openHosts({ address, connections, timeoutMs, connect = connectPo
   };
 }
 
-type Headers = Readonly<Record<string, string>>;
-
 interface AttemptOptions {
   readonly mayLeave?: MayLeave | undefined;
   /** Default: control. */
@@ -137,35 +135,23 @@ interface AttemptOptions {
 }
 
 /** Sends requests and reports their results. */
-export interface Transport {
-  readonly db: Host;
-  /** Headers with the key; `json` for a body of JSON; `patient` for one that may be answered before its work is done. */
-  readonly auth: Headers;
-  readonly json: Headers;
-  readonly patient: Headers;
-  /**
-   * Passes the gate, makes one attempt and reports its result to the gate.
-   */
-  readonly attempt: <R extends Reply<unknown>>(
-    name: string,
-    signal: AbortSignal,
-    ask: () => Promise<R>,
-    options?: AttemptOptions,
-  ) => Promise<R | Later>;
-  readonly send: (to: "api" | "db", request: HostRequest, signal: AbortSignal) => Promise<RawAnswer>;
-}
+export type Transport = ReturnType<typeof openTransport>;
 
 /** Opens the transport to the hosts of the service. */
-export function openTransport(options: TransportOptions, hosts: Hosts): Transport {
-  const { address, timeoutMs } = options;
+export function openTransport(options: TransportOptions, hosts: Hosts) {
+  const { address, timeoutMs, now } = options;
   const auth = { [KEY_HEADER]: address.pauthkey, accept: "application/json" };
   const json = { ...auth, "content-type": "application/json" };
   const waitSeconds = Math.floor(Math.min(PREFER_WAIT_MS_MAX, timeoutMs / 2) / 1000);
-  const send: Transport["send"] = async (to, { path, ...request }, signal) => {
+  const send = async (
+    to: "api" | "db",
+    { path, ...request }: HostRequest,
+    signal: AbortSignal,
+  ): Promise<RawAnswer> => {
     const { pool, prefix } = hosts[to];
     const answer = await pool.request({ ...request, path: prefix + path, signal });
     const { statusCode: status, headers, body } = answer;
-    return { status, headers, text: await readText(body, ANSWER_BYTES_MAX) };
+    return { status, headers, text: await readText(body, ANSWER_BYTES_MAX), atMs: now() };
   };
   const forbidden = openForbiddenCheck(async (path, signal) => {
     const state = options.pacer.state();
@@ -175,9 +161,11 @@ export function openTransport(options: TransportOptions, hosts: Hosts): Transpor
   }, options.onForbidden);
   return {
     db: hosts.db,
+    /** Headers with the key; `json` for a body of JSON; `patient` for one that may be answered before its work is done. */
     auth,
     json,
     patient: { ...json, [PREFER_HEADER]: `respond-async, wait=${waitSeconds}` },
+    /** Passes the gate, makes one attempt and reports its result to the gate. */
     attempt: openAttempts(options, forbidden),
     send,
   };
@@ -186,7 +174,7 @@ export function openTransport(options: TransportOptions, hosts: Hosts): Transpor
 function openAttempts(
   { pacer, isHeld, step: onStep = () => undefined, onRequest, onMoved = () => undefined }: TransportOptions,
   forbidden: ForbiddenCheck,
-): Transport["attempt"] {
+) {
   return async <R extends Reply<unknown>>(
     name: string,
     signal: AbortSignal,

@@ -1,19 +1,12 @@
-/** Requests that wait to leave. */
-export interface Waiters {
-  /** Resolves at the next `wake`, when the signal aborts, and at the latest after `ms`, if that is given. */
-  wait(ms: number | undefined, signal: AbortSignal): Promise<void>;
-  /** Ends all waits. */
-  wake(): void;
-}
-
 /** Longest wait of a timer. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
-/** Opens an empty set. */
-export function openWaiters(): Waiters {
+/** Opens an empty set of requests that wait to leave. */
+export function openWaiters() {
   const waiters = new Set<() => void>();
   return {
-    wait: (ms, signal) =>
+    /** Resolves at the next `wake`, when the signal aborts, and at the latest after `ms`, if that is given. */
+    wait: (ms: number | undefined, signal: AbortSignal): Promise<void> =>
       new Promise((resolve) => {
         const proceed = (): void => {
           clearTimeout(timer);
@@ -29,7 +22,8 @@ export function openWaiters(): Waiters {
         waiters.add(proceed);
         if (signal.aborted) proceed();
       }),
-    wake: () => {
+    /** Ends all waits. */
+    wake: (): void => {
       for (const proceed of waiters) proceed();
     },
   };

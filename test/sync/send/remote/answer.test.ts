@@ -1,12 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import {
-  header,
-  type RawAnswer,
-  readAnswer,
-  type Reply,
-  withKey,
-} from "../../../../src/sync/send/remote/answer.ts";
+import { header, type RawAnswer, readAnswer, type Reply } from "../../../../src/sync/send/remote/answer.ts";
 
 const Schema = z.object({ data: z.object({ _id: z.string() }) });
 const WORDS = '{"success":false,"message":"its words","error":{"code":"its_code"}}';
@@ -14,9 +8,10 @@ const answer = (status: number, text: string, headers: RawAnswer["headers"] = {}
   status,
   headers,
   text,
+  atMs: 0,
 });
 const read = (raw: RawAnswer, subject: "resource" | "address" = "address"): Reply<unknown> =>
-  readAnswer(raw, Schema, subject, 0);
+  readAnswer(raw, Schema, subject);
 const later = (acted: string, blame: string, reason: unknown = expect.any(String)) => ({
   kind: "later",
   acted,
@@ -112,14 +107,13 @@ describe("an earlier request with the same key", () => {
   const conflict = answer(409, WORDS, { "retry-after": "1" });
 
   it("takes a conflict with a Retry-After for an earlier request in flight", () => {
-    const reply = read(conflict);
-    expect(reply).toMatchObject({ ...later("maybe", "request"), retryAfterMs: 1000 });
-    expect(withKey(conflict, reply)).toMatchObject({ isInFlight: true });
+    const expected = { ...later("maybe", "request"), retryAfterMs: 1000, isInFlight: true };
+    expect(read(conflict)).toMatchObject(expected);
   });
 
   it("takes no other answer for an earlier request in flight", () => {
     for (const raw of [answer(409, WORDS), answer(500, WORDS, { "retry-after": "1" })])
-      expect(withKey(raw, read(raw))).not.toHaveProperty("isInFlight");
+      expect(read(raw)).not.toHaveProperty("isInFlight");
   });
 });
 
