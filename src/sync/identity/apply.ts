@@ -338,10 +338,11 @@ function openWork(
       find(row.path, row.docId, "altered", isLost ? LOST_NAMES : alterationWords(alterations), !isLost);
       if (isLost) return;
       change(row.path, () => {
+        const now = ledger.files.acknowledged(row.docId);
         // It may have been sent since.
-        if (ledger.files.acknowledged(row.docId)?.acknowledgedMs !== row.acknowledgedMs) return;
+        if (now?.acknowledgedMs !== row.acknowledgedMs) return;
         // Of a file that is gone nothing can be sent: the resource stays as it is.
-        if (row.state !== "held") ledger.files.setState(row.id, "unsure");
+        if (now.state !== "held" && now.state !== "doomed") ledger.files.setState(row.id, "unsure");
         ledger.files.setStored(row.id, isUnmarked ? { ...resource, label: row.label } : resource);
       });
     },
