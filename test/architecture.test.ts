@@ -389,7 +389,7 @@ const OWN_LINES_MAX = 70;
 const LINES_MAX = 100;
 /** Functions that may be longer, with the reason. */
 const LONG: Readonly<Record<string, string>> = {
-  "sync/daemon/agenda/path-states.ts openPathStates": "the table of states, with all its transitions",
+  "sync/daemon/agenda/agenda.ts openAgenda": "the table of states, with all its transitions",
   "sync/identity/apply.ts openWork": "one case for each verdict of a comparison",
   "sync/identity/contact.ts openContact": "short steps that share one state",
   "sync/send/remote/list-stream.ts splitList": "a scanner whose state changes with every byte",

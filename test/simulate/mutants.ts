@@ -226,7 +226,7 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "daemon/pass/compare.ts",
-        "const retryParked = allParked || ((path: RelativePath) => !states.isDue(path));",
+        "const retryParked = allParked || ((path: RelativePath) => !agenda.isDue(path));",
         "const retryParked = allParked;",
       ),
     ],
@@ -274,7 +274,7 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "daemon/pass/compare.ts",
-        "for (const path of changed) source.agenda.checkAgain(path);",
+        "for (const path of changed) agenda.checkAgain(path);",
         "void changed;",
       ),
     ],

@@ -21,12 +21,14 @@ interface Job {
   isOutdated: boolean;
   rereadMs: number | undefined;
   isParked: boolean;
+  /** Paths to check when it has ended. */
+  readonly followers: Set<RelativePath>;
   /** Its result was reported, or the service accepted it. */
   isSent: boolean;
 }
 
 /** A job that has ended. */
-export type EndedJob = Readonly<Pick<Job, "isOutdated" | "isSent" | "rereadMs">>;
+export type EndedJob = Readonly<Pick<Job, "isOutdated" | "isSent" | "rereadMs" | "followers">>;
 
 /** Opens an empty list. */
 export function openJobs() {
@@ -46,10 +48,9 @@ export function openJobs() {
   };
   const uncover = (path: RelativePath): Job | undefined => {
     const job = jobs.get(path);
-    if (job === undefined) return undefined;
-    sizes[job.counted] -= 1;
+    if (job !== undefined) sizes[job.counted] -= 1;
+    if (job !== undefined) busyFiles.remove(job.entry);
     sending.delete(path);
-    busyFiles.remove(job.entry);
     return job;
   };
 
@@ -57,13 +58,17 @@ export function openJobs() {
     /** Begins jobs. A parked file that is tried again has waited since it was first planned. */
     queue: (candidates: readonly Candidate[], nowMs: number): void => {
       for (const { entry, known } of candidates) {
-        const { path } = entry;
-        const before = uncover(path);
-        const sinceMs = before?.sinceMs ?? parked.get(path) ?? nowMs;
+        const before = uncover(entry.path);
+        const fresh = {
+          sinceMs: parked.get(entry.path) ?? nowMs,
+          followers: new Set<string>(),
+          isOutdated: false,
+        };
+        const { sinceMs, followers, isOutdated } = before ?? fresh;
         const counted = countedAs(known?.state);
         const rest = { rereadMs: undefined, isParked: false, isSent: false };
-        parked.delete(path);
-        jobs.set(path, { entry, sinceMs, counted, isOutdated: before?.isOutdated === true, ...rest });
+        parked.delete(entry.path);
+        jobs.set(entry.path, { entry, sinceMs, followers, isOutdated, counted, ...rest });
         sizes[counted] += 1;
         busyFiles.add(entry);
       }
@@ -92,13 +97,15 @@ export function openJobs() {
     sent: (path: RelativePath): void => change(path, { isSent: true }),
     end: ({ path }: ScanEntry): EndedJob | undefined => {
       const job = uncover(path);
-      if (job === undefined) return undefined;
       jobs.delete(path);
-      if (job.isParked) parked.set(path, job.sinceMs);
-      for (const note of ended) note(job.entry);
+      if (job?.isParked === true) parked.set(path, job.sinceMs);
+      if (job !== undefined) for (const note of ended) note(job.entry);
       return job;
     },
     hasJob,
+    /** Has a path checked when another one's job has ended. Returns false if it has ended already. */
+    checkAfter: (busyPath: RelativePath, path: RelativePath): boolean =>
+      jobs.get(busyPath)?.followers.add(path) !== undefined,
     /** Reports whether the path has a job for this very entry. */
     isCurrent: (entry: ScanEntry): boolean => jobs.get(entry.path)?.entry === entry,
     /** Returns the entry of a job whose file was not read yet. */
@@ -117,16 +124,23 @@ export function openJobs() {
     /** Takes a snapshot of them. */
     busyPaths: (): BusyPaths => openSnapshot(jobs, sending, busyFiles, ended),
     /** Returns the number of jobs, by how the rows of their files count. `countedNow` is asked about new files being sent. */
-    counts: (countedNow: (path: RelativePath) => Counted): Record<Counted, number> => {
-      const counts = { ...sizes };
-      for (const path of sending)
-        if (jobs.get(path)?.counted === "nothing" && countedNow(path) !== "nothing") counts.nothing -= 1;
-      return counts;
-    },
+    counts: (countedNow: (path: RelativePath) => Counted): Record<Counted, number> =>
+      countsOf(jobs, sending, sizes, countedNow),
     /** Since when the oldest waits, or is parked. `stillParked` reports whether a parked file still is. */
     oldestMs: (stillParked: (path: RelativePath) => boolean): number | undefined =>
       oldestOf(jobs, parked, stillParked),
   };
+}
+
+function countsOf(
+  jobs: ReadonlyMap<RelativePath, Job>,
+  sending: ReadonlySet<RelativePath>,
+  sizes: Readonly<Record<Counted, number>>,
+  countedNow: (path: RelativePath) => Counted,
+): Record<Counted, number> {
+  const isCounted = (path: RelativePath): boolean =>
+    jobs.get(path)?.counted === "nothing" && countedNow(path) !== "nothing";
+  return { ...sizes, nothing: sizes.nothing - [...sending].filter(isCounted).length };
 }
 
 function oldestOf(

@@ -48,19 +48,19 @@ export async function applyDifference(
 }
 
 function mayBegin(pass: PassContext, candidate: Candidate, busy: BusyPaths): boolean {
-  const { states, context } = pass;
+  const { agenda, context } = pass;
   const { entry } = candidate;
   if (!hasRested(pass, candidate)) return false;
   const busyPath = busyPathOf(pass, candidate, busy);
   if (busyPath === undefined) return true;
   // Renamed while in flight: when that ends there is a row to move, which this comparison did not see.
-  const waitMs = states.checkAfter(busyPath, entry.path) ? RENAME_WAIT_MS : 0;
-  states.checkAgain(entry.path, context.now() + waitMs, context.now());
+  const waitMs = agenda.checkAfter(busyPath, entry.path) ? RENAME_WAIT_MS : 0;
+  agenda.checkAgain(entry.path, context.now() + waitMs);
   return false;
 }
 
-function hasRested({ states, context }: PassContext, { entry }: Pick<Candidate, "entry">): boolean {
-  return states.rested(entry, context.now(), Date.now());
+function hasRested({ agenda }: PassContext, { entry }: Pick<Candidate, "entry">): boolean {
+  return agenda.rested(entry, Date.now());
 }
 
 /**
@@ -80,7 +80,7 @@ function busyPathOf(
 
 /** In a single pass, leaves rows for later whose file may turn out to have moved. */
 function surelyGone(
-  { once, source }: PassContext,
+  { once, agenda }: PassContext,
   rows: readonly KnownFile[],
   unrested: readonly Candidate[],
   missing: ReadonlySet<number>,
@@ -92,7 +92,7 @@ function surelyGone(
     rows,
     (row) => !isNewlyGone(row) || (missing.has(row.id) && !sizes.has(row.sizeBytes)),
   );
-  for (const { path } of missedOnce) source.agenda.checkAgain(path);
+  for (const { path } of missedOnce) agenda.checkAgain(path);
   return gone;
 }
 

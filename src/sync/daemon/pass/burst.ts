@@ -20,7 +20,7 @@ const DELETE_WAIT_MS = 5000;
 const SECOND_CHECK_MS = 10;
 
 /** The passes of a source. */
-type BurstContext = Pick<PassContext, "source" | "context" | "sync" | "states" | "once">;
+type BurstContext = Pick<PassContext, "context" | "sync" | "agenda" | "once">;
 
 /**
  * Returns what may be done now of the brakes' decision: a burst of deletes is judged as a whole before any of it is sent. A
@@ -42,17 +42,17 @@ export function ripeOf(
     readonly missingBusy: number;
   },
 ): Braked {
-  const { source, context, sync, states, once } = pass;
+  const { context, sync, agenda, once } = pass;
   const { quiet, isBurstOver: wasOver, missingBusy } = when;
-  const missing = states.missing();
+  const missing = agenda.missing();
   if (once) return braked;
   const nowMs = context.now();
   const inScope = scopeTest(scan.scope);
   const gone = [...braked.deletes, ...braked.held].filter((row) => !isDecided(row));
   const still = new Set(gone.map(({ id }) => id));
-  for (const [path, { id }] of missing) if (!still.has(id) && inScope(path)) states.decide(path);
-  for (const { id, path } of gone) if (missing.get(path)?.id !== id) states.miss(path, id, nowMs);
-  if (wasOver) states.missBusy(missingBusy, nowMs);
+  for (const [path, { id }] of missing) if (!still.has(id) && inScope(path)) agenda.decide(path);
+  for (const { id, path } of gone) if (missing.get(path)?.id !== id) agenda.miss(path, id);
+  if (wasOver) agenda.missBusy(missingBusy);
   const endMs = burstEndMs(pass);
   const hasRested = ({ path }: KnownFile): boolean => {
     const restedMs = nowMs - (missing.get(path)?.sinceMs ?? nowMs);
@@ -63,12 +63,12 @@ export function ripeOf(
   const isOver = wasOver && nowMs >= endMs;
   const deletes = braked.deletes.filter((row) => isDecided(row) || (isOver && hasRested(row)));
   for (const row of gone)
-    if (!hasRested(row)) source.agenda.checkAgain(row.path, nowMs + Math.max(sync.settleMs, SECOND_CHECK_MS));
-  for (const row of [...held, ...deletes]) if (!isDecided(row)) states.decide(row.path);
+    if (!hasRested(row)) agenda.checkAgain(row.path, nowMs + Math.max(sync.settleMs, SECOND_CHECK_MS));
+  for (const row of [...held, ...deletes]) if (!isDecided(row)) agenda.decide(row.path);
   const [first] = missing.keys();
   // After its end, only what has not rested is still missing.
   const burstCheckMs = isOver ? Infinity : Math.max(nowMs + SECOND_CHECK_MS, endMs);
-  if (first !== undefined) source.agenda.checkAgain(first, Math.min(burstCheckMs, nowMs + BURST_CHECK_MS));
+  if (first !== undefined) agenda.checkAgain(first, Math.min(burstCheckMs, nowMs + BURST_CHECK_MS));
   return {
     ...braked,
     held,
@@ -81,20 +81,20 @@ export function ripeOf(
 
 /** Reports whether files are missing and no further one has gone missing for some time, so that deletes may be sent. */
 export function isBurstOver(pass: BurstContext): boolean {
-  return pass.states.missing().size > 0 && pass.context.now() >= burstEndMs(pass);
+  return pass.agenda.missing().size > 0 && pass.context.now() >= burstEndMs(pass);
 }
 
 /** Returns how many rows are missing: these, and those from other passes that are not ripe. */
-export function missingWith({ states }: Pick<PassContext, "states">, gone: readonly KnownFile[]): number {
-  const missing = states.missing();
+export function missingWith({ agenda }: Pick<PassContext, "agenda">, gone: readonly KnownFile[]): number {
+  const missing = agenda.missing();
   return missing.size + gone.filter(({ path }) => !missing.has(path)).length;
 }
 
 /** Returns when no further file will have gone missing for the length of the gap. */
-function burstEndMs({ states, context }: BurstContext): number {
+function burstEndMs({ agenda, context }: BurstContext): number {
   let firstMs = Infinity;
-  let lastMs = states.missingBusy().sinceMs;
-  for (const { sinceMs } of states.missing().values()) {
+  let lastMs = agenda.missingBusy().sinceMs;
+  for (const { sinceMs } of agenda.missing().values()) {
     firstMs = Math.min(firstMs, sinceMs);
     lastMs = Math.max(lastMs, sinceMs);
   }

@@ -13,7 +13,7 @@ import type { PassContext } from "./context.ts";
  * not.
  */
 export async function compareWithLedger(
-  { source, context: { ledger, moved }, states, signal }: PassContext,
+  { source, context: { ledger, moved }, agenda, signal }: PassContext,
   scan: Scan,
   busy: BusyPaths,
   allParked: boolean,
@@ -22,12 +22,12 @@ export async function compareWithLedger(
   ledger.flush();
   const known = scan.scope === undefined ? ledger.files.all(id) : ledger.files.below(id, scan.scope);
   // A file whose time came while it could not be checked has no time any more. A whole pass tries it.
-  const retryParked = allParked || ((path: RelativePath) => !states.isDue(path));
+  const retryParked = allParked || ((path: RelativePath) => !agenda.isDue(path));
   const options = { rulesKey, retryParked, busy: (path: RelativePath) => busy.has(path) };
   const difference = await inSlices(reconcileInSteps(scan, known, options), signal, moved);
   // Files in flight are skipped, and nothing else may have reported that they have changed since.
   const changed = await inSlices(busy.changed(difference.uncompared, scopeTest(scan.scope)), signal, moved);
-  for (const path of changed) source.agenda.checkAgain(path);
+  for (const path of changed) agenda.checkAgain(path);
   return difference;
 }
 

@@ -1,19 +1,17 @@
 import type { SyncConfig } from "../../../config/schema/sync.ts";
 import type { ActionContext, ActionSource } from "../../send/context.ts";
 import type { BusyPaths } from "../agenda/jobs.ts";
-import type { PathStates } from "../agenda/path-states.ts";
+import type { Agenda } from "../agenda/agenda.ts";
 import type { ScanOptions } from "../../scan/scan.ts";
 
 /** The source of passes, and what they work with. */
 export interface PassContext {
-  readonly source: Pick<ActionSource, "id" | "root" | "rules" | "rulesKey"> & {
-    readonly agenda: Pick<ActionSource["agenda"], "checkAgain">;
-  };
+  readonly source: Pick<ActionSource, "id" | "root" | "rules" | "rulesKey">;
   readonly context: Pick<ActionContext, "ledger" | "now" | "moved" | "report" | "trash" | "timing">;
   readonly sync: SyncConfig;
   /** One pass: a scan is the truth and no event may follow, so nothing waits. */
   readonly once: boolean;
-  readonly states: PathStates;
+  readonly agenda: Agenda;
   readonly signal: AbortSignal;
 }
 
@@ -27,10 +25,10 @@ export function scanOptions({ signal, context }: PassContext, judgesMounts = fal
 
 /** Runs with one snapshot of what is in flight, so that what is decided by it also begins by it. */
 export async function withBusy<T>(
-  states: Pick<PathStates, "busyPaths">,
+  agenda: Pick<Agenda, "busyPaths">,
   run: (busy: BusyPaths) => Promise<T>,
 ): Promise<T> {
-  const busy = states.busyPaths();
+  const busy = agenda.busyPaths();
   try {
     return await run(busy);
   } finally {

@@ -28,10 +28,10 @@ export async function scanDue(
     readonly wasHalted: boolean;
   },
 ): Promise<{ readonly scan: Scan; readonly whole: boolean }> {
-  const { source, context, states } = pass;
+  const { source, context, agenda } = pass;
   const { root, rules } = source;
   const { inFlight, isBurstOver, wasHalted } = when;
-  const burst = states.missing();
+  const burst = agenda.missing();
   // Not every folder reports each delete: before more than a few are sent, all of it is scanned.
   const isLarge = isBurstOver && (burst.size > FEW_DELETES || inFlight.length > PATHS_MAX);
   // A scan of a few paths does not list the root, and would end a halt because of an unreadable one.

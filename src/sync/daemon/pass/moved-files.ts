@@ -62,11 +62,11 @@ export async function widen(
 
 /** Returns paths of which a check is due and at which there is no file any more, where the ledger knows one of such a size. */
 function* goneLately(
-  { source: { id, root }, context: { ledger }, states }: PassContext,
+  { source: { id, root }, context: { ledger }, agenda }: PassContext,
   sizes: ReadonlySet<number>,
 ): Iterable<RelativePath> {
   let asked = 0;
-  for (const path of states.due()) {
+  for (const path of agenda.due()) {
     if (++asked > MARKED_MAX) return;
     const known = ledger.files.living(id, path);
     if (known === undefined || known.docId === null || !sizes.has(known.sizeBytes)) continue;

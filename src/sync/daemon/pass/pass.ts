@@ -57,11 +57,11 @@ export function openPasses(context: PassContext): Passes {
  * must not overlap.
  */
 export async function runPass(passes: Passes, due: Due): Promise<PassPlan> {
-  return withBusy(passes.states, (busy) => passWith(passes, due, busy));
+  return withBusy(passes.agenda, (busy) => passWith(passes, due, busy));
 }
 
 async function passWith(passes: Passes, due: Due, busy: BusyPaths): Promise<PassPlan> {
-  const { source, states, memory } = passes;
+  const { source, agenda, memory } = passes;
   const isOver = isBurstOver(passes);
   // Files in flight count as well: their own jobs may find them missing minutes apart.
   const inFlight = isOver ? [...busy.known()] : [];
@@ -84,11 +84,11 @@ async function passWith(passes: Passes, due: Due, busy: BusyPaths): Promise<Pass
   const braked = isApproved
     ? decided
     : ripeOf(passes, decided, scan, {
-        quiet: states.isQuiet({ butMissing: true }),
+        quiet: agenda.isQuiet({ butMissing: true }),
         isBurstOver: isOver,
         missingBusy: facts.missingBusy,
       });
-  if (isApproved) states.forgetMissing();
+  if (isApproved) agenda.forgetMissing();
   const deletions = await beginDeletes(passes, braked);
   holdRows(passes, braked);
   const isHolding = decided.held.length > 0 && !facts.keeps;
@@ -102,7 +102,7 @@ async function passWith(passes: Passes, due: Due, busy: BusyPaths): Promise<Pass
 
 function halt(passes: Passes, why: RootHalt, root: RootIdentity | undefined, files: number): PassPlan {
   passes.memory.wasHalted = true;
-  passes.states.forgetMissing();
+  passes.agenda.forgetMissing();
   haltSource(passes, why, root, files);
   return { candidates: [], deletions: [], halted: true, newFiles: false, newRoot: false };
 }

@@ -37,7 +37,7 @@ export async function findUnsent(pass: PassContext, due: Due): Promise<Unsent> {
     : await scanPaths(root, rules, due.paths, scanOptions(pass));
   // Nothing is known about a missing folder.
   if (scan.root === undefined) return { candidates: [], gone: [], inScope: () => false };
-  const found = await withBusy(pass.states, (busy) => compareWithLedger(pass, scan, busy, true));
+  const found = await withBusy(pass.agenda, (busy) => compareWithLedger(pass, scan, busy, true));
   const gone = found.gone.filter(({ state }) => state !== "held");
   return { candidates: found.candidates, gone, inScope: scopeTest(scan.scope) };
 }
@@ -50,7 +50,7 @@ export async function previewPass(pass: PassContext, before: SourceRow): Promise
     await setTimeout(Math.max(0, rest.atMs - pass.context.now()), undefined, { signal: pass.signal });
     scan = await scanSource(root, rules, scanOptions(pass, true));
   }
-  const { difference } = await withBusy(pass.states, (busy) => compareJudged(pass, scan, busy, true));
+  const { difference } = await withBusy(pass.agenda, (busy) => compareJudged(pass, scan, busy, true));
   const facts = await brakeFacts(pass, scan, before, difference);
   const judged = brake(scan, difference.gone, facts);
   const unreadable = scan.unreadable.length;

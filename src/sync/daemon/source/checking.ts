@@ -15,14 +15,13 @@ const MOUNT_AGAIN_MS = 2000;
 export async function runChecks(parts: SourceParts): Promise<void> {
   const { options, agenda, deletes, state, signal } = parts;
   const { now, moved } = parts.context;
-  const { states } = agenda;
   while (!signal.aborted) {
-    const nextMs = states.nextDueMs();
+    const nextMs = agenda.nextDueMs();
     if (nextMs !== undefined && nextMs <= now()) {
       state.isPassing = true;
       await check(parts);
       state.isPassing = false;
-      states.endPass();
+      agenda.endPass();
       deletes.beginPutOff();
       moved();
       continue;
@@ -38,7 +37,7 @@ export async function runChecks(parts: SourceParts): Promise<void> {
 async function check(parts: SourceParts): Promise<void> {
   const { options, context, agenda, contact, state } = parts;
   const { now } = context;
-  const due = agenda.states.take(now());
+  const due = agenda.take();
   if (due === undefined) return;
   const answers = agenda.asked();
   if (state.isPaused) {
@@ -66,14 +65,13 @@ async function check(parts: SourceParts): Promise<void> {
 
 /** Finds what would be sent if the source were not paused, so that it is counted. Its jobs wait for the resume, which ends them. */
 async function checkPaused(parts: SourceParts, due: Due, answers: number): Promise<void> {
-  const { context, agenda, passes, state } = parts;
-  const { states } = agenda;
+  const { agenda, passes, state } = parts;
   const { candidates, gone, inScope } = await findUnsent(passes, due);
   // It is running already. The check that came with the resume finds all of it again, and answers.
   if (!state.isPaused) return;
-  for (const path of states.missing().keys()) if (inScope(path)) states.decide(path);
-  for (const { path, id } of gone) states.miss(path, id, context.now());
-  states.queue(candidates, context.now());
+  for (const path of agenda.missing().keys()) if (inScope(path)) agenda.decide(path);
+  for (const { path, id } of gone) agenda.miss(path, id);
+  agenda.queue(candidates);
   state.isHalted = false;
   if (due.all) state.isPlanned = true;
   if (!awaitsIgnoreFile(parts)) agenda.answer(answers);
@@ -82,9 +80,8 @@ async function checkPaused(parts: SourceParts, due: Due, answers: number): Promi
 /** Checks later: the comparison with the service lets nothing pass. */
 function putOff(parts: SourceParts, due: Due, answers: number): void {
   const { context, agenda, contact, state } = parts;
-  const { states } = agenda;
-  const open = new Set([...due.paths, ...states.missing().keys()]);
-  states.forgetMissing();
+  const open = new Set([...due.paths, ...agenda.missing().keys()]);
+  agenda.forgetMissing();
   // Until the list has shown whether something is lost, nobody knows what must be sent.
   state.isHalted = context.ledger.contacts.loss(parts.id) !== undefined;
   if (state.isHalted) {
@@ -118,7 +115,7 @@ function begin(parts: SourceParts, plan: PassPlan, due: Due, answers: number, wa
   if (due.all) state.isPeriodic = false;
   if (isProbing || isAwaiting) {
     // A path that was not admitted returns with another check.
-    const againMs = agenda.states.nextDueMs();
+    const againMs = agenda.nextDueMs();
     if (againMs !== undefined) awaitCheck(parts, due.paths, againMs);
     state.isWholeOpen ||= due.all;
     return;
@@ -138,7 +135,7 @@ function beginFiles(
   isRecent: (candidate: Candidate) => boolean,
 ): void {
   const { options, context, agenda } = parts;
-  agenda.states.queue(candidates, context.now());
+  agenda.queue(candidates);
   // Before any of them is acknowledged; otherwise the ledger would show other processes an agreement too early.
   if (candidates.length > 0) context.ledger.noteLast(parts.id, () => noteBacklog(parts));
   for (const recent of [true, false]) {
@@ -159,7 +156,7 @@ function awaitsIgnoreFile({ options, agenda }: SourceParts): boolean {
 
 /** Paths that were not compared are not at rest before the check that follows. */
 function awaitCheck({ agenda }: SourceParts, paths: Iterable<RelativePath>, atMs: number): void {
-  for (const path of paths) if (!agenda.states.hasJob(path)) agenda.checkAgain(path, atMs);
+  for (const path of paths) if (!agenda.hasJob(path)) agenda.checkAgain(path, atMs);
 }
 
 /** Steps of the coarsest file times. */

@@ -3,7 +3,6 @@ import type { ActionContext, ActionSource } from "../../send/context.ts";
 import { openContact, type Contact } from "../../identity/contact.ts";
 import { openUnanswered } from "../../identity/unanswered.ts";
 import { openAgenda, type Agenda } from "../agenda/agenda.ts";
-import type { PathStates } from "../agenda/path-states.ts";
 import type { SourceRow } from "../../ledger/sources/rows.ts";
 import { openPasses, type Passes } from "../pass/pass.ts";
 import type { WorkQueue } from "../../send/queue/queue.ts";
@@ -95,12 +94,11 @@ export function openSourceParts(options: SourceOptions): SourceParts {
     once,
     withdraw: (path) => queue.withdraw(row.id, path),
   });
-  const { states } = agenda;
   const context: ActionContext = {
     ...options.context,
     report: (activity) => {
       // A delete is that of an older file of the path.
-      if (activity.action !== "delete") states.reported(activity.path, activity.outcome);
+      if (activity.action !== "delete") agenda.reported(activity.path, activity.outcome);
       options.context.report(activity);
     },
   };
@@ -124,8 +122,8 @@ export function openSourceParts(options: SourceOptions): SourceParts {
     rulesKey: rulesKeysOf(rules, () => options.context.capabilities.takesMetadata()),
     isStale: (path) => {
       // Files read for sending are dropped while the source is paused, and checked again.
-      if (isHeld()) states.outdate(path);
-      return states.isOutdated(path) && (isHeld() || !states.isOverdue(path));
+      if (isHeld()) agenda.outdate(path);
+      return agenda.isOutdated(path) && (isHeld() || !agenda.isOverdue(path));
     },
     agenda,
     isPaused: () => state.isPaused,
@@ -139,7 +137,7 @@ export function openSourceParts(options: SourceOptions): SourceParts {
     source: {
       ...source,
       markerId: options.markerId,
-      isBusy: (path: RelativePath) => states.hasJob(path),
+      isBusy: (path: RelativePath) => agenda.hasJob(path),
       hint: (path: RelativePath | undefined) => agenda.hint(path),
     },
     lagMs: options.lagMs,
@@ -149,7 +147,7 @@ export function openSourceParts(options: SourceOptions): SourceParts {
   };
   const contact = openContact({
     ...shared,
-    isSending: () => states.hasJobs() || deletes.hasJobs(),
+    isSending: () => agenda.hasJobs() || deletes.hasJobs(),
     scanAt: agenda.scanAt,
   });
   const unanswered = openUnanswered(shared);
@@ -157,7 +155,7 @@ export function openSourceParts(options: SourceOptions): SourceParts {
     if (tier === rules.source.collection) contact.suspect();
   });
   context.capabilities.onBegin(() => agenda.scanAt(now()));
-  const passes = openPasses({ source, context, sync, once, states, signal });
+  const passes = openPasses({ source, context, sync, once, agenda, signal });
   const deletes = openSourceDeletes({
     row,
     context,
@@ -165,7 +163,7 @@ export function openSourceParts(options: SourceOptions): SourceParts {
     once,
     isHeld,
     isAwaited: (path) =>
-      isAwaited(states, path, () => {
+      isAwaited(agenda, path, () => {
         ledger.flush();
         return ledger.files.living(row.id, path)?.state === "parked";
       }),
@@ -210,10 +208,10 @@ export function jobEnded({
  * Reports whether something happened at a path, or at a folder on the way to it, that is not done yet; or whether its
  * file is parked.
  */
-function isAwaited(states: PathStates, path: RelativePath, isParked: () => boolean): boolean {
-  if (states.hasJob(path)) return true;
+function isAwaited(agenda: Agenda, path: RelativePath, isParked: () => boolean): boolean {
+  if (agenda.hasJob(path)) return true;
   for (let at = path; at !== ""; at = at.slice(0, Math.max(0, at.lastIndexOf("/"))))
-    if (states.isBeingChecked(at)) return true;
+    if (agenda.isBeingChecked(at)) return true;
   // In a single pass, the time of its retry is not on the agenda.
-  return (states.isDue(path) || states.isParked(path)) && isParked();
+  return (agenda.isDue(path) || agenda.isParked(path)) && isParked();
 }

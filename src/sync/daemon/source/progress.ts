@@ -5,15 +5,14 @@ import type { SourceParts } from "./parts.ts";
 
 /** Returns what a source is doing. */
 export function activityOf({ id, context, agenda, contact, state }: SourceParts): SourceWork {
-  const { states } = agenda;
   const countedNow = (path: RelativePath): Counted => countedAs(context.ledger.files.living(id, path)?.state);
-  const { agreed, failed, nothing } = states.counts(countedNow);
+  const { agreed, failed, nothing } = agenda.counts(countedNow);
   // While it is paused, what waits for the service to be probed is among what was counted.
   return {
     backlog: agreed + nothing + (state.isPaused ? 0 : contact.waiting().size),
     backlogAgreed: agreed,
     backlogFailed: failed,
-    reading: states.readingCount(),
+    reading: agenda.readingCount(),
   };
 }
 
@@ -38,18 +37,18 @@ export function oldestWaitingMs({
   if (state.isPaused || ledger.contacts.loss(id) !== undefined) return undefined;
   return earliest(
     state.isPlanned && contact.waiting().size === 0 ? undefined : state.openedMs,
-    agenda.states.oldestMs((path) => ledger.files.living(id, path)?.state === "parked"),
+    agenda.oldestMs((path) => ledger.files.living(id, path)?.state === "parked"),
     deletes.oldestMs(),
   );
 }
 
 /** Reports whether files or deletes are planned and not done; while the source is paused, whether any are in flight. */
-export function isSending({ agenda: { states }, deletes, state }: SourceParts): boolean {
-  return (state.isPaused ? states.isAnySending() : states.hasJobs()) || deletes.hasJobs();
+export function isSending({ agenda, deletes, state }: SourceParts): boolean {
+  return (state.isPaused ? agenda.isAnySending() : agenda.hasJobs()) || deletes.hasJobs();
 }
 
 /** Reports whether everything that was marked is done; while the source is paused, whether it was checked. */
 export function isIdle(source: SourceParts): boolean {
   const { state, agenda } = source;
-  return state.isPlanned && !state.isPassing && agenda.states.isQuiet() && !isSending(source);
+  return state.isPlanned && !state.isPassing && agenda.isQuiet() && !isSending(source);
 }

@@ -55,7 +55,7 @@ export function openSource(options: SourceOptions) {
     isSending: (): boolean => isSending(source),
     isIdle: (): boolean => isIdle(source),
     /** Reports whether the folder is being checked, or is due now; also while a former process's end is settled. */
-    isScanning: (): boolean => state.isPassing || (agenda.states.nextDueMs() ?? Infinity) <= context.now(),
+    isScanning: (): boolean => state.isPassing || (agenda.nextDueMs() ?? Infinity) <= context.now(),
     /** Returns what the last checks found about mounts, ignore files, and the service's descriptions. */
     warnings: (): readonly FolderWarning[] => [
       ...(context.ledger.contacts.keepsMarkers() === false ? [NO_MARKERS] : []),
@@ -66,9 +66,9 @@ export function openSource(options: SourceOptions) {
 }
 
 /** Gives up planned work, and finds it again wherever it waited. */
-function findAgain({ agenda, context }: SourceParts): void {
-  agenda.states.drop(context.now());
-  agenda.states.forgetMissing();
+function findAgain({ agenda }: SourceParts): void {
+  agenda.drop();
+  agenda.forgetMissing();
   agenda.hint(undefined);
 }
 
@@ -97,11 +97,11 @@ const NO_MARKERS: FolderWarning = {
 };
 
 /** The pending work at a path. */
-function pathQueries({ agenda: { states }, contact, deletes, context: { now }, state }: SourceParts) {
+function pathQueries({ agenda, contact, deletes, context: { now }, state }: SourceParts) {
   const workAt = (path: RelativePath): FileWork => {
-    if (states.reading(path) !== undefined) return "reading";
+    if (agenda.reading(path) !== undefined) return "reading";
     if (contact.waiting().has(path) || deletes.hasJob(path)) return "queued";
-    switch (states.stateOf(path)) {
+    switch (agenda.stateOf(path)) {
       case "at rest":
         return "none";
       case "waiting":
@@ -119,7 +119,7 @@ function pathQueries({ agenda: { states }, contact, deletes, context: { now }, s
   return {
     /** Returns what is done with a file, and since when it waits, by the system's clock. */
     workAt: (path: RelativePath): { readonly work: FileWork; readonly sinceMs: number | undefined } => {
-      const sinceMs = states.sinceMs(path);
+      const sinceMs = agenda.sinceMs(path);
       return {
         work: workAt(path),
         sinceMs: sinceMs === undefined ? undefined : Date.now() - (now() - sinceMs),
@@ -127,7 +127,7 @@ function pathQueries({ agenda: { states }, contact, deletes, context: { now }, s
     },
     /** Returns the files at or below a path that `activity` counts: those that are planned and not done. */
     *unsent(below: RelativePath | undefined): Iterable<RelativePath> {
-      for (const path of states.toSend()) if (isBelow(path, below)) yield path;
+      for (const path of agenda.toSend()) if (isBelow(path, below)) yield path;
       if (state.isPaused) return;
       for (const path of contact.waiting()) if (isBelow(path, below)) yield path;
     },
@@ -136,14 +136,14 @@ function pathQueries({ agenda: { states }, contact, deletes, context: { now }, s
      * image, or a PDF whose service says so.
      */
     hasOnlyPictures: (path: RelativePath): boolean =>
-      states.reading(path) === "pictures" ||
-      (states.hasJob(path) && kindOfName(basename(path)).kind === "file" && !/\.pdf$/i.test(path)),
+      agenda.reading(path) === "pictures" ||
+      (agenda.hasJob(path) && kindOfName(basename(path)).kind === "file" && !/\.pdf$/i.test(path)),
     /** Returns paths at or below a path that are not done. */
     pending: (below: RelativePath | undefined): RelativePath[] =>
-      [...new Set([...states.paths(), ...contact.waiting(), ...deletes.jobPaths()])].filter((path) =>
+      [...new Set([...agenda.paths(), ...contact.waiting(), ...deletes.jobPaths()])].filter((path) =>
         isBelow(path, below),
       ),
     isPending: (path: RelativePath): boolean =>
-      states.stateOf(path) !== "at rest" || contact.waiting().has(path) || deletes.hasJob(path),
+      agenda.stateOf(path) !== "at rest" || contact.waiting().has(path) || deletes.hasJob(path),
   };
 }

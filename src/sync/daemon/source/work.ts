@@ -114,10 +114,10 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions) {
 
 /** Reads the file of a job and decides. Returns undefined if nothing must be sent. */
 async function prepareJob(source: SourceParts, candidate: Candidate): Promise<Prepared | undefined> {
-  const { states } = source.agenda;
+  const { agenda } = source;
   const { entry } = candidate;
-  if (!states.isCurrent(entry)) return undefined;
-  states.send(entry.path);
+  if (!agenda.isCurrent(entry)) return undefined;
+  agenda.send(entry.path);
   const prepared = source.isStale(entry.path)
     ? undefined
     : await prepareFile(source.context, source, candidate);
@@ -130,28 +130,28 @@ async function prepareJob(source: SourceParts, candidate: Candidate): Promise<Pr
  */
 function departJob(source: SourceParts, prepared: Prepared): Pick<Send<Job>, "run" | "drop"> {
   const { options, context } = source;
-  const { states } = source.agenda;
+  const { agenda } = source;
   const { ledger } = context;
   const outgoing = prepared.write();
   const { intent } = outgoing;
   const { path } = outgoing.candidate.entry;
   // The row is `unsure` from here on.
-  if (intent === undefined) states.uncount(path);
+  if (intent === undefined) agenda.uncount(path);
   return {
     run: (yieldSlot, isRecent) => {
       // A job gives its slot away while the service works on what it has.
       const whileRead: YieldSlot = async (wait) => {
-        states.setReading(path, "all");
+        agenda.setReading(path, "all");
         try {
           return await yieldSlot(wait);
         } finally {
-          states.setReading(path, undefined);
+          agenda.setReading(path, undefined);
         }
       };
       const contentKind = isRecent ? "recent" : "content";
       const onPictures = (): void => {
-        if (states.reading(path) === "pictures") return;
-        states.setReading(path, "pictures");
+        if (agenda.reading(path) === "pictures") return;
+        agenda.setReading(path, "pictures");
         options.onChange();
       };
       return send({ ...context, yieldSlot: whileRead, onPictures, contentKind }, source, outgoing);
@@ -167,7 +167,7 @@ function departJob(source: SourceParts, prepared: Prepared): Pick<Send<Job>, "ru
 function endJob(parts: SourceParts, { entry }: Candidate): void {
   const { agenda, deletes } = parts;
   // Another job may have taken its place.
-  if (agenda.states.isCurrent(entry)) agenda.end(entry);
+  if (agenda.isCurrent(entry)) agenda.end(entry);
   deletes.beginPutOff(entry.path);
   jobEnded(parts);
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Agenda, openAgenda } from "../../../../src/sync/daemon/agenda/agenda.ts";
+import type { Due } from "../../../../src/sync/daemon/agenda/checks.ts";
 import type { ScanEntry } from "../../../../src/sync/plan/model.ts";
 
 const SETTLE_MS = 1000;
@@ -11,11 +12,15 @@ const open = (once = false): Agenda => {
   return agenda;
 };
 const entry: ScanEntry = { path: "a.md", sizeBytes: 1, mtimeMs: 1, ctimeMs: 1, ino: 1 };
-const begin = (): void => agenda.states.queue([{ entry, known: undefined }], nowMs);
-const isOutdated = (): boolean => agenda.states.isOutdated(entry.path);
+const begin = (): void => agenda.queue([{ entry, known: undefined }]);
+const take = (inMs: number): Due | undefined => {
+  nowMs += inMs;
+  return agenda.take();
+};
+const isOutdated = (): boolean => agenda.isOutdated(entry.path);
 /** How long until something is due; undefined: nothing is. */
 const dueIn = (): number | undefined => {
-  const dueMs = agenda.states.nextDueMs();
+  const dueMs = agenda.nextDueMs();
   return dueMs === undefined ? undefined : dueMs - nowMs;
 };
 /** Whether the loop has woken. */
@@ -36,23 +41,23 @@ describe("events", () => {
   it("an event has its path checked once that has rested", () => {
     agenda.hint("a.md");
     expect(dueIn()).toBe(SETTLE_MS);
-    expect(agenda.states.take(nowMs + SETTLE_MS)).toMatchObject({ all: false, paths: ["a.md"] });
+    expect(take(SETTLE_MS)).toMatchObject({ all: false, paths: ["a.md"] });
   });
 
   it("an event of the whole source has it checked at once", () => {
     agenda.hint(undefined);
-    expect(agenda.states.take(nowMs)).toMatchObject({ all: true });
+    expect(take(0)).toMatchObject({ all: true });
   });
 
   it("an event of a path whose job waits ends the job, and has the path checked soon", () => {
     begin();
     agenda.hint("a.md");
-    expect([agenda.states.hasJob("a.md"), dueIn()]).toEqual([false, SETTLE_MS]);
+    expect([agenda.hasJob("a.md"), dueIn()]).toEqual([false, SETTLE_MS]);
   });
 
   it("an event of a path that is being sent has it checked after the job", () => {
     begin();
-    agenda.states.send("a.md");
+    agenda.send("a.md");
     agenda.hint("a.md");
     expect([isOutdated(), dueIn()]).toEqual([true, undefined]);
     agenda.end(entry);
@@ -70,13 +75,13 @@ describe("paths that are checked again", () => {
 
   it("leaves a path to its job when it is due soon, and marks it when it is due later", () => {
     begin();
-    agenda.states.send("a.md");
+    agenda.send("a.md");
     agenda.checkAgain("a.md", nowMs + SETTLE_MS + 1);
     expect([isOutdated(), dueIn()]).toEqual([false, SETTLE_MS + 1]);
     agenda.end(entry);
     begin();
-    agenda.states.send("a.md");
-    expect(agenda.states.take(nowMs + SETTLE_MS + 1)?.paths).toEqual(["a.md"]);
+    agenda.send("a.md");
+    expect(take(SETTLE_MS + 1)?.paths).toEqual(["a.md"]);
     agenda.checkAgain("a.md");
     expect([isOutdated(), dueIn()]).toEqual([true, undefined]);
   });
@@ -116,16 +121,16 @@ describe("checks that a person requests", () => {
   it("answers a person with a check that began after the request, at once", () => {
     expect([agenda.asked(), agenda.answered()]).toEqual([0, 0]);
     expect(agenda.ask("a.md")).toBe(1);
-    expect(agenda.states.take(nowMs)).toMatchObject({ all: false, paths: ["a.md"] });
+    expect(take(0)).toMatchObject({ all: false, paths: ["a.md"] });
     expect(agenda.ask(undefined)).toBe(2);
-    expect(agenda.states.take(nowMs)).toMatchObject({ all: true });
+    expect(take(0)).toMatchObject({ all: true });
     agenda.answer(1);
     expect([agenda.asked(), agenda.answered()]).toEqual([2, 1]);
   });
 
   it("checks a file in flight that a person asks about, and leaves its job alone", () => {
     begin();
-    agenda.states.send("a.md");
+    agenda.send("a.md");
     agenda.ask("a.md");
     expect([isOutdated(), dueIn()]).toEqual([false, 0]);
   });
@@ -134,14 +139,14 @@ describe("checks that a person requests", () => {
 describe("checks of the whole source", () => {
   it("a future check of the whole source is a retry, for which nothing waits", () => {
     agenda.scanAt(nowMs + 60_000);
-    expect([dueIn(), agenda.states.isQuiet()]).toEqual([60_000, true]);
+    expect([dueIn(), agenda.isQuiet()]).toEqual([60_000, true]);
   });
 
   it("a check for an ignore file that settles is waited for, unless it is overdue", () => {
     agenda.awaitIgnoreFile({ atMs: nowMs + 60_000, isOverdue: false });
-    expect([dueIn(), agenda.states.isQuiet()]).toEqual([60_000, false]);
+    expect([dueIn(), agenda.isQuiet()]).toEqual([60_000, false]);
     open().awaitIgnoreFile({ atMs: nowMs + 60_000, isOverdue: true });
-    expect([dueIn(), agenda.states.isQuiet()]).toEqual([60_000, true]);
+    expect([dueIn(), agenda.isQuiet()]).toEqual([60_000, true]);
   });
 });
 

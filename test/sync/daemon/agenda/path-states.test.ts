@@ -1,11 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Counted } from "../../../../src/sync/plan/version.ts";
-import {
-  openPathStates,
-  type PathState,
-  type PathStates,
-} from "../../../../src/sync/daemon/agenda/path-states.ts";
+import type { PathState } from "../../../../src/sync/daemon/agenda/agenda.ts";
+import { openAt, type TimedAgenda } from "./at.ts";
 import type { Candidate, FileState, ScanEntry } from "../../../../src/sync/plan/model.ts";
 import { randomRuns } from "../../../random-runs.ts";
 
@@ -20,35 +17,35 @@ const candidate = (path: string, state?: FileState): Candidate => ({
 const noRow = (): Counted => "nothing";
 
 /** Brings the path from rest into each state. */
-const REACH: Record<PathState, (states: PathStates) => void> = {
+const REACH: Record<PathState, (states: TimedAgenda) => void> = {
   "at rest": () => undefined,
-  waiting: (states) => states.checkAgain("a", LATER_MS, 0),
-  missing: (states) => states.miss("a", 1, 0),
-  settling: (states) => states.event("a", 0),
+  waiting: (states) => states.at(0).checkAgain("a", LATER_MS),
+  missing: (states) => states.at(0).miss("a", 1),
+  settling: (states) => states.at(0).event("a"),
   checking: (states) => {
-    states.event("a", 0);
-    states.take(SETTLE_MS);
+    states.at(0).event("a");
+    states.at(SETTLE_MS).take();
   },
-  queued: (states) => states.queue([candidate("a")], 0),
+  queued: (states) => states.at(0).queue([candidate("a")]),
   sending: (states) => {
-    states.queue([candidate("a")], 0);
+    states.at(0).queue([candidate("a")]);
     states.send("a");
   },
 };
 
 /** What can happen to a path. */
 const EVENTS = {
-  event: (states: PathStates) => states.event("a", 0),
-  soon: (states: PathStates) => states.checkAgain("a", SETTLE_MS, 0),
-  later: (states: PathStates) => states.checkAgain("a", LATER_MS, 0),
-  ask: (states: PathStates) => states.ask("a", 0),
-  take: (states: PathStates) => void states.take(LATER_MS),
-  endPass: (states: PathStates) => states.endPass(),
-  decide: (states: PathStates) => states.decide("a"),
-  drop: (states: PathStates) => states.drop(0),
-  queue: (states: PathStates) => states.queue([candidate("a")], 0),
-  send: (states: PathStates) => states.send("a"),
-  end: (states: PathStates) => states.end(at("a"), 0),
+  event: (states: TimedAgenda) => states.at(0).event("a"),
+  soon: (states: TimedAgenda) => states.at(0).checkAgain("a", SETTLE_MS),
+  later: (states: TimedAgenda) => states.at(0).checkAgain("a", LATER_MS),
+  ask: (states: TimedAgenda) => states.at(0).ask("a"),
+  take: (states: TimedAgenda) => void states.at(LATER_MS).take(),
+  endPass: (states: TimedAgenda) => states.endPass(),
+  decide: (states: TimedAgenda) => states.decide("a"),
+  drop: (states: TimedAgenda) => states.at(0).drop(),
+  queue: (states: TimedAgenda) => states.at(0).queue([candidate("a")]),
+  send: (states: TimedAgenda) => states.send("a"),
+  end: (states: TimedAgenda) => states.at(0).end(at("a")),
 } as const;
 
 /** The state after each event. An event that is not listed leaves the state as it is. */
@@ -71,8 +68,8 @@ const TRANSITIONS: Record<PathState, Partial<Record<keyof typeof EVENTS, PathSta
 
 const STATES = Object.keys(TRANSITIONS) as PathState[]; // Its keys are the states.
 const NAMES = Object.keys(EVENTS) as (keyof typeof EVENTS)[]; // Likewise.
-const opened = (state: PathState): PathStates => {
-  const states = openPathStates(SETTLE_MS);
+const opened = (state: PathState): TimedAgenda => {
+  const states = openAt(SETTLE_MS);
   REACH[state](states);
   return states;
 };
@@ -112,16 +109,16 @@ describe("the transitions of a path", () => {
 
   it("a missing path is being checked by every pass", () => {
     const states = opened("missing");
-    states.checkAll(0, 0);
-    expect(states.take(0)).toMatchObject({ all: true, paths: [] });
+    states.at(0).scanAt(0);
+    expect(states.at(0).take()).toMatchObject({ all: true, paths: [] });
     expect([states.stateOf("a"), states.isBeingChecked("a")]).toEqual(["checking", true]);
     states.endPass();
     expect([states.stateOf("a"), states.isBeingChecked("a")]).toEqual(["missing", false]);
-    states.event("a", 0);
-    states.event("b", 0);
+    states.at(0).event("a");
+    states.at(0).event("b");
     expect([states.isQuiet(), states.isQuiet({ butMissing: true })]).toEqual([false, false]);
     states.decide("b");
-    states.miss("b", 2, 5);
+    states.at(5).miss("b", 2);
     expect([states.isQuiet(), states.isQuiet({ butMissing: true })]).toEqual([false, true]);
     expect([...states.missing()]).toEqual([
       ["a", { id: 1, sinceMs: 0 }],
@@ -135,16 +132,16 @@ describe("the transitions of a path", () => {
     const states = opened("sending");
     expect(["b", "c"].map((path) => states.checkAfter("a", path))).toEqual([true, true]);
     expect(states.checkAfter("not there", "d")).toBe(false);
-    states.end(at("a"), 0);
+    states.at(0).end(at("a"));
     expect(["a", "b", "c", "d"].map((path) => states.stateOf(path))).toEqual([
       "at rest",
       "settling",
       "settling",
       "at rest",
     ]);
-    states.queue([candidate("a")], 0);
-    states.end(at("a"), 0);
-    states.take(SETTLE_MS);
+    states.at(0).queue([candidate("a")]);
+    states.at(0).end(at("a"));
+    states.at(SETTLE_MS).take();
     expect([...states.due()]).toEqual([]);
   });
 
@@ -156,18 +153,8 @@ describe("the transitions of a path", () => {
     const states = opened("sending");
     states.rereadAt("a", atMs);
     states.rereadAt("not there", atMs);
-    states.end(at("a"), 0);
+    states.at(0).end(at("a"));
     expect([states.stateOf("a"), states.nextDueMs()]).toEqual([after, dueMs]);
-  });
-
-  it("each scheduled check sets the alarm", () => {
-    const dueMs: number[] = [];
-    const states = openPathStates(SETTLE_MS, (atMs) => dueMs.push(atMs));
-    states.event("a", 1);
-    states.checkAgain("a", 7, 1);
-    states.ask("a", 3);
-    states.checkAll(9, 1);
-    expect(dueMs).toEqual([1 + SETTLE_MS, 7, 3, 9]);
   });
 });
 
@@ -184,42 +171,42 @@ describe("laws of path states", () => {
 
   /** What a source does; returns paths of which it expects another check, and those that this check has taken. */
   const apply = (
-    states: PathStates,
+    states: TimedAgenda,
     { name, path }: { readonly name: string; readonly path: string },
     nowMs: number,
   ): { readonly noticed?: readonly string[]; readonly taken?: readonly string[] } => {
     const other = PATHS.find((each) => each !== path) ?? path;
     switch (name) {
       case "event":
-        states.event(path, nowMs);
+        states.at(nowMs).event(path);
         return { noticed: [path] };
       case "soon":
       case "later":
-        states.checkAgain(path, nowMs + (name === "soon" ? SETTLE_MS : LATER_MS), nowMs);
+        states.at(nowMs).checkAgain(path, nowMs + (name === "soon" ? SETTLE_MS : LATER_MS));
         return { noticed: [path] };
       case "ask":
-        states.ask(path, nowMs);
+        states.at(nowMs).ask(path);
         return { noticed: [path] };
       case "follow":
         return { noticed: states.checkAfter(path, other) ? [other] : [] };
       case "take":
         states.endPass();
-        return { taken: states.take(nowMs)?.paths ?? [] };
+        return { taken: states.at(nowMs).take()?.paths ?? [] };
       case "endPass":
         states.endPass();
         return {};
       // A pass decides only about paths without a job.
       case "miss":
-        if (!states.hasJob(path)) states.miss(path, 1, nowMs);
+        if (!states.hasJob(path)) states.at(nowMs).miss(path, 1);
         return {};
       case "decide":
         states.decide(path);
         return {};
       case "drop":
-        states.drop(nowMs);
+        states.at(nowMs).drop();
         return {};
       case "queue":
-        if (!states.hasJob(path)) states.queue([candidate(path)], nowMs);
+        if (!states.hasJob(path)) states.at(nowMs).queue([candidate(path)]);
         return {};
       case "send":
         states.send(path);
@@ -228,7 +215,7 @@ describe("laws of path states", () => {
         states.reported(path, "parked");
         return {};
       default:
-        states.end(at(path), nowMs);
+        states.at(nowMs).end(at(path));
         return {};
     }
   };
@@ -236,7 +223,7 @@ describe("laws of path states", () => {
   it("a path is always in one state, and what happened to it is checked: it is never forgotten", () => {
     fc.assert(
       fc.property(steps, (list) => {
-        const states = openPathStates(SETTLE_MS);
+        const states = openAt(SETTLE_MS);
         const expected = new Set<string>();
         let nowMs = 0;
         for (const step of list) {
@@ -260,11 +247,11 @@ describe("laws of path states", () => {
             expect(expected.has(path) && state === "at rest" && !isFollower).toBe(false);
           }
         }
-        for (const path of PATHS) states.end(at(path), nowMs);
+        for (const path of PATHS) states.at(nowMs).end(at(path));
         states.forgetMissing();
         states.endPass();
         expect([...expected].filter((path) => !states.isDue(path))).toEqual([]);
-        states.take(nowMs + 2 * LATER_MS);
+        states.at(nowMs + 2 * LATER_MS).take();
         states.endPass();
         expect([states.paths().size, states.isQuiet(), states.nextDueMs()]).toEqual([0, true, undefined]);
         expect([states.hasJobs(), states.oldestMs(() => false)]).toEqual([false, undefined]);

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { openPathStates } from "../../../../src/sync/daemon/agenda/path-states.ts";
+import { openAt } from "./at.ts";
 import type { ScanEntry } from "../../../../src/sync/plan/model.ts";
 import { CEILING_MS, LOOK_MS, VERSION_GAP_MS, VERSIONS_AT_ONCE } from "../../../../src/sync/plan/timing.ts";
 
@@ -39,7 +39,7 @@ function play(writes: readonly Writes[]): {
   readonly versions: number;
   readonly endMs: number;
 } {
-  const states = openPathStates(SETTLE_MS);
+  const states = openAt(SETTLE_MS);
   const sent: Sent[] = [];
   let versions = 0;
   let entry: ScanEntry = { path: "a", sizeBytes: 1000, mtimeMs: 0, ctimeMs: 0, ino: 1 };
@@ -52,13 +52,13 @@ function play(writes: readonly Writes[]): {
     versions += 1;
     lastWriteMs = nowMs;
     entry = { ...entry, sizeBytes: Math.max(1, entry.sizeBytes + growsBytes), mtimeMs: nowMs };
-    states.event("a", nowMs);
+    states.at(nowMs).event("a");
   };
   const step = ({ readMs, sendMs, workMs }: Pick<Writes, "readMs" | "sendMs" | "workMs">): void => {
     nowMs += STEP_MS;
     if (job !== undefined && nowMs >= job.leavesMs && job.endsMs === Infinity) {
       if (states.isOutdated("a") && !states.isOverdue("a")) {
-        states.end(job.entry, nowMs);
+        states.at(nowMs).end(job.entry);
         job = undefined;
       } else {
         sent.push({ atMs: nowMs, version: versions });
@@ -68,18 +68,18 @@ function play(writes: readonly Writes[]): {
     }
     if (job !== undefined && nowMs >= job.endsMs) {
       states.reported("a", "done");
-      states.end(job.entry, nowMs);
+      states.at(nowMs).end(job.entry);
       job = undefined;
     }
     if (job !== undefined && nowMs >= job.noticesMs && states.isOutdated("a")) {
       states.sent("a");
-      states.end(job.entry, nowMs);
+      states.at(nowMs).end(job.entry);
       job = undefined;
     }
-    const due = states.take(nowMs);
+    const due = states.at(nowMs).take();
     if (due === undefined || job !== undefined || sent.at(-1)?.version === versions) return;
-    if (!states.rested(entry, nowMs)) return;
-    states.queue([{ entry, known: undefined }], nowMs);
+    if (!states.at(nowMs).rested(entry)) return;
+    states.at(nowMs).queue([{ entry, known: undefined }]);
     states.send("a");
     job = { entry, leavesMs: nowMs + readMs, endsMs: Infinity, noticesMs: Infinity };
   };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { syncSettings } from "../../settings.ts";
 import { openLedger, type Ledger } from "../../../../src/sync/ledger/ledger.ts";
-import { openPathStates, type PathStates } from "../../../../src/sync/daemon/agenda/path-states.ts";
+import { type Agenda, openAgenda } from "../../../../src/sync/daemon/agenda/agenda.ts";
 import { isBurstOver, missingWith, ripeOf } from "../../../../src/sync/daemon/pass/burst.ts";
 import type { PassContext } from "../../../../src/sync/daemon/pass/context.ts";
 import { openRules } from "../../../../src/sync/scan/rules/rules.ts";
@@ -20,25 +20,21 @@ let ledger: Ledger;
 let passContext: PassContext;
 /** When paths are checked again. */
 let checks: number[];
-let states: PathStates;
+let agenda: Agenda;
 let nowMs: number;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "kbsync-"));
   ledger = openLedger(folder, "service");
   nowMs = 0;
-  states = openPathStates(100);
+  const opened = openAgenda({ settleMs: 100, now: () => nowMs, once: false });
+  opened.stop();
+  agenda = { ...opened, checkAgain: (_path, atMs) => void checks.push(atMs ?? 0) };
   passContext = {
-    source: {
-      id: 1,
-      root: folder,
-      rules: openRules(sourceAt(folder)),
-      rulesKey: () => 1,
-      agenda: { checkAgain: (_path: string, atMs?: number) => void checks.push(atMs ?? 0) },
-    },
+    source: { id: 1, root: folder, rules: openRules(sourceAt(folder)), rulesKey: () => 1 },
     context: { ledger, timing: TIMING, now: () => nowMs, moved: () => undefined, report: () => undefined },
     sync: syncSettings({ settleMs: 100, concurrency: 1 }),
     once: false,
-    states,
+    agenda,
     signal: new AbortController().signal,
   };
 });
@@ -109,7 +105,7 @@ const pass = (
   const names = (found: readonly KnownFile[]): string[] => found.map(({ path }) => path);
   return { sent: names(braked.deletes), held: names(braked.held), checks };
 };
-const waiting = (): string[] => [...states.missing().keys()];
+const waiting = (): string[] => [...agenda.missing().keys()];
 
 describe("a missing file", () => {
   it("a missing file is deleted when it is still missing two seconds later and no other file has gone", () => {
@@ -140,7 +136,7 @@ describe("a missing file", () => {
 
   it("a missing file starts to wait again when nothing could be decided meanwhile", () => {
     pass(0, ["a"]);
-    states.forgetMissing();
+    agenda.forgetMissing();
     expect(pass(2500, ["a"]).sent).toEqual([]);
   });
 
