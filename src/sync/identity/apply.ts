@@ -475,10 +475,14 @@ function claimOf({ descriptions }: Gathered, docId: string): string | undefined 
   return reading.kind === "whole" ? reading.marker.bytes : undefined;
 }
 
-/** Reports whether a second resource has another text than all others that claim its version. */
+/** Reports whether a second resource has another text than files' own that claim its version, or, if none does, than any other. */
 function isAnotherText(gathered: Gathered, texts: Texts, docId: string): boolean {
   const alike = texts.get(claimOf(gathered, docId)) ?? [];
   const second = alike.find((each) => each.docId === docId);
-  const others = alike.filter((each) => each.docId !== docId);
+  const { own = [], copies = [] } = Object.groupBy(
+    alike.filter((each) => each.docId !== docId),
+    (each) => (gathered.rows.has(each.docId) ? "own" : "copies"),
+  );
+  const others = own.length > 0 ? own : copies;
   return second !== undefined && others.length > 0 && !others.some(({ digest }) => digest === second.digest);
 }
