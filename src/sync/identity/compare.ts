@@ -94,6 +94,8 @@ export interface Situation {
    * those of before.
    */
   readonly isNew: boolean;
+  /** Files of such a ledger of which nobody answered a create: the oldest of their resources may be from before. */
+  readonly unanswered: ReadonlySet<string>;
   /** Resources that this ledger deleted. */
   readonly tombstones: ReadonlySet<string>;
   readonly memory: ListMemory;
@@ -269,7 +271,7 @@ interface Claims {
 
 /** Gives each file the best of the resources that name it. */
 function claimFiles(
-  { files, isDistrusted, isNew }: Situation,
+  { files, isDistrusted, isNew, unanswered }: Situation,
   byFile: ReadonlyMap<string, readonly OwnItem[]>,
   rowOfFile: ReadonlyMap<string, LedgerRow>,
 ): Claims {
@@ -283,7 +285,9 @@ function claimFiles(
     left.delete(file.file);
     const known = isDistrusted ? undefined : row?.docId;
     const probe = isNew ? items.find(({ docId }) => docId === row?.docId) : undefined;
-    const claims = items.toSorted((a, b) => compareClaims(a, b, file, known));
+    const claims = items.toSorted(
+      unanswered.has(file.file) ? byAge : (a, b) => compareClaims(a, b, file, known),
+    );
     const first = claims.find((item) => item !== probe && isBefore(item, probe));
     const kept = first ?? probe;
     for (const item of claims) if (item !== kept) surplus.push({ item, ofDocId: kept?.docId ?? "" });

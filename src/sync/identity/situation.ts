@@ -113,6 +113,8 @@ export async function gather(
       );
     },
   );
+  const isNew = ledger.contacts.isNew(source.id);
+  const open = [...ledger.intents.creates(source.id), ...ledger.intents.doubts(source.id)];
   const altered = listed.altered.filter(({ row }) => row.acknowledgedMs <= startedMs);
   return {
     ...listed,
@@ -129,7 +131,8 @@ export async function gather(
       isPartial: scan.root === undefined || isOtherRoot(context, source, scan) || scan.unreadable.length > 0,
       keeps: keepsAll(source),
       isDistrusted: !ledger.contacts.isAdopted(source.id),
-      isNew: ledger.contacts.isNew(source.id),
+      isNew,
+      unanswered: new Set(isNew ? open.map(({ path }) => fileTag(path)) : []),
       tombstones: new Set(
         listed.items.flatMap(({ docId }) => (ledger.intents.isDeleted(docId) ? [docId] : [])),
       ),

@@ -60,6 +60,7 @@ function situation(facts: Partial<Situation>): Situation {
     rows: [],
     isPartial: false,
     keeps: false,
+    unanswered: new Set(),
     isDistrusted: false,
     isNew: false,
     tombstones: new Set(),
@@ -460,6 +461,21 @@ describe("each row of the table", () => {
         rows: [row("d2", "a.md", "A")],
       },
       { verdicts: [{ kind: "same", path: "a.md", docId: "d2" }] },
+    ],
+    [
+      "resources that creates without an answer made give way to that of an older version",
+      {
+        ...NEW,
+        items: [item("d1", "a.md", "A"), item("d2", "a.md", "B", { createdMs: 2 })],
+        files: [file("a.md", "B")],
+        unanswered: new Set([fileTag("a.md")]),
+      },
+      {
+        verdicts: [
+          { kind: "update", path: "a.md", docId: "d1" },
+          { kind: "surplus", docId: "d2", ofDocId: "d1", isOurs: true },
+        ],
+      },
     ],
     [
       "a resource that was made to learn the collection's id gives way to that of an older version",
