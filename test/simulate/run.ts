@@ -165,9 +165,14 @@ async function agree(world: World, history: History): Promise<boolean> {
     agreed = judge.differences().length === 0 && isQuiet;
     if (agreed || judge.failure() !== undefined) break;
   }
-  // A list that stays incomplete decides nothing: the source is held, and no file has two resources.
+  // A list that stays incomplete decides nothing: source or file is held, and no file has two resources.
   const isUndecided =
-    history.conditions.hostility?.listMax !== undefined && holdsOf(stage.process).includes("unclear");
+    history.conditions.hostility?.listMax !== undefined &&
+    (holdsOf(stage.process).includes("unclear") ||
+      runner
+        .running()
+        ?.files({ limit: FILES_MAX })
+        .some(({ code }) => code === "list_incomplete") === true);
   if (isUndecided) {
     await pass(world, clock.nowMs() + STAY_MS);
     const doubled = judge.doubled();
@@ -205,7 +210,8 @@ async function help(world: World, { conditions, happenings }: History): Promise<
   if (conditions.hostility?.puts === "ignored" || happenings.some(isBehindTheBack))
     daemon?.audit({ repair: true }).then((report) => report.findings.forEach(noteFinding), troubles);
   for (const { source, path, docId, state, code } of daemon?.files({ limit: FILES_MAX }) ?? [])
-    if (state === "failed" || code === "earlier_text") judge.reported(source, path, docId);
+    if (state === "failed" || code === "earlier_text" || code === "list_incomplete")
+      judge.reported(source, path, docId);
   approve(world);
   await Promise.resolve();
 }

@@ -7,7 +7,7 @@ import { fileTag, readMarker } from "../plan/marker.ts";
 import type { DocumentKind, RelativePath, ScanEntry } from "../plan/model.ts";
 import { absentName, acknowledgedTag, fileOf, hashOfTag } from "../plan/versions.ts";
 import type { Comparison, Verdict } from "./compare.ts";
-import { askPresence } from "./presence.ts";
+import { askPresence, findThere, type OwnedResource, sampleOf } from "./presence.ts";
 import type { Altered, FoundResource, Gathered, IdentitySource } from "./situation.ts";
 
 /** The source of a comparison that is applied. */
@@ -57,8 +57,6 @@ export interface Found {
 
 type Of<K extends Verdict["kind"]> = Extract<Verdict, { readonly kind: K }>;
 
-/** Resources that are asked for by id before a list is believed, spread evenly from first to last. */
-const ASK_MAX = 10;
 /** Rows written in one transaction. */
 const WRITE_ROWS = 500;
 /** More files than this are covered by one check of the whole source. */
@@ -88,9 +86,9 @@ export async function applyComparison(
   const absent = unlisted.filter(
     (each) => isOld(each) || (gathered.rows.get(each.docId)?.acknowledgedMs ?? 0) <= settledMs,
   );
-  const there = await findThere(context, gathered, absent, options.signal);
+  const there = await findThere(context, askedFor(gathered, absent), options.signal);
   if (there !== undefined && !options.isApproved)
-    return { kind: "incomplete", path: there, missing: absent.length };
+    return { kind: "incomplete", path: there.path, missing: absent.length };
 
   // What was found gone before is being created again.
   const isExpected = ({ hash, docId }: { readonly hash: string; readonly docId: string }): boolean =>
@@ -142,25 +140,11 @@ export async function applyComparison(
   return { kind: "applied", findings, unjudged, gone };
 }
 
-/** Asks for resources that the list lacks. Returns the path of one that the service has. */
-async function findThere(
-  context: ActionContext,
-  { rows }: Gathered,
-  asks: readonly Of<"ask">[],
-  signal: AbortSignal,
-): Promise<RelativePath | undefined> {
-  const step = Math.max(1, Math.ceil(asks.length / ASK_MAX));
-  // One that is replaced by another resource of its file must be gone for certain.
-  const sample = asks.filter(({ instead }, index) => instead !== undefined || index % step === 0);
-  const answers = await Promise.all(
-    sample.map(async ({ docId, path }) => {
-      const title = rows.get(docId)?.title ?? path;
-      const presence = await askPresence(context, { docId, title, path }, signal);
-      // A service that does not answer for it proves nothing either.
-      return presence === "gone" ? undefined : path;
-    }),
-  );
-  return answers.find((path) => path !== undefined);
+/** Returns the resources that are asked for. One that is replaced by another resource of its file must be gone for certain. */
+function askedFor({ rows }: Gathered, asks: readonly Of<"ask">[]): readonly OwnedResource[] {
+  const isReplaced = ({ instead }: Of<"ask">): boolean => instead !== undefined;
+  const sample = [...asks.filter(isReplaced), ...sampleOf(asks.filter((each) => !isReplaced(each)))];
+  return sample.map(({ docId, path }) => ({ docId, path, title: rows.get(docId)?.title ?? path }));
 }
 
 /** Reports whether a resource stays although its file is gone. */

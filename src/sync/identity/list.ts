@@ -35,7 +35,8 @@ export async function readList(
     const asked = await collections.ask(tier, signal);
     // The gate waits before the next request.
     if (asked.id === undefined && asked.why === "unanswered") continue;
-    // A proxy may have answered while its service was away. One that always does stands before a service that names no ids.
+    // A proxy may have answered while its service was away, or refused the key for a moment. One that always does stands before a
+    // service that names no ids.
     const againMs = timing.goneAgainMs[unclear];
     if (asked.id === undefined && asked.why === "unclear" && againMs !== undefined) {
       unclear += 1;

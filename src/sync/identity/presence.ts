@@ -8,7 +8,7 @@ import type { RelativePath } from "../plan/model.ts";
 const ASK_TRIES = 3;
 
 /** A resource of a file's row. */
-interface OwnedResource {
+export interface OwnedResource {
   readonly docId: string;
   readonly title: string;
   readonly path: RelativePath;
@@ -35,6 +35,28 @@ export async function askPresence(
     const word = await judgeGone(context, resource.docId, answers);
     if (word !== "again") return typeof word === "string" ? "gone" : "unanswered";
   }
+}
+
+/** Resources that are asked for before a list is believed that lacks them, spread evenly from first to last. */
+const SAMPLE_MAX = 10;
+
+/** Returns so many of the resources that a list lacks as are asked for. */
+export function sampleOf<T>(resources: readonly T[]): readonly T[] {
+  const step = Math.max(1, Math.ceil(resources.length / SAMPLE_MAX));
+  return resources.filter((_, index) => index % step === 0);
+}
+
+/** Asks for resources that a list lacks. Returns one that is not gone: then the list decides nothing. */
+export async function findThere(
+  context: ActionContext,
+  resources: readonly OwnedResource[],
+  signal: AbortSignal,
+): Promise<OwnedResource | undefined> {
+  const [first, ...others] = resources;
+  // A service that does not answer for one proves nothing either. Of most lists that lack some the first shows that.
+  if (first !== undefined && (await askPresence(context, first, signal)) !== "gone") return first;
+  const answers = await Promise.all(others.map(async (each) => await askPresence(context, each, signal)));
+  return others.find((_, index) => answers[index] !== "gone");
 }
 
 /**

@@ -1,15 +1,20 @@
 import { join } from "node:path";
 import type { SearchResult } from "../../wire/search.ts";
-import type { ActionContext, ActionSource } from "../send/context.ts";
+import type { ActionContext } from "../send/context.ts";
 import { readDocument } from "../scan/read/read.ts";
 import type { SourceDocument } from "../scan/read/outcome.ts";
 import type { ScanEntry } from "../plan/model.ts";
+import type { ApplySource } from "./apply.ts";
 
-/** Files that are searched for before the others count as new. */
+/** So many of the oldest files, and as many of all, are searched for before the others count as new. */
 const SAMPLE = 5;
 const TOP_K = 10;
+/** Failed searches before the service counts as failing on this one alone. */
+const SEARCH_TRIES = 10;
 /** Characters of a text that are searched for: enough for its own chunk to be among the best. */
 const QUERY_CHARS = 300;
+
+type SampledSource = Pick<ApplySource, "id" | "root" | "rules" | "isBusy">;
 
 export interface OmissionOptions {
   /** Ids of the resources that the list showed, except those that a row owns. */
@@ -25,15 +30,13 @@ export interface OmissionOptions {
  */
 export async function findOmission(
   context: ActionContext,
-  source: Pick<ActionSource, "root" | "rules">,
+  source: SampledSource,
   { shown, entries, signal }: OmissionOptions,
 ): Promise<string | undefined> {
   const { collection, ownerId } = source.rules.source;
   const collectionId = context.collections.id(collection);
   if (collectionId === undefined) return undefined;
-  const step = Math.max(1, Math.floor(entries.length / SAMPLE));
-  const sample = entries.filter((_, index) => index % step === 0).slice(0, SAMPLE);
-  for (const entry of sample) {
+  for (const entry of sampleOf(entries)) {
     const path = join(source.root, entry.path);
     const read = await readDocument(path, entry, source.rules, { signal });
     if (read.kind !== "document") continue;
@@ -43,19 +46,41 @@ export async function findOmission(
     const query = queryOf(document);
     if (query === "") continue;
     const where = { collectionId, ownerId };
-    const reply = await context.remote.search({ query, topK: TOP_K, where }, signal);
+    const results = await search(context, { query, topK: TOP_K, where }, signal);
     // Without a search there is only the list.
-    if (reply.kind !== "done") return undefined;
-    for (const result of reply.value.results) {
+    if (results === undefined) return undefined;
+    for (const result of results) {
       const { resourceId } = result.payload;
       const isElsewhere = result.payload.ownerId !== ownerId || result.payload.collectionId !== collectionId;
       if (isElsewhere || shown.has(resourceId) || !isOf(document, result)) continue;
-      if (!isInFlight(context, document) && (await isThere(context, resourceId, signal))) {
+      if (!isInFlight(context, source, document) && (await isThere(context, resourceId, signal))) {
         return `the service's list omits documents that a search finds, such as that of ${entry.path}, so files would be sent twice; kbsync asks again by itself`;
       }
     }
   }
   return undefined;
+}
+
+/** Returns the files that were there first, which most likely have a resource, and some from first to last. */
+function sampleOf(entries: readonly ScanEntry[]): Iterable<ScanEntry> {
+  const oldest = entries.toSorted((a, b) => a.mtimeMs - b.mtimeMs).slice(0, SAMPLE);
+  const step = Math.max(1, Math.ceil(entries.length / SAMPLE));
+  return new Set([...oldest, ...entries.filter((_, index) => index % step === 0)]);
+}
+
+/** Searches until the service answers. Returns undefined if it refuses searches, or fails on this one alone. */
+async function search(
+  { remote }: ActionContext,
+  query: Parameters<ActionContext["remote"]["search"]>[0],
+  signal: AbortSignal,
+): Promise<readonly SearchResult[] | undefined> {
+  for (let tries = 1; ;) {
+    const reply = await remote.search(query, signal);
+    if (reply.kind === "done") return reply.value.results;
+    // The gate has waited.
+    if (reply.kind !== "later" || (reply.blame === "request" && (tries += 1) > SEARCH_TRIES))
+      return undefined;
+  }
 }
 
 function queryOf(document: SourceDocument): string {
@@ -76,10 +101,17 @@ function squeeze(text: string): string {
   return text.normalize("NFC").replaceAll(/\s+/g, "");
 }
 
-/** Reports whether a create of the same bytes is in flight: the list was read before it. */
-function isInFlight({ ledger }: ActionContext, { hash }: SourceDocument): boolean {
+/**
+ * Reports whether a create of the same bytes is in flight: the list was read before it. One that ended without an answer is none:
+ * the list should show what it made.
+ */
+function isInFlight({ ledger }: ActionContext, source: SampledSource, { hash }: SourceDocument): boolean {
   ledger.flush();
-  return ledger.intents.allOpen().some(({ observed }) => observed.hash === hash);
+  return ledger.intents
+    .allOpen()
+    .some(
+      ({ observed, source: id, path }) => observed.hash === hash && (id !== source.id || source.isBusy(path)),
+    );
 }
 
 /**

@@ -96,15 +96,13 @@ export async function gather(
   options: GatherOptions,
 ): Promise<Gathered | undefined> {
   const { ledger } = context;
-  ledger.flush();
-  const startedMs = ledger.files.latestMs();
-  const listed = await readScopes(context, source, options);
-  if (listed === undefined) return undefined;
-  const { rows, recent } = await rowsOf(context, source, listed, startedMs, options.signal);
+  const found = await gatherListed(context, source, options);
+  if (found === undefined) return undefined;
+  const { listed, rows, recent, startedMs } = found;
   const { collection, ownerId } = source.rules.source;
   const scan = await scanSource(source.root, source.rules, { signal: options.signal });
-  const found = await filesOf(context, source, scan, listed, rows, options.signal);
-  const files = found.filter(({ file }) => !recent.files.has(file));
+  const all = await filesOf(context, source, scan, listed, rows, options.signal);
+  const files = all.filter(({ file }) => !recent.files.has(file));
   const items = [...listed.items, ...shownItems(source, rows, listed.seen)].filter(
     ({ docId, description }) => {
       const reading = readMarker(description);
@@ -146,6 +144,23 @@ export async function gather(
   };
 }
 
+/** Reads list and ledger alone. */
+export async function gatherListed(
+  context: GatherContext,
+  source: IdentitySource,
+  options: GatherOptions,
+): Promise<ListedRows | undefined> {
+  const { ledger } = context;
+  ledger.flush();
+  const startedMs = ledger.files.latestMs();
+  const listed = await readScopes(context, source, options);
+  if (listed === undefined) return undefined;
+  const { rows, recent } = await rowsOf(context, source, listed, startedMs, options.signal);
+  const isMissing = ({ id, docId }: AcknowledgedRow): boolean =>
+    !listed.seen.has(id) && !listed.resources.has(docId);
+  return { listed, rows, recent, startedMs, missing: [...rows.values()].filter(isMissing) };
+}
+
 function isOtherRoot({ ledger }: GatherContext, { id }: IdentitySource, { root }: Scan): boolean {
   const { root: before } = ledger.sources.get(id);
   return before !== undefined && !isSameRoot(before, root);
@@ -177,6 +192,18 @@ interface Listed extends Omit<
   readonly seen: NumberSet;
   /** Tags of the files that the items name. */
   readonly named: ReadonlySet<string>;
+}
+
+/** What list and ledger show of one source. */
+interface ListedRows {
+  readonly listed: Listed;
+  /** Rows that need a decision, by resource. */
+  readonly rows: ReadonlyMap<string, AcknowledgedRow>;
+  /** Those of them whose resource the list lacks. */
+  readonly missing: readonly AcknowledgedRow[];
+  readonly recent: Recent;
+  /** The latest acknowledgement before the list began. */
+  readonly startedMs: number;
 }
 
 /** Reads the lists of every owner and collection that the source ever wrote to. */

@@ -1,26 +1,25 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { KbsyncError } from "../../lib/failure.ts";
-import type { ResourceRecord } from "../../wire/resource.ts";
 import { acknowledgeCreate, asFound } from "../send/acknowledge.ts";
 import { type ActionContext, type ActionSource, reportCompared } from "../send/context.ts";
 import { storedAs } from "../send/observe.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
+import type { AcknowledgedRow } from "../ledger/files/rows.ts";
 import type { CreateIntent } from "../ledger/intents/creates.ts";
 import { bytesTag, fileTag, readMarker } from "../plan/marker.ts";
 import type { ListedResource } from "../plan/model.ts";
 import { delayMs } from "../plan/retry.ts";
 import { sameShape } from "../plan/decide.ts";
-import { readList } from "./list.ts";
-import { resourceOf } from "./resource.ts";
-import type { IdentitySource } from "./situation.ts";
+import { findThere, sampleOf } from "./presence.ts";
+import { gatherListed, type IdentitySource } from "./situation.ts";
 
 /** Finds out what became of creates that nobody answered. */
 export interface Unanswered {
   /**
    * Reads the list until it shows the create's resource, or two lists in a row, read after the create failed, do not. Creates that
-   * ask at the same time share the lists.
+   * ask at the same time share the lists. `unclear`: they lack what the service has.
    */
-  findCreated(intent: CreateIntent): Promise<"adopted" | "absent">;
+  findCreated(intent: CreateIntent): Promise<"adopted" | "absent" | "unclear">;
 }
 
 export interface UnansweredOptions {
@@ -36,13 +35,14 @@ export interface UnansweredOptions {
 /** A create that waits for the lists. */
 interface Waiting {
   readonly intent: CreateIntent;
-  resolve(how: "adopted" | "absent"): void;
+  resolve(how: "adopted" | "absent" | "unclear"): void;
   reject(error: unknown): void;
 }
 
-/** What a list shows of a create: its resource, and the version that its marker names. */
+/** A resource that a list shows and no row has, and what its marker names. */
 interface Sighting {
   readonly resource: ListedResource;
+  readonly file: string;
   readonly bytes: string;
 }
 
@@ -57,14 +57,19 @@ export function openUnanswered(options: UnansweredOptions): Unanswered {
     let left = waiting;
     waiting = [];
     try {
+      const missing = new Map<string, AcknowledgedRow>();
       for (let lists = lagMs === 0 ? 1 : 2; lists > 0 && left.length > 0; lists -= 1) {
-        const found = await find(options, left);
-        const adopted = await adopt(options, left, found);
+        const found = await find(options);
+        for (const row of found.missing) missing.set(row.docId, row);
+        const adopted = await adopt(options, left, found.shown);
         for (const each of left) if (adopted.has(each.intent.id)) each.resolve("adopted");
         left = left.filter(({ intent }) => !adopted.has(intent.id));
         if (lists > 1 && left.length > 0) await sleep(timing.listAgainMs, undefined, { signal });
       }
-      for (const each of left) each.resolve("absent");
+      if (left.length === 0) return;
+      // Lists that lack what was acknowledged before may lack what the creates made, too.
+      const there = await findThere(context, sampleOf([...missing.values()]), signal);
+      for (const each of left) each.resolve(there === undefined ? "absent" : "unclear");
     } catch (error) {
       for (const each of left) each.reject(error);
     }
@@ -91,50 +96,40 @@ export function openUnanswered(options: UnansweredOptions): Unanswered {
   };
 }
 
-/** Lists the creates' owners and collections. A collection without an id shows nothing. */
-async function find(
-  { context, source, once, signal, onWarning }: UnansweredOptions,
-  creates: readonly Waiting[],
-): Promise<ReadonlyMap<string, readonly Sighting[]>> {
+/** What a list shows of creates. */
+interface Found {
+  /** By the tag of the file. */
+  readonly shown: ReadonlyMap<string, readonly Sighting[]>;
+  /** What the list lacks of the ledger's resources. */
+  readonly missing: readonly AcknowledgedRow[];
+}
+
+/** Reads the list, again and again while the service refuses it. A collection without an id shows nothing. */
+async function find({ context, source, once, signal, onWarning }: UnansweredOptions): Promise<Found> {
   const { ledger, timing } = context;
-  const files = new Set(creates.map(({ intent }) => fileTag(intent.path)));
-  const scopes = new Map(
-    creates.map(({ intent: { observed } }) => {
-      const { tier, ownerId } = observed.shape;
-      return [`${tier}\n${ownerId}`, { tier, ownerId }];
-    }),
-  );
-  const found = new Map<string, Sighting[]>();
-  for (const scope of scopes.values()) {
-    let seen: { readonly file: string; readonly sighting: Sighting }[] = [];
-    const visit = (record: ResourceRecord): void => {
-      const reading = readMarker(record.description);
-      if (reading.kind !== "whole") return;
-      const { source: tag, file, bytes, writer } = reading.marker;
-      const isOurs = tag === source.signature.source && writer === source.signature.writer && files.has(file);
-      if (isOurs && !ledger.files.knows(record._id))
-        seen.push({ file, sighting: { resource: resourceOf(record), bytes } });
-    };
-    const begin = (): typeof visit => {
-      seen = [];
-      return visit;
-    };
-    for (let failures = 1, isRead = false; !isRead; failures += 1) {
-      try {
-        await readList(context, scope, begin, { signal });
-        isRead = true;
-      } catch (error) {
-        if (!(error instanceof KbsyncError) || error.code !== "list_refused") throw error;
-        if (once) throw nothingSent(error);
-        // Nothing may be sent before this is known, so the request is repeated for as long as it takes.
-        if (failures === 1) onWarning(nothingSent(error));
-        const waitMs = delayMs(failures, undefined, context.random(), timing.retryMs);
-        await sleep(waitMs, undefined, { signal });
-      }
+  for (let failures = 1; ; failures += 1) {
+    try {
+      const found = await gatherListed(context, source, { signal });
+      if (found === undefined) return { shown: new Map(), missing: [] };
+      const sightings = found.listed.items.flatMap(({ docId, description }): Sighting[] => {
+        const reading = readMarker(description);
+        const resource = found.listed.resources.get(docId);
+        if (reading.kind !== "whole" || resource === undefined || ledger.files.knows(docId)) return [];
+        const { marker } = reading;
+        const isOurs = marker.source === source.signature.source && marker.writer === source.signature.writer;
+        return isOurs ? [{ resource, file: marker.file, bytes: marker.bytes }] : [];
+      });
+      const missing = found.missing.filter(({ state }) => state === "agreed");
+      return { shown: Map.groupBy(sightings, ({ file }) => file), missing };
+    } catch (error) {
+      if (!(error instanceof KbsyncError) || error.code !== "list_refused") throw error;
+      if (once) throw nothingSent(error);
+      // Nothing may be sent before this is known, so the request is repeated for as long as it takes.
+      if (failures === 1) onWarning(nothingSent(error));
+      const waitMs = delayMs(failures, undefined, context.random(), timing.retryMs);
+      await sleep(waitMs, undefined, { signal });
     }
-    for (const { file, sighting } of seen) found.set(file, [...(found.get(file) ?? []), sighting]);
   }
-  return found;
 }
 
 /** Gives the creates the resources that were found. Returns the intents of those. */

@@ -6,11 +6,13 @@ import type { Remote } from "./remote/remote.ts";
 export type Collections = ReturnType<typeof openCollections>;
 
 /**
- * Why no id is supplied. `unsupported`: the service supplies none. `refused`: it, or a gateway, refuses the address or the key.
- * `unclear`: what answered may not be the service. `unanswered`: nothing answered.
+ * Why no id is supplied. `unsupported`: the service supplies none. `unclear`: what answered may not be the service, or it, or a
+ * gateway, refuses the address or the key. `unanswered`: nothing answered.
  */
-type NoIds = "unsupported" | "refused" | "unclear" | "unanswered";
+type NoIds = "unsupported" | "unclear" | "unanswered";
 
+/** No service has a resource of this id. */
+const NO_RESOURCE = "kbsync";
 /** A service that does not supply the ids may be replaced by one that does. */
 const UNSUPPORTED_AGAIN_MS = 600_000;
 
@@ -19,7 +21,7 @@ export function openCollections(
   ledger: Pick<Ledger, "note" | "write"> & {
     readonly sources: Pick<Ledger["sources"], "collectionId" | "setCollectionId">;
   },
-  remote: Pick<Remote, "collections">,
+  remote: Pick<Remote, "collections" | "read">,
 ) {
   const known = new Map<Tier, string>();
   /** The collections that this process has written to the ledger: each create reports its collection again. */
@@ -48,10 +50,13 @@ export function openCollections(
   /** Returns the tiers that the service names, or why it names none. */
   const fetch = async (signal: AbortSignal): Promise<ReadonlyMap<Tier, string> | NoIds> => {
     const reply = await remote.collections(signal);
-    // A gateway may refuse an unknown address in the same way as a key.
-    if (reply.kind === "later" && reply.blame !== "key" && reply.isForbidden === undefined)
-      return "unanswered";
-    const found = reply.kind === "done" ? reply.value : "refused";
+    if (reply.kind === "later") {
+      const isRefused = reply.blame === "key" || reply.isForbidden !== undefined;
+      // A gateway may refuse an unknown address in the same way as a key. It answers other requests.
+      const isAnswered = isRefused && (await remote.read(NO_RESOURCE, signal)).kind !== "later";
+      return isAnswered ? "unclear" : "unanswered";
+    }
+    const found = reply.kind === "done" ? reply.value : "unclear";
     if (found === "unsupported") unsupportedUntilMs = performance.now() + UNSUPPORTED_AGAIN_MS;
     if (typeof found === "string") return found;
     for (const [each, collectionId] of found) learn(each, collectionId);

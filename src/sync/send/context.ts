@@ -74,8 +74,8 @@ export interface ActionSource {
    * whole source is checked after the service's list has shown whether most are gone.
    */
   mayRecreate(docId: string): boolean;
-  /** Finds out from the list whether a create took effect. */
-  findCreated(intent: CreateIntent): Promise<"adopted" | "absent">;
+  /** Finds out from the list whether a create took effect. `unclear`: the list lacks what the service has. */
+  findCreated(intent: CreateIntent): Promise<"adopted" | "absent" | "unclear">;
   /**
    * Called when the service may still do what it did not answer, or answered falsely. A comparison some time later finds
    * the marker of an earlier version, a second resource of a file, and one that was deleted.

@@ -32,8 +32,10 @@ export async function create(
   const isCurrent = (): boolean => !source.isStale(intent.path);
   const answer = await remote.create(resource, sending.key, signal, isCurrent, contentKind);
   // The service accepted it: only a list can name what it made.
-  if (answer.kind === "refused" && answer.code === NO_ID && (await isFound(context, source, sending, intent)))
-    return { kind: "ended" };
+  if (answer.kind === "refused" && answer.code === NO_ID) {
+    const found = await findAfter(context, source, sending, intent);
+    if (found !== undefined) return found;
+  }
   if (answer.kind === "later") return answer;
   if (answer.kind !== "done") return refusalOf(answer);
 
@@ -85,7 +87,8 @@ export async function unansweredCreate(
   { acted, reason }: Later,
 ): Promise<Sent | undefined> {
   if (acted === "no") return undefined;
-  if (await isFound(context, source, sending, intent)) return { kind: "ended" };
+  const found = await findAfter(context, source, sending, intent);
+  if (found !== undefined) return found;
   // Each attempt may have made a resource that no list shows yet, so their number is bounded.
   if (intent.attempts < CREATES_MAX) return undefined;
   return {
@@ -96,21 +99,40 @@ export async function unansweredCreate(
   };
 }
 
-/** Searches the list for what a create may have made. If nothing is visible, it may still appear: another attempt counts. */
-async function isFound(
+/** Searches the list for what a create has made. If nothing is visible, it may still appear: another attempt counts. */
+async function findAfter(
   { ledger }: ActionContext,
   source: ActionSource,
   sending: Sending,
   intent: CreateIntent,
-): Promise<boolean> {
-  if ((await source.findCreated(intent)) === "adopted") {
-    if (intent.attempts > 1) source.compareLater();
-    return true;
-  }
+): Promise<Sent | undefined> {
+  const end = await findCreated(source, intent);
+  if (end?.kind === "ended") return end;
   await ledger.write(() => ledger.intents.again(intent.id));
   sending.intent = { ...intent, attempts: intent.attempts + 1 };
-  return false;
+  return end;
 }
+
+/** Searches the list for what a create may have made. Returns undefined if it can be sent. */
+export async function findCreated(source: ActionSource, intent: CreateIntent): Promise<Sent | undefined> {
+  switch (await source.findCreated(intent)) {
+    case "adopted":
+      // Another attempt may have made, or still make, a second one.
+      if (intent.attempts > 1) source.compareLater();
+      return { kind: "ended" };
+    case "unclear":
+      return UNCLEAR;
+    case "absent":
+      return undefined;
+  }
+}
+
+const UNCLEAR = {
+  kind: "parked",
+  code: "list_incomplete",
+  message:
+    "held: its create was not answered, and the service's list lacks documents that the service has, so it may have a document already; kbsync asks again by itself, or with `kbsync retry`",
+} as const;
 
 /** Deletes the resource of a create that failed later. One that fails at once leaves nothing; this one has a document without text. */
 export function deleteFailed(ledger: Ledger, source: ActionSource, path: RelativePath, docId: string): void {

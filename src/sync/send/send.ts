@@ -4,7 +4,7 @@ import { NO_ID } from "./remote/record.ts";
 import { untilDecided } from "./attempt.ts";
 import { awaitChangeInWork, change } from "./change.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
-import { create, deleteFailed, dropCreate, unansweredCreate } from "./create.ts";
+import { create, deleteFailed, dropCreate, findCreated, unansweredCreate } from "./create.ts";
 import type { Outgoing } from "./prepare.ts";
 import { fieldsOf, prepareBody, refusalOf, renewKey, type Sending, type Sent } from "./sending.ts";
 import { giveUp, park } from "./trouble.ts";
@@ -13,9 +13,10 @@ import { giveUp, park } from "./trouble.ts";
 export async function send(context: ActionContext, source: ActionSource, outgoing: Outgoing): Promise<void> {
   const { intent, row } = outgoing;
   const { path } = outgoing.candidate.entry;
-  // Nobody answered to the create of an earlier version: the list may show it.
-  const isDoubted = intent !== undefined && context.ledger.intents.isDoubted(source.id, path);
-  if (isDoubted && (await source.findCreated(intent)) === "adopted") return;
+  // Nobody answered an earlier create: the list may show what it made.
+  const isDoubted =
+    intent !== undefined && (intent.attempts > 1 || context.ledger.intents.isDoubted(source.id, path));
+  const found = isDoubted ? await findCreated(source, intent) : undefined;
   const sending: Sending = {
     key: intent?.key ?? randomUUID(),
     fileUrl: outgoing.document.kind === "file" ? intent?.observed.fileUrl : undefined,
@@ -23,16 +24,14 @@ export async function send(context: ActionContext, source: ActionSource, outgoin
     isUnanswered: false,
     goneAnswers: 0,
   };
-  const end = await untilDecided<Sent>(
-    context,
-    () => sendOnce(context, source, outgoing, sending),
-    async (later) => {
-      if (sending.intent !== undefined)
-        return await unansweredCreate(context, source, sending, sending.intent, later);
-      if (later.acted === "maybe") sending.isUnanswered = true;
-      return undefined;
-    },
-  );
+  const unanswered = async (later: Later): Promise<Sent | undefined> => {
+    if (sending.intent !== undefined)
+      return await unansweredCreate(context, source, sending, sending.intent, later);
+    if (later.acted === "maybe") sending.isUnanswered = true;
+    return undefined;
+  };
+  const once = (): ReturnType<typeof sendOnce> => sendOnce(context, source, outgoing, sending);
+  const end = found ?? (await untilDecided<Sent>(context, once, unanswered));
   // It may take effect after the next version. A later list shows its marker.
   if (end.kind !== "done" && sending.isUnanswered) source.compareLater();
   const drop = (): void => {

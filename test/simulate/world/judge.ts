@@ -488,6 +488,9 @@ export function openJudge(options: JudgeOptions): Judge {
   const version = (): string =>
     `${service.version()} ${expectations.version()} ${options.chunkSize()} ${reported.size} ${denied.size}`;
   const paired = recalled(version, pair);
+  /** How many files keep whatever resource they had, under whatever name, and show none of their own name. */
+  const keepers = (): number =>
+    [...paired().taken].filter(([{ body }, only]) => body === undefined && only === undefined).length;
   const wordsOf = ({ path, ownerId, title, body }: Expected, only: Resource | undefined): string[] => {
     if (body === undefined) return [];
     if (only === undefined) return [`${path} has no resource`];
@@ -545,7 +548,7 @@ export function openJudge(options: JudgeOptions): Judge {
       if (operation === "update" && key !== undefined && !firstUnderKey.has(key))
         firstUnderKey.set(key, wordOf(request));
       if (operation === "upload") countUpload(request);
-      if (CHANGES.has(operation)) changes += 1;
+      if (CHANGES.has(operation) && !isQuestion(request)) changes += 1;
       // Two sources of one owner send the same of equal files, and what was read within a step of coarse times, however long
       // before it was refused, is read again. An upload names no owner.
       const { owners } = options;
@@ -605,7 +608,7 @@ export function openJudge(options: JudgeOptions): Judge {
       if (request.operation === "list" && status === 404 && text.includes('"success":false'))
         denials.set(process, 1 + (denials.get(process) ?? 0));
       if (operation === "collections") {
-        const more = status === 401 || status === 403 ? NAMELESS_BELIEVED : status < 300 ? 1 : 0;
+        const more = status < 300 || status === 401 || status === 403 ? 1 : 0;
         if (text.includes('"collections":')) nameless.delete(process);
         else nameless.set(process, more + (nameless.get(process) ?? 0));
       }
@@ -741,27 +744,26 @@ export function openJudge(options: JudgeOptions): Judge {
         .filter(({ queued }) => queued.length > 0)
         .map((each) => `${each.id} of ${placeOf(each)} is not taken in yet`);
       const { taken, extra } = paired();
-      /** Files that keep whatever resource they had, under whatever name, and show none of their own name. */
-      let keepers = 0;
       for (const [file, only] of taken) {
-        if (options.losesWrites && reported.has(file.place)) continue;
-        if (file.body === undefined && only === undefined) keepers += 1;
+        if ((options.losesWrites || !options.isListWhole) && reported.has(file.place)) continue;
         words.push(...wordsOf(file, only));
         // No marker shows that a change of metadata alone was lost.
         if (but !== "metadata" && !options.losesWrites) words.push(...metadataWordsOf(file, only));
       }
-      // What a source left that is no longer configured, only a ledger knows, and what lists omit of files that are gone.
+      // What lists omit of files that are gone, and what a source left that is no longer configured, only a ledger knows.
       const isUnknown = (each: Resource): boolean =>
-        forgotten !== undefined &&
-        service.madeMs(each.id) < forgotten.atMs &&
-        ((placeOf(each).startsWith(SECOND_PLACE) && !options.hasInner()) ||
-          (!options.isListWhole && expectations.at(placeOf(each)) === undefined));
+        options.isListWhole
+          ? forgotten !== undefined &&
+            service.madeMs(each.id) < forgotten.atMs &&
+            placeOf(each).startsWith(SECOND_PLACE) &&
+            !options.hasInner()
+          : expectations.at(placeOf(each)) === undefined && !options.isOwned(each.id);
       const isReported = ({ id, isOwnWords }: Resource): boolean =>
         (options.losesWrites || isOwnWords === true) && reported.has(id);
       const isExcused = (each: Resource): boolean =>
         denied.has(each.id) || isReported(each) || isUnknown(each);
       const strays = options.showsMarkers && hasList() ? extra.filter((each) => !isExcused(each)) : [];
-      if (strays.length > keepers)
+      if (strays.length > keepers())
         words.push(...strays.map((stray) => `${stray.id} of ${placeOf(stray)} is too many`));
       return words;
     },
@@ -782,8 +784,12 @@ export function openJudge(options: JudgeOptions): Judge {
       if (kinds.includes("identity") && !options.mayAskWhose)
         fail("asked", "a person is asked whose the resources are, and nobody else ever wrote to them");
     },
-    doubled: () =>
-      [...Map.groupBy(ours(), placeOf)].flatMap(([place, all]) => (all.length > 1 ? [place] : [])),
+    doubled: () => {
+      const places = paired()
+        .extra.map(placeOf)
+        .filter((place) => expectations.at(place) !== undefined);
+      return places.length > keepers() ? places : [];
+    },
     exchanged: () => {
       if (forgotten === undefined || !options.isListTrue || options.losesWrites || !hasList()) return [];
       if (!options.showsTimes) return [];

@@ -369,9 +369,9 @@ function remove(
   }
 }
 
-/** Whether a source waits for a person: not where the daemon says that it asks the service again. */
+/** Whether a source waits for a person: not while the daemon says that it asks the service again. */
 export function isForPerson({ held, holdReason }: SourceStatus): boolean {
-  return held > 0 || (holdReason !== null && !holdReason.endsWith("asks again by itself"));
+  return (held > 0 || holdReason !== null) && holdReason?.endsWith("asks again by itself") !== true;
 }
 
 /** A person who reads the status and agrees to what is held, but not while the folder is not in its place. */

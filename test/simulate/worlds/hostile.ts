@@ -13,8 +13,10 @@ export const HOSTILE_WORLDS: readonly UnkindWorld[] = [
     change: (random, history) => {
       const listMax = random.pick(CAPS);
       // A search finds what the list omits by its own words.
-      const files = Array.from({ length: listMax + random.below(listMax) }, (_, index): Happening => {
-        return { atMs: 0, kind: "write", path: `many/${index}.txt`, text: `words${index} of this file` };
+      const files = Array.from({ length: listMax + 1 + random.below(listMax) }, (_, index): Happening => {
+        const [path, text] = [`many/${index}.txt`, `words${index} of this file`];
+        // Only by more documents than it shows can a list be known to be cut off.
+        return { atMs: 0, isGiven: true, kind: "write", path, text };
       });
       const lostMs = random.between(2, 20) * MINUTE_MS;
       const lost: readonly Happening[] = [
@@ -23,8 +25,8 @@ export const HOSTILE_WORLDS: readonly UnkindWorld[] = [
       ];
       // A service that must first name the collection gets one file more, which its list never shows. Searches find no work.
       const capped = withConditions(history, { hostility: { listMax }, collections: true, workMs: 0 });
-      // What became of an unanswered create, and what the service lost, a part of the list does not show.
-      const calm = without(capped, (each) => isUnanswered(each) || UNSHOWN.has(each.kind));
+      // What the service lost, and what it made twice for one answer, a part of the list does not show.
+      const calm = without(capped, (each) => UNSHOWN.has(each.kind) || isTwice(each));
       return withHappenings(calm, [...files, ...(random.chance(0.5) ? lost : [])]);
     },
   },
@@ -132,6 +134,10 @@ const CHANGING: readonly PageDeed[] = ["edit", "edit", "describe", "unmark", "un
 
 function isChangeByHand(happening: Happening): boolean {
   return happening.kind === "page" && CHANGING.includes(happening.deed);
+}
+
+function isTwice(happening: Happening): boolean {
+  return happening.kind === "fault" && happening.fault === "twice";
 }
 
 function isUnanswered({ kind }: Happening): boolean {

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { lstatSync } from "node:fs";
+import { lstatSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ActionContext } from "../../../src/sync/send/context.ts";
@@ -31,8 +31,9 @@ interface Service {
   /** Resources that an intent of the ledger names, and that it deleted. */
   readonly owned?: string;
   readonly deleted?: string;
-  /** Text of a file in flight. */
+  /** Text of a create without an answer, and whether it is in flight. */
   readonly sent?: string;
+  readonly isBusy?: boolean;
 }
 
 const chunk = (content: string, more: Record<string, unknown> = {}): Record<string, unknown> => ({
@@ -40,9 +41,13 @@ const chunk = (content: string, more: Record<string, unknown> = {}): Record<stri
 });
 
 /** Writes the files and searches for them. */
-async function search(files: Record<string, string | Buffer>, service: Service): Promise<string | undefined> {
+async function search(
+  files: Record<string, string | Buffer>,
+  service: Service,
+  paths: readonly string[] = Object.keys(files),
+): Promise<string | undefined> {
   addFiles(root, files);
-  const entries = Object.keys(files).map((path): ScanEntry => {
+  const entries = paths.map((path): ScanEntry => {
     const { size: sizeBytes, mtimeMs, ctimeMs, ino } = lstatSync(join(root, path));
     return { path, sizeBytes, mtimeMs, ctimeMs, ino };
   });
@@ -54,7 +59,8 @@ async function search(files: Record<string, string | Buffer>, service: Service):
       flush: () => undefined,
       files: { knows: (docId: string) => docId === owned || docId === deleted },
       intents: {
-        allOpen: () => (sent === undefined ? [] : [{ observed: { hash: hash("sha256", sent) } }]),
+        allOpen: () =>
+          sent === undefined ? [] : [{ source: 1, path: "a.md", observed: { hash: hash("sha256", sent) } }],
       },
     },
     remote: {
@@ -65,7 +71,8 @@ async function search(files: Record<string, string | Buffer>, service: Service):
       read: async () => await Promise.resolve(service.read ?? { kind: "gone" }),
     },
   } as unknown as ActionContext; // What a search for omissions uses.
-  return await findOmission(context, { root, rules }, { shown: new Set(service.shown), entries, signal });
+  const source = { id: 1, root, rules, isBusy: () => service.isBusy ?? false };
+  return await findOmission(context, source, { shown: new Set(service.shown), entries, signal });
 }
 
 describe("a list leaves out a resource", () => {
@@ -83,6 +90,10 @@ describe("a list leaves out a resource", () => {
 
   it("a list omits a resource though another file is being sent", async () => {
     expect(await search({ "a.md": "text" }, { found: [chunk("text")], sent: "other" })).toContain("a.md");
+  });
+
+  it("a list omits a resource that a create without an answer made", async () => {
+    expect(await search({ "a.md": "text" }, { found: [chunk("text")], sent: "text" })).toContain("a.md");
   });
 
   it("a list omits a resource whose letters are composed in another form", async () => {
@@ -112,7 +123,10 @@ describe("a list leaves out nothing", () => {
       "a resource that the service shows as deleted",
       { found: [chunk("text")], read: { kind: "done", value: { isDeleted: true } } },
     ],
-    ["a resource of the same bytes as a create in flight", { found: [chunk("text")], sent: "text" }],
+    [
+      "a resource of the same bytes as a create in flight",
+      { found: [chunk("text")], sent: "text", isBusy: true },
+    ],
     [
       "a resource of a service that cannot be searched",
       { search: { kind: "refused", code: "c", message: "no" } },
@@ -128,11 +142,14 @@ describe("a list leaves out nothing", () => {
   });
 });
 
-it("a search covers five files, evenly from the first to the last, by their first three hundred characters", async () => {
+it("searches cover the oldest files, and files from first to last, by their first three hundred characters", async () => {
   const files = Object.fromEntries(
     Array.from({ length: 12 }, (_, n) => [`${String(n).padStart(2, "0")}.md`, `${n} ${"x".repeat(400)}`]),
   );
-  await search(files, {});
-  expect(queries.map(({ query }) => Number.parseInt(query, 10))).toEqual([0, 2, 4, 6, 8]);
-  expect(queries.map(({ query }) => query.length)).toEqual([300, 300, 300, 300, 300]);
+  addFiles(root, files);
+  for (const [index, path] of Object.keys(files).entries())
+    utimesSync(join(root, path), 0, index < 7 ? 2000 : 1000);
+  await search({}, {}, Object.keys(files));
+  expect(queries.map(({ query }) => Number.parseInt(query, 10))).toEqual([7, 8, 9, 10, 11, 0, 3, 6]);
+  expect(new Set(queries.map(({ query }) => query.length))).toEqual(new Set([300]));
 });

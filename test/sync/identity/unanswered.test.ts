@@ -31,12 +31,14 @@ const record = (
 interface World {
   /** What each list shows; the last one repeats. "refused": the service refuses the list. */
   readonly shown: readonly (readonly ResourceRecord[] | "refused")[];
+  /** The service's record of a resource that the list lacks. */
+  readonly read?: unknown;
   readonly lagMs?: number;
   readonly once?: boolean;
 }
 
 /** Opens the settling of creates without an answer. */
-function open({ shown, lagMs = 1000, once = false }: World): ReturnType<typeof openUnanswered> {
+function open({ shown, read, lagMs = 1000, once = false }: World): ReturnType<typeof openUnanswered> {
   const list = async (_scope: unknown, visit: (each: ResourceRecord) => void): Promise<unknown> => {
     const found = shown[Math.min(lists++, shown.length - 1)] ?? [];
     if (found === "refused")
@@ -45,7 +47,7 @@ function open({ shown, lagMs = 1000, once = false }: World): ReturnType<typeof o
     return await Promise.resolve({ kind: "done", value: { isPaged: false } });
   };
   const context = shop.context({
-    remote: { list },
+    remote: { list, read: async () => await Promise.resolve(read) },
     collections: { ask: async () => await Promise.resolve({ id: "c1" }) },
     random: () => 0,
     timing: { goneAgainMs: [], gatherMs: 1, listAgainMs: 1, retryMs: 1, missingAgainMs: [1] },
@@ -93,6 +95,15 @@ describe("a create without an answer", () => {
   ])("had no effect that lists show, which may lag by %i ms, after %i of them", async (lagMs, count) => {
     expect(await open({ shown: [[]], lagMs }).findCreated(await create("a.md"))).toBe("absent");
     expect([lists, openCreates(), rows()]).toEqual([count, ["a.md"], []]);
+  });
+
+  it.each([
+    ["there", "unclear"],
+    ["gone", "absent"],
+  ] as const)("counts lists that lack a resource that is %s: %s", async (is, result) => {
+    await shop.add("b.md", "agreed", "of b");
+    const read = { kind: "done", value: { isDeleted: is === "gone" } };
+    expect(await open({ shown: [[]], read }).findCreated(await create("a.md"))).toBe(result);
   });
 
   it("takes nothing of another file, source or installation, and nothing that a row has", async () => {

@@ -24,6 +24,8 @@ let writes: number;
 let flushed: number;
 let questions: number;
 let reply: Answer;
+/** The service accepts the key with other requests. */
+let isKeyTaken: boolean;
 let moved: Tier[];
 const open = (): Collections => {
   const collections = openCollections(
@@ -47,6 +49,7 @@ const open = (): Collections => {
         questions += 1;
         return await Promise.resolve(reply);
       },
+      read: async () => await Promise.resolve(isKeyTaken ? { kind: "gone" } : later("key")),
     },
   );
   collections.onMoved((tier) => moved.push(tier));
@@ -58,6 +61,7 @@ beforeEach(() => {
   writes = 0;
   flushed = 0;
   questions = 0;
+  isKeyTaken = true;
   reply = named(["fastest", "c1"]);
   moved = [];
 });
@@ -129,7 +133,7 @@ describe("collection ids", () => {
       "unclear",
       2,
     ],
-    ["an id whose request is refused is requested each time", later("key"), "refused", 2],
+    ["an id whose request alone is refused is requested each time", later("key"), "unclear", 2],
     ["an id that nothing answers for is requested each time", later("service"), "unanswered", 2],
   ])("%s", async (_what, answer, why, expected) => {
     reply = answer;
@@ -137,5 +141,11 @@ describe("collection ids", () => {
     expect(await collections.ask("fastest", signal)).toEqual({ id: undefined, why });
     expect(await collections.ask("fastest", signal)).toEqual({ id: undefined, why });
     expect(questions).toBe(expected);
+  });
+
+  it("nothing answers for an id while the service refuses the key", async () => {
+    reply = later("key");
+    isKeyTaken = false;
+    expect(await open().ask("fastest", signal)).toEqual({ id: undefined, why: "unanswered" });
   });
 });

@@ -56,7 +56,7 @@ interface World {
   /** The service's record of the resource. */
   readonly read?: readonly Reply<unknown>[];
   /** What the list shows of a create without an answer. */
-  readonly settle?: "adopted" | "absent";
+  readonly settle?: "adopted" | "absent" | "unclear";
   readonly isFile?: boolean;
   /** Earlier attempts. */
   readonly attempts?: number;
@@ -259,6 +259,19 @@ describe("creates without an answer", () => {
     expect(sent.map(({ key }) => key)).toEqual(["key", "key"]);
     expect([rows(), open(), comparisons]).toMatchObject([[{ docId: "made" }], ["doubt 2"], 1]);
   });
+
+  it.each([1, 2])(
+    "a create without an answer is held where lists are incomplete, after %i attempts",
+    async (attempts) => {
+      await create({ create: [later({ acted: "maybe" })], settle: "unclear", attempts });
+      expect([sent.length, shop.state("a.md"), open()]).toEqual([
+        attempts === 1 ? 1 : 0,
+        "parked",
+        ["doubt 2"],
+      ]);
+      expect(shop.ledger.files.troubled({ below: "a.md" })).toMatchObject([{ code: "list_incomplete" }]);
+    },
+  );
 
   it("a create without an answer that the list shows after it was repeated has the list compared later", async () => {
     await create({ create: [later({ acted: "maybe" })], settle: "adopted", attempts: 2 });
