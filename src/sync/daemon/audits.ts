@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import type { AuditReport, Finding } from "../../wire/daemon-audit.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { type AuditOptions, auditSources } from "../identity/audit.ts";
@@ -65,13 +66,7 @@ export async function whileServiceAnswers<T>(
   signal: AbortSignal,
   run: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  signal.throwIfAborted();
-  const ended = Promise.withResolvers<never>();
-  const stop = new AbortController();
-  const end = (reason: unknown): void => {
-    stop.abort(reason);
-    ended.reject(reason);
-  };
+  const away = new AbortController();
   let awayMs = 0;
   const timer = setInterval(() => {
     const service = pacer.state();
@@ -80,16 +75,18 @@ export async function whileServiceAnswers<T>(
     if (trouble === undefined || awayMs < AWAY_MS_MAX) return;
     const code = service.kind === "key_refused" ? service.kind : "service_unreachable";
     const hint = "Nothing was decided. `kbsync status` shows when the daemon tries again.";
-    end(new KbsyncError(trouble, { code, retryable: true, hint }));
+    away.abort(new KbsyncError(trouble, { code, retryable: true, hint }));
   }, AWAY_CHECK_MS);
-  const leave = (): void => end(signal.reason);
-  signal.addEventListener("abort", leave, { once: true });
+  const stop = AbortSignal.any([signal, away.signal]);
   try {
+    stop.throwIfAborted();
+    const ended = once(stop, "abort").then(() => {
+      throw stop.reason;
+    });
     // An audit that waits for the end of another one notices no signal.
-    return await Promise.race([run(stop.signal), ended.promise]);
+    return await Promise.race([run(stop), ended]);
   } finally {
     clearInterval(timer);
-    signal.removeEventListener("abort", leave);
   }
 }
 

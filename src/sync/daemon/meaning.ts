@@ -83,6 +83,10 @@ function rangesOf({ context }: Parts, sources: readonly SourceSync[]): SearchQue
     if (source.collection === "fastest" || collectionId === undefined) return [];
     return [{ collectionId, ownerId: source.ownerId }];
   });
+  return distinct(ranges);
+}
+
+function distinct(ranges: readonly SearchQuery["where"][]): SearchQuery["where"][] {
   return [...new Map(ranges.map((range) => [JSON.stringify(range), range])).values()];
 }
 
@@ -96,16 +100,17 @@ export async function waitForMeaning(
   signal: AbortSignal,
   onWaiting: (documents: number) => void,
 ): Promise<string | undefined> {
-  const ranges = targets.flatMap(({ source, docId }) => {
-    if (docId === undefined) return rangesOf(parts, [source]);
-    return source.rules.source.collection === "fastest" ? [] : [{ docId }];
-  });
-  const distinct = [...new Map(ranges.map((range) => [JSON.stringify(range), range])).values()];
+  const ranges = distinct(
+    targets.flatMap(({ source, docId }) => {
+      if (docId === undefined) return rangesOf(parts, [source]);
+      return source.rules.source.collection === "fastest" ? [] : [{ docId }];
+    }),
+  );
   const startMs = performance.now();
   for (;;) {
-    if (distinct.length === 0) return undefined;
+    if (ranges.length === 0) return undefined;
     const isOpen = paceTrouble(parts.pacer.state()) === undefined;
-    const counted = await countPending(parts, distinct, signal);
+    const counted = await countPending(parts, ranges, signal);
     if (counted === undefined && isOpen) return "the service does not say what is found by meaning";
     if (counted?.isOff === true) {
       if (performance.now() - startMs > NO_MODEL_MS)

@@ -14,36 +14,32 @@ export async function watchSources(
   sources: DaemonSources,
   onChange: () => void,
 ): Promise<Watching> {
-  const rescans = new Map<number, Rescans>();
+  const rescans: Watching[] = [];
   const watch = async (source: SourceSync): Promise<void> => {
-    const watchChanged = (): void => {
-      rescans.get(source.id)?.choose();
-      onChange();
-    };
     const opened = await world.watch({
       root: source.rules.source.absolutePath,
       rules: source.rules,
       onDirty: (path) => source.hint(path),
       onError: (error) => {
         warn(error);
-        watchChanged();
+        onChange();
       },
       onReady: () => {
         source.hint(undefined);
-        watchChanged();
+        onChange();
       },
     });
     sources.watches.set(source.id, opened);
-    const timing = { periodMs: options.sync.rescanMinutes * 60_000, random: world.random };
     const rescan = (): void => {
       source.rescan();
       // A failure of this request ends the daemon by itself.
       context.capabilities.askAgain(context.signal).catch(() => undefined);
     };
-    rescans.set(source.id, startRescans({ rescan, degraded: () => opened.degraded(), ...timing }));
+    const periodMs = options.sync.rescanMinutes * 60_000;
+    rescans.push(startRescans({ rescan, degraded: () => opened.degraded(), periodMs, random: world.random }));
   };
   const stop = (): void => {
-    for (const each of rescans.values()) each.stop();
+    for (const each of rescans) each.stop();
   };
   try {
     for (const source of sources.all()) {
@@ -58,52 +54,33 @@ export async function watchSources(
   return { stop };
 }
 
-/** Periodic whole scans of one source, to find changes without an event. */
-type Rescans = ReturnType<typeof startRescans>;
+/** Period of scans for a source whose watching is incomplete. */
+const POLL_MS = 15_000;
+/** Scans of several sources and daemons are spread by up to this part of their period. */
+const JITTER = 0.25;
 
-interface RescansOptions {
+/** Starts periodic whole scans of a source, to find changes without an event. */
+export function startRescans({
+  rescan,
+  degraded,
+  periodMs,
+  random,
+}: {
   readonly rescan: () => void;
   /** Why some changes go unseen; undefined while all are seen. */
   readonly degraded: () => string | undefined;
   /** How often to scan while all changes are seen. */
   readonly periodMs: number;
   readonly random: () => number;
-}
-
-/** Period of scans for a source whose watching is incomplete. */
-const POLL_MS = 15_000;
-/** Scans of several sources and daemons are spread by up to this part of their period. */
-const JITTER = 0.25;
-
-/** Starts the scans of a source. */
-export function startRescans({ rescan, degraded, periodMs, random }: RescansOptions) {
-  let timer: NodeJS.Timeout | undefined;
-  let polls = false;
-  let stopped = false;
-
-  const arm = (): void => {
-    clearTimeout(timer);
-    if (stopped) return;
-    polls = degraded() !== undefined;
-    const jitter = 1 + JITTER * (2 * random() - 1);
-    timer = setTimeout(
-      () => {
-        rescan();
-        arm();
-      },
-      (polls ? Math.min(POLL_MS, periodMs) : periodMs) * jitter,
-    );
-  };
-  arm();
-  return {
-    /** Chooses the period again. Call it when the reason for unseen changes may have changed. */
-    choose: (): void => {
-      // Only a change counts: a watcher that fails repeatedly must not postpone the scan each time.
-      if ((degraded() !== undefined) !== polls) arm();
-    },
-    stop: (): void => {
-      stopped = true;
-      clearTimeout(timer);
-    },
-  };
+}): Watching {
+  const spread = (ms: number): number => ms * (1 + JITTER * (2 * random() - 1));
+  let leftMs = spread(periodMs);
+  const pollMs = spread(Math.min(POLL_MS, periodMs));
+  const timer = setInterval(() => {
+    leftMs -= pollMs;
+    if (leftMs > 0 && degraded() === undefined) return;
+    leftMs = spread(periodMs);
+    rescan();
+  }, pollMs);
+  return { stop: () => clearInterval(timer) };
 }

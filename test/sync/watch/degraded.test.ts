@@ -54,10 +54,10 @@ it("reports unnoticed changes while they last", async () => {
 });
 
 it("scans a degraded folder often, and watches it again when a scan finds changes", async () => {
-  const real = globalThis.setTimeout;
+  const real = globalThis.setInterval;
   // Skips fifteen seconds and the random deviation.
   const shorter = (ms = 0): number => (ms > 11_000 && ms < 19_000 ? 10 : ms);
-  vi.spyOn(globalThis, "setTimeout").mockImplementation((run: () => void, ms?: number) =>
+  vi.spyOn(globalThis, "setInterval").mockImplementation((run: () => void, ms?: number) =>
     real(run, shorter(ms)),
   );
   const daemon = world.daemon();

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { KbsyncError } from "../../../lib/failure.ts";
 import type { DaemonActivity } from "../../../wire/daemon-files.ts";
 import type {
@@ -133,7 +134,8 @@ async function follow(
       });
     }
     isCaughtUp = true;
-    return await aborted(signal);
+    if (!signal.aborted) await once(signal, "abort");
+    throw signal.reason as Error; // these signals abort with an Error
   } finally {
     stop();
   }
@@ -176,13 +178,4 @@ async function wait(
     clearTimeout(timer);
     clearInterval(heartbeat);
   }
-}
-
-/** Rejects with the signal's reason when it aborts. */
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    const fail = (): void => reject(signal.reason as Error); // these signals abort with an Error
-    if (signal.aborted) fail();
-    else signal.addEventListener("abort", fail, { once: true });
-  });
 }

@@ -25,11 +25,9 @@ it("scans often as soon as watching fails, and rarely after it works again", () 
   vi.advanceTimersByTime(60_000);
   expect(scans).toBe(0);
   reason = "the system's limit of watches is reached";
-  rescans.choose();
   vi.advanceTimersByTime(60_000);
   expect(scans).toBe(4);
   reason = undefined;
-  rescans.choose();
   vi.advanceTimersByTime(60_000);
   expect(scans).toBe(4);
   vi.advanceTimersByTime(HOUR_MS);
@@ -37,21 +35,8 @@ it("scans often as soon as watching fails, and rarely after it works again", () 
   rescans.stop();
 });
 
-it("a watcher that fails repeatedly does not postpone the scan", () => {
-  const rescans = start();
-  reason = "it failed";
-  for (let seconds = 0; seconds < 60; seconds += 5) {
-    rescans.choose();
-    vi.advanceTimersByTime(5000);
-  }
-  expect(scans).toBe(4);
-  rescans.stop();
-});
-
 it("scans end when they are stopped", () => {
   const rescans = start();
   rescans.stop();
-  reason = "it failed";
-  rescans.choose();
   expect(vi.getTimerCount()).toBe(0);
 });
