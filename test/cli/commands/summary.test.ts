@@ -71,6 +71,18 @@ it.each([
     skipped: [],
   });
   expect(text).toContain(`\nbeside   ${words}\n`);
+  const rules =
+    leftOut.length === 0
+      ? []
+      : [
+          "left out: 3 files (a hidden file), 2 folders and 1 file (packages); `kbsync status --skipped` lists them",
+        ];
+  expect(
+    text
+      .split("\n")
+      .map((line) => line.trim())
+      .filter((line) => line.startsWith("left out")),
+  ).toEqual(rules);
 });
 
 describe("what came of a pass", () => {

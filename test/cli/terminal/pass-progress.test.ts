@@ -92,15 +92,15 @@ function record(isTTY: boolean, isQuiet = false, TERM = "xterm") {
   return { written, context: { env: { LANG: "C", TERM }, stdout, isQuiet } };
 }
 
-/** Shows a pass of twelve seconds, which does nothing from the sixth to the eleventh. */
+/** Shows a pass of which nothing is done from the sixth second to the sixteenth. */
 function shown(isQuiet: boolean, isTTY = false, TERM?: string): readonly string[] {
   const { written, context } = record(isTTY, isQuiet, TERM);
   const progress = startProgress(context, 0);
   progress.update(status({ files: 10, waiting: 0 }), 6000);
-  for (let ms = 0; ms <= 17_000; ms += 100) {
-    const done = ms < 6000 ? ms : Math.max(6000, ms - 5000);
+  for (let ms = 0; ms <= 22_000; ms += 100) {
+    const done = ms < 6000 ? ms : Math.max(6000, ms - 10_000);
     progress.update(
-      status({ files: 13_000, waiting: 13_000 - done, secondsLeft: 13 - Math.floor(ms / 1000) }),
+      status({ files: 13_000, waiting: 13_000 - done, secondsLeft: 23 - Math.floor(ms / 1000) }),
       ms,
     );
   }
@@ -111,9 +111,9 @@ function shown(isQuiet: boolean, isTTY = false, TERM?: string): readonly string[
 it("writes plain lines seldom where there is no terminal or a dumb one, none that repeats the last, and nothing for an empty pass or a quiet one", () => {
   expect(shown(false, true, "dumb")).toEqual(shown(false));
   expect(shown(false)).toEqual([
-    "searchable: 5,000 of 13,000, about 8 s left\n",
-    "searchable: 6,000 of 13,000, about 3 s left\n",
-    "searchable: 10,000 of 13,000, about -2 s left\n",
+    "searchable: 5,000 of 13,000, about 18 s left\n",
+    "searchable: 6,000 of 13,000, about 13 s left\n",
+    "searchable: 10,000 of 13,000, about 3 s left\n",
   ]);
   expect(shown(true)).toEqual([]);
 });

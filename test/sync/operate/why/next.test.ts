@@ -60,15 +60,25 @@ interface CaseFacts {
   readonly holdReason?: string;
   readonly intents?: readonly OpenIntent[];
   readonly read?: ReadOutcome;
+  readonly keeps?: boolean;
 }
 
 function stepOf(facts: CaseFacts) {
-  const { verdict = { wanted: true }, what, living, held = [], holdReason, intents = [], read } = facts;
+  const {
+    verdict = { wanted: true },
+    what,
+    living,
+    held = [],
+    holdReason,
+    intents = [],
+    read,
+    keeps = false,
+  } = facts;
   const compared = "difference" in facts ? facts.difference : difference();
   const candidate = compared?.candidates.find(({ entry: { path } }) => path === "a.md");
   return nextStep({
     path: "a.md",
-    keeps: false,
+    keeps,
     verdict,
     disk: what === undefined ? {} : { what },
     difference: compared,
@@ -158,6 +168,12 @@ describe("the next step for a file", () => {
       facts: { difference: difference({ gone: [row("agreed")] }), living: row("agreed") },
       action: "delete",
       why: /^the file is gone, and/,
+    },
+    {
+      name: "that is gone is none in a source that deletes nothing",
+      facts: { difference: difference({ gone: [row("agreed")] }), living: row("agreed"), keeps: true },
+      action: "nothing",
+      why: /its document stays/,
     },
     {
       name: "that a rule leaves out is to delete its resource, by that rule",

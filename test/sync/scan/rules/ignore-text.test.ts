@@ -56,6 +56,12 @@ describe("the encoding of an ignore file", () => {
     );
   });
 
+  it("takes no byte order mark for a part of the first line", () => {
+    const rules = rulesOf(`${BOM}secret\n`);
+    expect(rules.wants("secret").wanted).toBe(false);
+    expect(rules.doubtfulPatterns()).toEqual([]);
+  });
+
   it("lets nothing through that a line excludes, whatever encodings programs append lines in", () => {
     const line = fc.record({
       name: fc.constantFrom("secret", "secrets", "password list"),
