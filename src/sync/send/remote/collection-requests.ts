@@ -77,7 +77,6 @@ export function collectionRequests(
     ): Promise<Reply<ListEnd>> => {
       const query = new URLSearchParams({ collectionId, ownerId });
       if (!isUnlimited) query.set("limit", String(PAGE_RESOURCES));
-      const host = { connections: db.pool, prefix: db.prefix, headers: auth };
       let nameless = 0;
       const onListed = (resource: ResourceRecord): void => {
         onMoved();
@@ -85,7 +84,7 @@ export function collectionRequests(
       };
       for (let pages = 0; pages < LIST_PAGES_MAX; pages += 1) {
         const reply = await attempt("list", signal, () =>
-          readPage(host, query, onListed, { now, onOddField }, signal),
+          readPage({ db, auth }, query, onListed, { now, onOddField }, signal),
         );
         if (reply.kind === "refused" && query.has("limit") && !query.has("cursor")) {
           query.delete("limit"); // A service may refuse a parameter that it does not know.

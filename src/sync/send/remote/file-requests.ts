@@ -1,20 +1,11 @@
 import { codeOf, messageOf } from "../../../lib/failure.ts";
 import { IDEMPOTENCY_HEADER, KEY_HEADER, ROUTES } from "../../../wire/routes.ts";
 import { UploadAnswer } from "../../../wire/upload.ts";
-import type { FileLocation } from "../../scan/disk/file-location.ts";
 import { readAnswer, type Reply } from "./answer.ts";
 import { download, fileAddress, type Sink } from "./download.ts";
-import { TornFile, uploadBody } from "./multipart.ts";
+import { TornFile, uploadBody, type UploadSource } from "./multipart.ts";
 import type { ContentKind } from "./request-limit.ts";
 import { NOT_SENT, type Hosts, type Transport, type TransportOptions } from "./transport.ts";
-
-/** A file to upload, with what its bytes must still be. */
-export interface UploadSource extends FileLocation {
-  readonly name: string;
-  readonly sizeBytes: number;
-  readonly hash: string;
-  readonly mediaType: string;
-}
 
 /** Opens these requests over a transport. */
 export function fileRequests(
@@ -56,7 +47,7 @@ export function fileRequests(
           "upload",
           signal,
           async () => {
-            const form = uploadBody(file, file.mediaType);
+            const form = uploadBody(file);
             const headers = {
               ...auth,
               [IDEMPOTENCY_HEADER]: key,

@@ -1,4 +1,3 @@
-import type { Dispatcher } from "undici";
 import { z } from "zod";
 import { readText } from "../../../lib/read-text.ts";
 import type { ResourceRecord } from "../../../wire/resource.ts";
@@ -6,14 +5,7 @@ import { ROUTES } from "../../../wire/routes.ts";
 import { type Later, readAnswer, type Reply } from "./answer.ts";
 import { splitList } from "./list-stream.ts";
 import { readRecord, type OnOddField } from "./record.ts";
-
-/** The host that serves lists. */
-export interface ListHost {
-  readonly connections: Dispatcher;
-  /** Path before the routes. */
-  readonly prefix: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
+import type { Transport } from "./transport.ts";
 
 /** The end of a page. */
 export interface PageEnd {
@@ -35,14 +27,14 @@ const ListEnd = z.object({
 
 /** Reads one page of the list. `onResource` may receive part of a page that turns out to be broken. */
 export async function readPage(
-  { connections, prefix, headers }: ListHost,
+  { db, auth }: Pick<Transport, "db" | "auth">,
   query: URLSearchParams,
   onResource: (resource: ResourceRecord) => void,
   { now, onOddField }: { readonly now: () => number; readonly onOddField: OnOddField },
   signal: AbortSignal,
 ): Promise<Reply<PageEnd>> {
-  const path = `${prefix}${ROUTES.byCollection}?${query.toString()}`;
-  const answer = await connections.request({ method: "GET", path, headers, signal });
+  const path = `${db.prefix}${ROUTES.byCollection}?${query.toString()}`;
+  const answer = await db.pool.request({ method: "GET", path, headers: auth, signal });
   const head = { status: answer.statusCode, headers: answer.headers, atMs: now() };
   if (answer.statusCode !== 200) {
     // A 404 in the service's own words: it does not know the collection, so the collection is empty.

@@ -5,15 +5,12 @@ import { join } from "node:path";
 import { liesInside, type FileLocation } from "../../scan/disk/file-location.ts";
 import { LocalFailure } from "./transport.ts";
 
-/** A multipart form with one file, as the body of a `POST`. */
-export interface UploadBody {
-  readonly contentType: string;
-  readonly contentLength: number;
-  /**
-   * The bytes as they are read; at most two slices are in memory. Throws `TornFile` if the file changed or cannot be
-   * read.
-   */
-  readonly chunks: AsyncGenerator<Buffer, void, undefined>;
+/** A file to upload, with what its bytes must still be. */
+export interface UploadSource extends FileLocation {
+  readonly name: string;
+  readonly sizeBytes: number;
+  readonly hash: string;
+  readonly mediaType: string;
 }
 
 /** The file changed since it was hashed, or can no longer be read, so its upload was cancelled. */
@@ -28,31 +25,28 @@ const SLICE_BYTES = 1024 * 1024;
  * Creates a form that streams a file from disk (RFC 7578). Its length is known in advance, so nothing is buffered. The bytes
  * are hashed while they are sent; the last ones are sent only if the hash is `hash`.
  */
-export function uploadBody(
-  file: FileLocation & {
-    readonly name: string;
-    readonly sizeBytes: number;
-    readonly hash: string;
-  },
-  mediaType: string,
-): UploadBody {
+export function uploadBody(file: UploadSource) {
   // Equal bytes give an equal form, so a service that compares the body of a repeated request finds no difference. No file
   // contains its own hash.
   const boundary = `kbsync-${file.hash.slice(0, 32)}`;
   const head = Buffer.from(
     `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="${quoted(file.name)}"\r\n` +
-      `content-type: ${mediaType}\r\n\r\n`,
+      `content-type: ${file.mediaType}\r\n\r\n`,
   );
   const tail = Buffer.from(`\r\n--${boundary}--\r\n`);
   return {
     contentType: `multipart/form-data; boundary=${boundary}`,
     contentLength: head.length + file.sizeBytes + tail.length,
+    /**
+     * The bytes as they are read; at most two slices are in memory. Throws `TornFile` if the file changed or cannot be
+     * read.
+     */
     chunks: stream(file, head, tail),
   };
 }
 
 async function* stream(
-  file: Parameters<typeof uploadBody>[0],
+  file: UploadSource,
   head: Buffer,
   tail: Buffer,
 ): AsyncGenerator<Buffer, void, undefined> {

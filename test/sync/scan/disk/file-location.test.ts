@@ -59,7 +59,8 @@ describe("a folder that becomes a link after it was scanned", () => {
     };
     const sent: Buffer[] = [];
     await expect(async () => {
-      for await (const chunk of uploadBody(file, "application/pdf").chunks) sent.push(chunk);
+      for await (const chunk of uploadBody({ ...file, mediaType: "application/pdf" }).chunks)
+        sent.push(chunk);
     }).rejects.toThrow(TornFile);
     expect(Buffer.concat(sent).toString()).not.toContain("secret");
   });
