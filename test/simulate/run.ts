@@ -9,7 +9,7 @@ import type { Expected } from "./world/expected.ts";
 import { askForStatus } from "./world/honesty.ts";
 import { askToWait } from "./world/waits.ts";
 import { holdsOf, wordsOf } from "./world/runner.ts";
-import { approve, happen, isForPerson, openWorld, type World } from "./world/world.ts";
+import { approve, happen, hiddenAtFirst, isForPerson, openWorld, type World } from "./world/world.ts";
 
 /** What a simulation came to. */
 export interface Outcome {
@@ -102,7 +102,7 @@ async function storm(world: World, history: History): Promise<void> {
     return;
   await pass(world, overMs + NOTICED_MS);
   // The folder that hid the source's is the source, as far as anybody knows.
-  if (isHiddenAtFirst(world, history)) return;
+  if (hiddenAtFirst(world.service, happenings).includes("")) return;
   // A delete that waits for a person is one that was noticed.
   const awaitsPerson =
     runner
@@ -112,20 +112,6 @@ async function storm(world: World, history: History): Promise<void> {
   // That the service begins to take metadata is noticed later.
   const unnoticed = awaitsPerson ? judge.wrong(() => true) : judge.differences("metadata");
   if (unnoticed.length > 0) judge.fail("unnoticed", unnoticed.join("; "));
-}
-
-/** Whether another folder hid the source's when the first resource was made. */
-function isHiddenAtFirst({ service }: World, { happenings }: History): boolean {
-  const own = service.resources().filter(({ foreign }) => !foreign);
-  const firstMs = Math.min(...own.map(({ id }) => service.madeMs(id)));
-  return happenings.some(
-    (each) =>
-      each.kind === "mount" &&
-      each.folder === "" &&
-      each.state === "over" &&
-      each.atMs <= firstMs &&
-      firstMs <= each.atMs + each.forMs,
-  );
 }
 
 /** A source whose documents cost no time does not wait for another's. Each process begins with a queue of its own. */

@@ -131,6 +131,8 @@ export interface JudgeOptions {
   readonly hasInner: () => boolean;
   /** Whether another folder is in the place of the source's. */
   readonly hasOtherRoot: () => boolean;
+  /** Folders that another file system hid when the first resource below them was made: to the daemon, theirs is that one's. */
+  readonly hiddenFolders: () => readonly string[];
   /** Whether the daemon's ledger can be asked what it has. */
   readonly isLedgerOpen: () => boolean;
   /** Whether the daemon's ledger has something to do with a resource; yes, while it cannot be asked. */
@@ -461,7 +463,13 @@ export function openJudge(options: JudgeOptions): Judge {
     readonly taken: ReadonlyMap<Expected, Resource | undefined>;
     readonly extra: readonly Resource[];
   } => {
-    const left = Map.groupBy(ours(), placeOf);
+    const folders = options.hiddenFolders().map((folder) => `${folder}/`);
+    const isSeen = ({ place }: { readonly place: string }): boolean =>
+      !folders.some((folder) => place.startsWith(folder));
+    const left = Map.groupBy(
+      ours().filter((each) => isSeen({ place: placeOf(each) })),
+      placeOf,
+    );
     const fits = (file: Expected, each: Resource): boolean =>
       each.title === file.title && bodyOf(each, service) === file.body;
     // There may be several. What is reported, or what the daemon asked to delete, is another file's, if any is.
@@ -471,16 +479,19 @@ export function openJudge(options: JudgeOptions): Judge {
       (chunkSizeOf(each) === options.chunkSize() ? 0 : 2) +
       (hasMetadata(file, each) ? 0 : 1);
     const taken = new Map(
-      expectations.all().map((file) => {
-        const here = left.get(file.place) ?? [];
-        const mayBeKept = ({ id }: Resource): boolean => file.body !== undefined || !denied.has(id);
-        const [only] = here.filter(mayBeKept).toSorted((a, b) => oddness(file, a) - oddness(file, b));
-        left.set(
-          file.place,
-          here.filter((each) => each !== only),
-        );
-        return [file, only] as const;
-      }),
+      expectations
+        .all()
+        .filter(isSeen)
+        .map((file) => {
+          const here = left.get(file.place) ?? [];
+          const mayBeKept = ({ id }: Resource): boolean => file.body !== undefined || !denied.has(id);
+          const [only] = here.filter(mayBeKept).toSorted((a, b) => oddness(file, a) - oddness(file, b));
+          left.set(
+            file.place,
+            here.filter((each) => each !== only),
+          );
+          return [file, only] as const;
+        }),
     );
     return { taken, extra: [...left.values()].flat() };
   };

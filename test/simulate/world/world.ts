@@ -5,7 +5,7 @@ import { realTurn } from "../virtual/globals.ts";
 import { openRandom } from "../virtual/random.ts";
 import { enterStage, type Stage } from "../virtual/stage.ts";
 import { openDisk, type Disk } from "./disk.ts";
-import { IGNORE_FILES, openExpectations, type Expectations } from "./expected.ts";
+import { IGNORE_FILES, openExpectations, placeOf, type Expectations } from "./expected.ts";
 import { openJudge, type Judge } from "./judge.ts";
 import { openMachine, type Machine } from "./machine.ts";
 import { metadataAt } from "./metadata.ts";
@@ -133,6 +133,7 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     ownedBy: (place) => ownedBy(stage.process, place),
     hasInner: () => runner.hasInner(),
     hasOtherRoot: () => disk.root() === "other",
+    hiddenFolders: () => hiddenAtFirst(service, happenings).filter((folder) => folder !== ""),
     isLedgerOpen: () => isLedgerOpen(stage.process),
     isOwned: (docId) => isOwned(stage.process, docId),
     metadataOf: (path) => metadataAt(disk, path, runner.team(), runner.hasInner()),
@@ -146,6 +147,18 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
   if (conditions.strangers) addStrangers(service);
   expectations.refresh();
   return { clock, stage, disk, service, network, watching, expectations, machine, runner, judge, note };
+}
+
+/** Returns the folders that another file system hid when the first resource below them was made; "" is the source's. */
+export function hiddenAtFirst(service: Service, happenings: readonly Happening[]): readonly string[] {
+  const own = service.resources().filter(({ foreign }) => !foreign);
+  return happenings.flatMap((each) => {
+    if (each.kind !== "mount" || each.state !== "over") return [];
+    const { folder, atMs, forMs } = each;
+    const below = own.filter((resource) => folder === "" || placeOf(resource).startsWith(`${folder}/`));
+    const firstMs = Math.min(...below.map(({ id }) => service.madeMs(id)));
+    return atMs <= firstMs && firstMs <= atMs + forMs ? [folder] : [];
+  });
 }
 
 function isListWrong(happening: Happening): boolean {
