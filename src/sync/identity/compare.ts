@@ -257,6 +257,17 @@ export function compare(situation: Situation): Comparison {
   return { holds, verdicts, memory: { list, stale, undead, visible, resent } };
 }
 
+/**
+ * Returns what a comparison that was not applied leaves for the next one: the lost writes that it found were not sent again, and
+ * need no further proof.
+ */
+export function memoryOfUnapplied(before: ListMemory, { verdicts, memory }: Comparison): ListMemory {
+  const unsent = new Set(verdicts.flatMap((each) => (each.kind === "send-again" ? [each.docId] : [])));
+  const proven = [...before.stale].filter(([docId]) => unsent.has(docId));
+  const resent = new Set([...memory.resent].filter((docId) => !unsent.has(docId)));
+  return { ...memory, stale: new Map([...memory.stale, ...proven]), resent };
+}
+
 /** Which resources name which file. */
 interface Claims {
   /** Files with the resource that is theirs. */

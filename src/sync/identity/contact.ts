@@ -10,7 +10,7 @@ import type { AcknowledgedRow } from "../ledger/files/rows.ts";
 import { parkMs } from "../plan/retry.ts";
 import { hasSameBytes } from "../plan/versions.ts";
 import { type Applied, type ApplySource, applyComparison } from "./apply.ts";
-import { compare, type Comparison, type ListMemory, NO_MEMORY } from "./compare.ts";
+import { compare, type Comparison, type ListMemory, memoryOfUnapplied, NO_MEMORY } from "./compare.ts";
 import { askPresence } from "./presence.ts";
 import { findOmission } from "./sample.ts";
 import {
@@ -206,6 +206,7 @@ export function openContact(options: ContactOptions): Contact {
     if (gathered === undefined) return { kind: "unlisted" };
     if (gathered === "unclear") return { kind: "unclear" };
     const comparison = compare({ ...gathered.situation, isApproved, memory, nowMs: Date.now(), lagMs });
+    const before = memory;
     ({ memory } = comparison);
     noteHidden(comparison, gathered, isUnknownNow && lagMs > 0);
     if (comparison.holds.length > 0)
@@ -219,6 +220,7 @@ export function openContact(options: ContactOptions): Contact {
       // What changes the service does not leave under it while the source is paused.
       signal: context.signal,
     });
+    if (applied.kind !== "applied" || !repair) memory = memoryOfUnapplied(before, comparison);
     if (applied.kind !== "applied" || !isUnknownNow || isApproved) return { ...applied, gathered };
     const omission = await findOmission(context, source, omissionOptions(gathered, comparison, stop));
     if (omission === undefined) return { ...applied, gathered };

@@ -6,6 +6,7 @@ import {
   type DiskFile,
   type Item,
   type LedgerRow,
+  memoryOfUnapplied,
   NO_MEMORY,
   type Situation,
 } from "../../../src/sync/identity/compare.ts";
@@ -576,6 +577,17 @@ describe("lists that may be stale", () => {
       (nowMs) => compare(situation({ ...facts, memory, nowMs })).verdicts[0]?.kind,
     );
     expect(kinds).toEqual(["wait", "send-again"]);
+  });
+
+  test("a lost write that was found and not sent again is found by the next list, too", () => {
+    const facts = { ...lost, rows: rows(5, 6) };
+    const { memory } = compareLists(facts, 1);
+    const found = compare(situation({ ...facts, memory }));
+    const unapplied = memoryOfUnapplied(memory, found);
+    const kinds = [found, compare(situation({ ...facts, memory: unapplied }))].map(
+      ({ verdicts }) => verdicts[0]?.kind,
+    );
+    expect(kinds).toEqual(["send-again", "send-again"]);
   });
 
   test("a write that is lost again is reported", () => {
