@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { constants, existsSync } from "node:fs";
 import { copyFile, link, lstat, mkdir, open, readFile, realpath, rm } from "node:fs/promises";
-import { basename, dirname, join, relative, sep } from "node:path";
+import { basename, dirname, join, sep } from "node:path";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import type { PutBack, TrashedText } from "../../wire/daemon-files.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -104,7 +104,7 @@ async function makeFolder(root: string, { path }: TrashedFile): Promise<string> 
       if (codeOf(error) !== "EEXIST") throw error;
     });
     if (!(await lstat(folder)).isDirectory()) {
-      throw new KbsyncError(`${join(root, relative(root, folder))} is no folder`, {
+      throw new KbsyncError(`${folder} is no folder`, {
         code: "source_unusable",
         subject: folder,
       });

@@ -68,7 +68,7 @@ export function writerTag(instance: string, machine: string, stateDir: string, r
 
 /** Returns a description that ends with the marker. Markers at the end of `human` are removed first. */
 export function markedDescription(human: string, { source, file, bytes, writer }: Marker): string {
-  const text = cut(humanPart(human), HUMAN_CHARS);
+  const text = cutText(humanPart(human), HUMAN_CHARS);
   return withMarker(text, `[kb:${source}.${file}.${bytes}.${writer}]`);
 }
 
@@ -104,7 +104,7 @@ function isDamaged(description: string): boolean {
 }
 
 /** Cuts at a length in UTF-16 units, and never through a character. */
-function cut(text: string, chars: number): string {
+export function cutText(text: string, chars: number): string {
   if (text.length <= chars) return text;
   const end = /[\uD800-\uDBFF]/.test(text.charAt(chars - 1)) ? chars - 1 : chars;
   return text.slice(0, end).trimEnd();

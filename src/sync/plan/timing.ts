@@ -4,49 +4,39 @@ import { DELAY_MS_MIN } from "./retry.ts";
  * Waits for what a disk or a service may still do, in milliseconds. They are not settings: each has its reason, and
  * only tests about something else shorten them.
  */
-export interface Timing {
+export const TIMING = {
   /**
    * Deletes that follow each other within this time form one burst. None is sent before the burst is over. A program
    * that empties a folder removes many files a second, on a slow disk a few.
    */
-  readonly burstGapMs: number;
+  burstGapMs: 2000,
   /**
    * How long a changed ignore file must rest before it takes effect: it may be half-written, and then admits what the
    * version in force leaves out. A busy machine or a slow script takes a second or two between two lines. A pass waits
    * this long too.
    */
-  readonly changedRulesMs: number;
+  changedRulesMs: 5000,
   /**
    * When two lists differ, a third follows after this time: a service that has just started may know more a moment
    * later.
    */
-  readonly listAgainMs: number;
+  listAgainMs: 1000,
   /** First wait after a failure; it doubles with each further one. */
-  readonly retryMs: number;
+  retryMs: DELAY_MS_MIN,
   /**
    * A 404 may come from a replica that does not know the resource yet, or from a service that is starting. The request
    * is repeated after these times, and the last answer is believed.
    */
-  readonly goneAgainMs: readonly number[];
-  /** The same for a collection's list. Believing it creates all files again, so the request is repeated more often. */
-  readonly missingAgainMs: readonly number[];
-  /** A service may still be processing a request that got no answer. The list is fetched this long after it. */
-  readonly gatherMs: number;
-  /** A service begins to take metadata, or to read mails, with another version, so it is asked this often. */
-  readonly metadataAgainMs: number;
-}
-
-/** The waits of a daemon. */
-export const TIMING: Timing = {
-  burstGapMs: 2000,
-  changedRulesMs: 5000,
-  listAgainMs: 1000,
-  retryMs: DELAY_MS_MIN,
   goneAgainMs: [250, 1000, 4000],
+  /** The same for a collection's list. Believing it creates all files again, so the request is repeated more often. */
   missingAgainMs: [250, 500, 1000, 2000, 4000, 8000, 15_000],
+  /** A service may still be processing a request that got no answer. The list is fetched this long after it. */
   gatherMs: 250,
+  /** A service begins to take metadata, or to read mails, with another version, so it is asked this often. */
   metadataAgainMs: 24 * 3_600_000,
 };
+
+export type Timing = Readonly<typeof TIMING>;
 
 /** A file that is written to without a pause is sent as it is after this time. Programs that write in steps are done by then. */
 export const CEILING_MS = 60_000;

@@ -1,5 +1,6 @@
 import { oneLine } from "../../../lib/one-line.ts";
 import { DESCRIPTION_CHARS_MAX, TITLE_CHARS_MAX } from "../../../wire/constants.ts";
+import { cutText } from "../../plan/marker.ts";
 import { EXTRACTOR_VERSION } from "../../plan/versions.ts";
 import type { DocumentKind, Recipe, RelativePath } from "../../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
@@ -27,19 +28,12 @@ export function composeRecipe(
   const description = (template === undefined ? (naming.description ?? "") : fill(template)).trim();
   const { collection, ownerId, settings } = rules.source;
   return {
-    title: bounded(title, TITLE_CHARS_MAX),
-    description: bounded(description || path, DESCRIPTION_CHARS_MAX),
+    title: cutText(title, TITLE_CHARS_MAX).toWellFormed(),
+    description: cutText(description || path, DESCRIPTION_CHARS_MAX).toWellFormed(),
     settings,
     tier: collection,
     ownerId,
     kind,
     extractorVersion,
   };
-}
-
-/** Cuts a text to at most `charsMax` UTF-16 units, never through a character. */
-function bounded(text: string, charsMax: number): string {
-  if (text.length <= charsMax) return text.toWellFormed();
-  const cut = text.slice(0, charsMax);
-  return (/[\uD800-\uDBFF]$/.test(cut) ? cut.slice(0, -1) : cut).trimEnd().toWellFormed();
 }

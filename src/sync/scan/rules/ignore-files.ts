@@ -5,14 +5,16 @@ import { codeOf } from "../../../lib/failure.ts";
 import type { RelativePath, Unreadable, FolderPath } from "../../plan/model.ts";
 import type { IgnoreSettling } from "./ignore-settling.ts";
 import {
+  CHANGED,
   type DoubtfulPattern,
   type IgnoreContents,
   type IgnorePlace,
   type Pattern,
   readIgnoreFile,
   stampAt,
+  STILL_CHANGING,
+  type UnknownIgnore,
   UNSETTLED,
-  UNSETTLED_LONG,
 } from "./ignore-reader.ts";
 import { GIT_IGNORE, type WorkTree, workTreeAround } from "./work-tree.ts";
 
@@ -40,8 +42,9 @@ export interface IgnoreVerdict {
 
 /** A folder of which nothing is decided because of a file. */
 export interface UnreadableIgnore extends Unreadable {
-  /** The ignore file as seen from the source; undefined: a mount is the reason. */
+  /** The ignore file as seen from the source, and the end of a sentence about it; undefined: a mount is the reason. */
   readonly file?: string;
+  readonly words?: string;
 }
 
 /** The scope without ignore files. */
@@ -193,21 +196,21 @@ function readFolder(
   },
   before: FolderIgnores | undefined,
 ): FolderIgnores {
-  const closed = (file: RelativePath, code: string): FolderIgnores => {
-    const scope = { ...NOTHING_IGNORED, unreadable: { path: folder, code, file } };
+  const closed = (file: RelativePath, why: UnknownIgnore): FolderIgnores => {
+    const scope = { ...NOTHING_IGNORED, unreadable: { path: folder, file, ...why } };
     return { ...NO_RULES, name, above, scope };
   };
   const contents: IgnoreContents[] = [];
   for (const [index, place] of places.entries()) {
     const { file, absolute } = place;
     const found = readIgnoreFile(place, before?.contents[index]);
-    if ("code" in found) return closed(file, found.code);
+    if ("code" in found) return closed(file, found);
     if (settling !== undefined) {
       const isGone = found.hash === undefined && settling.hasInForce(file) && !isFolderAt(dirname(absolute));
       // A missing folder has nothing to let through, and may come back with its rules.
       if (isGone) return above;
       if (!settling.counts(file, found))
-        return closed(file, settling.isOverdue(file) ? UNSETTLED_LONG : UNSETTLED);
+        return closed(file, settling.isOverdue(file) ? STILL_CHANGING : CHANGED);
     }
     contents.push(found);
   }

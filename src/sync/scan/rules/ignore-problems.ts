@@ -1,6 +1,6 @@
 import type { FolderWarning } from "../../../wire/daemon-status.ts";
 import { IGNORE_FILE, type UnreadableIgnore } from "./ignore-files.ts";
-import { type DoubtfulPattern, ignoreFileWords } from "./ignore-reader.ts";
+import type { DoubtfulPattern } from "./ignore-reader.ts";
 import type { Rules } from "./rules.ts";
 
 /** A problem of a changed mount or an ignore file. */
@@ -17,13 +17,13 @@ export function ignoreProblems(
   return [...rules.unreadableIgnoreFiles().map(unreadableProblem), ...rules.doubtfulPatterns().map(doubt)];
 }
 
-function unreadableProblem({ path, code, file = IGNORE_FILE }: UnreadableIgnore): FolderProblem {
+function unreadableProblem({ path, code, file = IGNORE_FILE, words }: UnreadableIgnore): FolderProblem {
   const where = path === "" ? "of this source" : "in its folder";
   return {
     code: "ignore_unreadable",
     file,
     path,
-    reason: `${file} ${ignoreFileWords(code)}: what it leaves out is unknown, so nothing ${where} is sent or deleted`,
+    reason: `${file} ${words}: what it leaves out is unknown, so nothing ${where} is sent or deleted`,
     remedy: `${code === "EACCES" ? LET_IN : MAKE_TEXT}. kbsync then continues by itself.`,
   };
 }

@@ -12,52 +12,39 @@ const IGNORE_BYTES_MAX = 1024 * 1024;
 /** No path is longer, and what compiles a pattern takes no longer one. */
 const LINE_CHARS_MAX = 4096;
 
-/** Used like a system error code: an ignore file changed and has not settled yet. */
-export const UNSETTLED = "UNSETTLED";
-/** The same after so long that it is reported to a person. */
-export const UNSETTLED_LONG = "EBUSY";
-/** The same for a file above the size limit. */
-const TOO_LARGE = "EFBIG";
-const LINE_TOO_LONG = "ENAMETOOLONG";
-/** The same for a file that is not text. */
-const NOT_TEXT = "EILSEQ";
-/** The same for what is not a file and has the name of an ignore file. */
-const IS_FOLDER = "EISDIR";
-const LEADS_NOWHERE = "ENOLINK";
-const NOT_A_FILE = "EINVAL";
-
-/** Says why what an ignore file would exclude is unknown, as the end of a sentence that begins with the file. */
-export function ignoreFileWords(code: string): string {
-  switch (code) {
-    case UNSETTLED:
-      return "was changed a moment ago, and applies once it has settled";
-    case UNSETTLED_LONG:
-      return "has not stopped changing for a minute";
-    case TOO_LARGE:
-      return "is larger than 1 MB and is not read";
-    case LINE_TOO_LONG:
-      return `has a line of more than ${LINE_CHARS_MAX} characters`;
-    case NOT_TEXT:
-      return "is not text in UTF-8 or UTF-16";
-    case IS_FOLDER:
-      return "is a folder, not a file";
-    case LEADS_NOWHERE:
-      return "is a symbolic link that leads nowhere";
-    case NOT_A_FILE:
-      return "is not a plain file";
-    default:
-      return `cannot be read (${code})`;
-  }
+/** Why what an ignore file would exclude is unknown. */
+export interface UnknownIgnore {
+  /** A system error code, or one that is used like it. */
+  readonly code: string;
+  /** The end of a sentence that begins with the file. */
+  readonly words: string;
 }
 
+/** The code of a file that changed and has not settled yet. */
+export const UNSETTLED = "UNSETTLED";
+export const CHANGED: UnknownIgnore = {
+  code: UNSETTLED,
+  words: "was changed a moment ago, and applies once it has settled",
+};
+/** The same after so long that it is reported to a person. */
+export const STILL_CHANGING: UnknownIgnore = {
+  code: "EBUSY",
+  words: "has not stopped changing for a minute",
+};
+const TOO_LARGE: UnknownIgnore = { code: "EFBIG", words: "is larger than 1 MB and is not read" };
+const LINE_TOO_LONG: UnknownIgnore = {
+  code: "ENAMETOOLONG",
+  words: `has a line of more than ${LINE_CHARS_MAX} characters`,
+};
+const NOT_TEXT: UnknownIgnore = { code: "EILSEQ", words: "is not text in UTF-8 or UTF-16" };
+const IS_FOLDER: UnknownIgnore = { code: "EISDIR", words: "is a folder, not a file" };
+const LEADS_NOWHERE: UnknownIgnore = { code: "ENOLINK", words: "is a symbolic link that leads nowhere" };
+const NOT_A_FILE: UnknownIgnore = { code: "EINVAL", words: "is not a plain file" };
+
 /** A pattern of an ignore file that may not mean what its writer expects. */
-export interface DoubtfulPattern {
+export interface DoubtfulPattern extends IgnoreLine {
   /** The ignore file, relative to the source. */
   readonly file: RelativePath;
-  readonly line: number;
-  readonly text: string;
-  /** The patterns that are applied. */
-  readonly readings: readonly string[];
 }
 
 /** A compiled line of an ignore file. */
@@ -100,31 +87,27 @@ const ABSENT: IgnoreContents = {
   doubtful: [],
 };
 
-/**
- * Reads an ignore file. Returns `before`, its last contents, if it has not been touched since. A code like a system error's
- * says why it cannot be read.
- */
+/** Reads an ignore file. Returns `before`, its last contents, if it has not been touched since. */
 export function readIgnoreFile(
   place: IgnorePlace,
   before: IgnoreContents | undefined,
-): IgnoreContents | { readonly code: string } {
+): IgnoreContents | UnknownIgnore {
   const { kind, absolute, file } = place;
   try {
     const stats = statSync(absolute, { throwIfNoEntry: false });
     if (stats === undefined) {
       const isThere = lstatSync(absolute, { throwIfNoEntry: false }) !== undefined;
-      return isThere ? { code: LEADS_NOWHERE } : ABSENT;
+      return isThere ? LEADS_NOWHERE : ABSENT;
     }
-    if (!stats.isFile()) return { code: stats.isDirectory() ? IS_FOLDER : NOT_A_FILE };
+    if (!stats.isFile()) return stats.isDirectory() ? IS_FOLDER : NOT_A_FILE;
     const stamp = stampOf(stats);
     if (before?.stamp === stamp && !before.isFresh) return before;
-    if (stats.size > IGNORE_BYTES_MAX) return { code: TOO_LARGE };
+    if (stats.size > IGNORE_BYTES_MAX) return TOO_LARGE;
     const ageMs = Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs);
     const text = decodeIgnoreFile(readFileSync(absolute));
-    if (text === undefined) return { code: NOT_TEXT };
+    if (text === undefined) return NOT_TEXT;
     // To find out what a long one means would take too long.
-    if (parseGitIgnore(text).some((line) => line.text.length > LINE_CHARS_MAX))
-      return { code: LINE_TOO_LONG };
+    if (parseGitIgnore(text).some((line) => line.text.length > LINE_CHARS_MAX)) return LINE_TOO_LONG;
     const lines = kind === "own" ? parseIgnoreFile(text, dirname(absolute)) : parseGitIgnore(text);
     const patterns = lines.flatMap((line) => patternsOf(line, place));
     return {
@@ -134,11 +117,12 @@ export function readIgnoreFile(
       isFresh: ageMs < COARSE_MS,
       isOld: ageMs > OLD_MS,
       patterns,
-      doubtful: lines.flatMap(({ isDoubtful, ...line }) => (isDoubtful ? [{ file, ...line }] : [])),
+      doubtful: lines.flatMap((line) => (line.isDoubtful ? [{ file, ...line }] : [])),
     };
   } catch (error) {
     const code = codeOf(error) ?? "UNKNOWN";
-    return code === "ENOENT" || code === "ENOTDIR" ? ABSENT : { code };
+    if (code === "ENOENT" || code === "ENOTDIR") return ABSENT;
+    return { code, words: `cannot be read (${code})` };
   }
 }
 

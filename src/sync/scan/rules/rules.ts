@@ -16,7 +16,6 @@ import {
   openIgnoreFiles,
   type UnreadableIgnore,
 } from "./ignore-files.ts";
-import { ignoreFileWords } from "./ignore-reader.ts";
 import {
   type IgnoreRest,
   type IgnoreSettling,
@@ -284,10 +283,10 @@ function excludedBy(glob: string | undefined): string | undefined {
   return glob === undefined ? undefined : `left out by \`${glob}\` in \`exclude\``;
 }
 
-function unreadableReason({ path, code, file }: UnreadableIgnore): string {
+function unreadableReason({ path, code, file, words }: UnreadableIgnore): string {
   if (code === UNMOUNTED) return `the disk that was mounted at ${path} is not mounted`;
   if (code === MOUNTED_OVER) return `something is mounted over ${path} and hides its files`;
-  return `${file} ${ignoreFileWords(code)}`;
+  return `${file} ${words}`;
 }
 
 /** A family of files that programs create next to documents and that are never documents. */
