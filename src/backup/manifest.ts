@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
+import { isAbsence, KbsyncError, messageOf } from "../lib/failure.ts";
 
 /** Format of the backups of this version. */
 export const BACKUP_FORMAT = 1;
@@ -41,8 +41,7 @@ export function readManifest(folder: string): Manifest {
   try {
     json = JSON.parse(readFileSync(join(folder, MANIFEST_NAME), "utf8"));
   } catch (error) {
-    const none = codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR";
-    throw invalid(folder, none ? `it has no ${MANIFEST_NAME}` : messageOf(error), error);
+    throw invalid(folder, isAbsence(error) ? `it has no ${MANIFEST_NAME}` : messageOf(error), error);
   }
   const format = z.object({ format: z.int() }).safeParse(json);
   if (format.success && format.data.format > BACKUP_FORMAT) {

@@ -1,13 +1,13 @@
 import { realpath, stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FolderContents } from "../../wire/daemon-folders.ts";
-import { codeOf, KbsyncError } from "../../lib/failure.ts";
+import { codeOf, isAbsence, KbsyncError } from "../../lib/failure.ts";
 import { inSlices, stepsWhile } from "../../lib/steps.ts";
 import { kindOfName } from "../../formats/kinds.ts";
 import { EMPTY_FILE, type RelativePath } from "../plan/model.ts";
 import type { Rules } from "./rules/rules.ts";
 import { openReasons } from "./left-out.ts";
-import { isAbsence, nothingFound, walk } from "./walk.ts";
+import { nothingFound, walk } from "./walk.ts";
 
 /** Bounds of a count. */
 export interface CountBounds {

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { codeOf } from "../../lib/failure.ts";
+import { codeOf, isAbsence } from "../../lib/failure.ts";
 import { inSlices } from "../../lib/steps.ts";
 import type { RelativePath, RootIdentity, Scan, Unreadable } from "../plan/model.ts";
 import { scopeTest } from "../plan/scope.ts";
@@ -7,7 +7,7 @@ import type { Rules } from "./rules/rules.ts";
 import { MOUNTED_OVER, type SubMounts } from "./rules/sub-mounts.ts";
 import { rootIdentityOf } from "./disk/root-identity.ts";
 import { openReasons } from "./left-out.ts";
-import { isAbsence, nothingFound, walk } from "./walk.ts";
+import { nothingFound, walk } from "./walk.ts";
 
 export interface ScanOptions {
   /** Cancels the scan, which then throws the signal's reason. */

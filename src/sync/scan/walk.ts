@@ -1,5 +1,5 @@
 import { lstatSync, readdirSync, type Stats } from "node:fs";
-import { codeOf } from "../../lib/failure.ts";
+import { codeOf, isAbsence } from "../../lib/failure.ts";
 import { integerColumn } from "../../lib/integer-column.ts";
 import type { Steps } from "../../lib/steps.ts";
 import { refusalBySize } from "../../formats/bounds.ts";
@@ -208,12 +208,6 @@ function statAt(walking: Walk, path: RelativePath): Stats | undefined {
 
 function addFailure({ found }: Walk, path: FolderPath, error: unknown): void {
   if (!isAbsence(error)) found.unreadable.push({ path, code: codeOf(error) ?? "UNKNOWN" });
-}
-
-/** Whether the error means that nothing exists at the path, not that it is inaccessible. */
-export function isAbsence(error: unknown): boolean {
-  const code = codeOf(error);
-  return code === "ENOENT" || code === "ENOTDIR";
 }
 
 function absolute(root: string, path: FolderPath): string {

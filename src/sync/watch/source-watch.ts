@@ -1,6 +1,7 @@
-import { lstatSync, realpathSync, type Stats } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { basename, join } from "node:path";
-import type { FolderPath } from "../plan/model.ts";
+import { pathBelow } from "../../lib/path-below.ts";
+import { isFolderAt } from "../scan/rules/ignore-files.ts";
 import { openRules, type WatchedSource } from "../scan/rules/rules.ts";
 import type { FloodGauge } from "./flood.ts";
 import { FolderWatcher, watcherOf } from "./folder-watcher.ts";
@@ -59,16 +60,16 @@ export function openSourceWatch(
     // inotify reports the removal of a watched folder as an event with the folder's own name inside it.
     if (name === basename(watched)) checkReturn(watched);
     const absolutePath = typeof name === "string" ? join(watched, name) : watched;
-    const path = below(root, absolutePath);
+    const path = pathBelow(root, absolutePath);
     // If the root is missing, chokidar waits for it in a folder above.
-    if (path === undefined && below(absolutePath, root) !== undefined) mark("");
+    if (path === undefined && pathBelow(absolutePath, root) !== undefined) mark("");
     if (path === undefined) return;
     if (rules.isRulesFile(path)) watchAgain();
     else if (path === "" || rules.wants(path).wanted || rules.entersFolder(path).wanted) mark(path);
   };
 
   const onFolder = (absolutePath: string): void => {
-    const path = below(root, absolutePath);
+    const path = pathBelow(root, absolutePath);
     if (path === undefined) return;
     rules.reload(); // a folder that is moved here brings its ignore file without a separate event
     mark(path);
@@ -80,7 +81,7 @@ export function openSourceWatch(
     problems.reset();
     root = realRoot(source.absolutePath);
     target = targetNow();
-    watcher = watcherOf((absolutePath) => below(root, absolutePath), rules);
+    watcher = watcherOf((absolutePath) => pathBelow(root, absolutePath), rules);
     watcher.on("raw", (_event, name, details) => onRaw(name, details));
     watcher.on("addDir", onFolder);
     watcher.on("unlinkDir", onFolder);
@@ -138,7 +139,9 @@ function openReturnCheck(onReturned: () => void): (absolutePath: string) => void
     removed.add(absolutePath);
     if (removed.size > 1) return;
     setTimeout(() => {
-      const returned = [...removed].some((path) => isFolder(path) && !exists(join(path, basename(path))));
+      const returned = [...removed].some(
+        (path) => isFolderAt(path) && !existsSync(join(path, basename(path))),
+      );
       removed.clear();
       if (returned) onReturned();
     }, RETURN_CHECK_MS).unref();
@@ -152,30 +155,6 @@ function realRoot(path: string): string {
   } catch {
     return path; // missing: chokidar waits for it in the nearest existing folder above
   }
-}
-
-function isFolder(path: string): boolean {
-  return lstatOf(path)?.isDirectory() === true;
-}
-
-function exists(path: string): boolean {
-  return lstatOf(path) !== undefined;
-}
-
-function lstatOf(path: string): Stats | undefined {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false });
-  } catch {
-    return undefined; // an inaccessible folder has no watch to save
-  }
-}
-
-/** Returns `path` relative to `root`, "" for the root itself; undefined if it is elsewhere. */
-function below(root: string, path: string): FolderPath | undefined {
-  if (path === root) return "";
-  return path.startsWith(root === "/" ? root : `${root}/`)
-    ? path.slice(root === "/" ? 1 : root.length + 1)
-    : undefined;
 }
 
 /** The folder of an event. chokidar does not document these details, so they are validated. */

@@ -1,5 +1,5 @@
 import { lstatSync, readlinkSync, type Stats } from "node:fs";
-import { codeOf } from "../../../lib/failure.ts";
+import { codeOf, isAbsence } from "../../../lib/failure.ts";
 import { integerColumn } from "../../../lib/integer-column.ts";
 import type { OnDisk } from "../../../wire/daemon-files.ts";
 
@@ -20,8 +20,7 @@ export function inspectPath(path: string): OnDisk {
       ...(kind === "other" && { what: whatOf(stats) }),
     };
   } catch (error) {
-    const code = codeOf(error) ?? "UNKNOWN";
-    return code === "ENOTDIR" ? { kind: "absent" } : { kind: "unreadable", error: code };
+    return isAbsence(error) ? { kind: "absent" } : { kind: "unreadable", error: codeOf(error) ?? "UNKNOWN" };
   }
 }
 

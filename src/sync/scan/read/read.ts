@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { codeOf } from "../../../lib/failure.ts";
+import { codeOf, isAbsence } from "../../../lib/failure.ts";
 import type { ScanEntry } from "../../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import { containerOf, kindOfName, mediaTypeOf } from "../../../formats/kinds.ts";
@@ -76,8 +76,7 @@ async function asOutcome<T>(read: () => Promise<T>): Promise<T | ReadOutcome> {
   } catch (error) {
     const code = codeOf(error);
     // ELOOP: it has become a symbolic link. ENXIO: it is a socket.
-    if (code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP" || code === "ENXIO")
-      return { kind: "gone" };
+    if (isAbsence(error) || code === "ELOOP" || code === "ENXIO") return { kind: "gone" };
     if (isSystemError(error)) return { kind: "unreadable", code: error.code };
     throw error;
   }

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
-import { codeOf } from "../../../lib/failure.ts";
+import { isAbsence } from "../../../lib/failure.ts";
 import type { FolderPath } from "../../plan/model.ts";
 
 /** Name of the file that describes its folder to people and programs that search in it. */
@@ -48,7 +48,6 @@ function readIn(file: string): { readonly text: string | undefined } | "unreadab
       .trim();
     return { text: text === "" ? undefined : text };
   } catch (error) {
-    const code = codeOf(error);
-    return code === "ENOENT" || code === "ENOTDIR" ? { text: undefined } : "unreadable";
+    return isAbsence(error) ? { text: undefined } : "unreadable";
   }
 }

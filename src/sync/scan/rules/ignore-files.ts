@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import ignore from "ignore";
-import { codeOf } from "../../../lib/failure.ts";
+import { isAbsence } from "../../../lib/failure.ts";
 import type { RelativePath, Unreadable, FolderPath } from "../../plan/model.ts";
 import type { IgnoreSettling } from "./ignore-settling.ts";
 import {
@@ -227,8 +227,7 @@ export function isFolderAt(absolute: string): boolean {
   try {
     return statSync(absolute, { throwIfNoEntry: false })?.isDirectory() === true;
   } catch (error) {
-    const code = codeOf(error);
-    return code !== "ENOENT" && code !== "ENOTDIR"; // an inaccessible path may be a folder
+    return !isAbsence(error); // an inaccessible path may be a folder
   }
 }
 

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { lstatSync, readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { codeOf } from "../../../lib/failure.ts";
+import { codeOf, isAbsence } from "../../../lib/failure.ts";
 import type { FolderPath, RelativePath } from "../../plan/model.ts";
 import type { IgnoreVersion } from "./ignore-settling.ts";
 import { decodeIgnoreFile, type IgnoreLine, parseGitIgnore, parseIgnoreFile } from "./ignore-text.ts";
@@ -120,8 +120,8 @@ export function readIgnoreFile(
       doubtful: lines.flatMap((line) => (line.isDoubtful ? [{ file, ...line }] : [])),
     };
   } catch (error) {
+    if (isAbsence(error)) return ABSENT;
     const code = codeOf(error) ?? "UNKNOWN";
-    if (code === "ENOENT" || code === "ENOTDIR") return ABSENT;
     return { code, words: `cannot be read (${code})` };
   }
 }
