@@ -426,9 +426,9 @@ function cheapestOf(candidates: readonly Candidate[]): Candidate | undefined {
 }
 
 /** Records whether the service keeps markers, as far as this list shows. */
-async function noteMarkers({ ledger }: ActionContext, { marked, unmarked }: Gathered): Promise<void> {
-  if (marked + unmarked === 0 || ledger.contacts.keepsMarkers() === true) return;
-  await ledger.write(() => ledger.contacts.setKeepsMarkers(marked > 0));
+async function noteMarkers({ ledger }: ActionContext, { shown, unmarked }: Gathered): Promise<void> {
+  if (shown === 0 || ledger.contacts.keepsMarkers() === true) return;
+  await ledger.write(() => ledger.contacts.setKeepsMarkers(shown > unmarked));
 }
 
 /** Records the resources that a person, who saw them, left alone: with a damaged marker, and second ones with another text. */

@@ -33,16 +33,13 @@ export interface Gathered {
   /** The rows of the situation. */
   readonly rows: ReadonlyMap<string, AcknowledgedRow>;
   readonly entries: ReadonlyMap<RelativePath, ScanEntry>;
-  /** Number of paths that cannot be read. */
-  readonly unreadable: number;
   /** Reports whether a path could not be looked at. */
   readonly isUnseen: (path: RelativePath) => boolean;
   /** Rows whose resource has the row's version, and differs otherwise. */
   readonly altered: readonly Altered[];
   /** Rows in agreement that the list shows. */
   readonly shown: number;
-  /** How many of these have a marker, and how many have none. */
-  readonly marked: number;
+  /** How many of these have no marker. */
   readonly unmarked: number;
   /** Resources of the source's owner that are nobody's, and the first of them. */
   readonly foreign: { readonly count: number; readonly first: readonly { docId: string; title: string }[] };
@@ -139,7 +136,6 @@ export async function gather(
     altered: keepsMarkers(context, listed) ? altered : altered.flatMap(withoutNames),
     rows,
     entries: new Map(scan.entries.map((entry) => [entry.path, entry])),
-    unreadable: scan.unreadable.length,
     isUnseen: unseenTest(scan),
   };
 }
@@ -172,8 +168,8 @@ function keepsAll({ rules }: IdentitySource): boolean {
 }
 
 /** Reports whether the service keeps markers, as far as it has shown. */
-function keepsMarkers({ ledger }: GatherContext, { marked, unmarked }: Listed): boolean {
-  return marked > 0 || (ledger.contacts.keepsMarkers() ?? unmarked === 0);
+function keepsMarkers({ ledger }: GatherContext, { shown, unmarked }: Listed): boolean {
+  return shown > unmarked || (ledger.contacts.keepsMarkers() ?? unmarked === 0);
 }
 
 /** Titles and descriptions that a service does not keep were not changed by anybody. */
@@ -183,10 +179,7 @@ function withoutNames(each: Altered): readonly Altered[] {
 }
 
 /** What a list shows of one source. */
-interface Listed extends Omit<
-  Gathered,
-  "situation" | "descriptions" | "rows" | "entries" | "unreadable" | "isUnseen"
-> {
+interface Listed extends Omit<Gathered, "situation" | "descriptions" | "rows" | "entries" | "isUnseen"> {
   readonly items: readonly Item[];
   /** Rows whose resource needs no decision. */
   readonly seen: NumberSet;
@@ -237,7 +230,6 @@ function joined(a: Listed, b: Listed): Listed {
     resources: new Map([...a.resources, ...b.resources]),
     altered: [...a.altered, ...b.altered],
     shown: a.shown + b.shown,
-    marked: a.marked + b.marked,
     unmarked: a.unmarked + b.unmarked,
     foreign: a.foreign,
     unowned: new Set([...a.unowned, ...b.unowned]),
@@ -334,7 +326,6 @@ function openCollector(
       resources,
       altered,
       shown,
-      marked: shown - unmarked,
       unmarked,
       foreign: { count: foreign, first },
       unowned,
