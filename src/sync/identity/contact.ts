@@ -18,6 +18,7 @@ import {
   holdWords,
   incompleteWords,
   NOT_SHOWN,
+  PROBE_UNANSWERED,
   UNCLEAR_LISTS,
   unmarkedWords,
 } from "./hold-words.ts";
@@ -239,6 +240,8 @@ export function openContact(options: ContactOptions): Contact {
     const compared = await inTurn(() => compareOnce({ repair: true, signal }, isApproved));
     switch (compared.kind) {
       case "unlisted":
+        if (!isApproved && (await isProbeUnanswered(context, source)))
+          return await holdLong(PROBE_UNANSWERED, "unclear");
         isProbing = true;
         return true;
       case "unclear":
@@ -407,6 +410,19 @@ function hasOtherSignature(context: ActionContext, source: ContactOptions["sourc
 /** Reports whether the ledger is a copy of another installation's, which may still write. A new ledger is this one's. */
 function isCopied({ ledger }: ActionContext, { id, signature }: ContactOptions["source"]): boolean {
   return (ledger.contacts.signature(id).writer ?? signature.writer) !== signature.writer;
+}
+
+/**
+ * Reports whether nobody answered the create of a file that was sent to learn the collection's id, by a service that does not say
+ * whether it names its collections. The create of another file would not be answered either.
+ */
+async function isProbeUnanswered(
+  { ledger, collections, signal }: ActionContext,
+  { id, rules }: ContactOptions["source"],
+): Promise<boolean> {
+  if (!ledger.intents.doubts(id).some(({ docId }) => docId === null)) return false;
+  const asked = await collections.ask(rules.source.collection, signal);
+  return asked.id === undefined && asked.why !== "unsupported";
 }
 
 /** Reports whether a file has the resource that a create was to make. One that the create was to replace is another. */

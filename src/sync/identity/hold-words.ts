@@ -13,6 +13,9 @@ export function copiedWords({ ledger }: ActionContext, { id }: Pick<ActionSource
 /** Why a source waits whose lists differ again and again. */
 export const UNCLEAR_LISTS =
   "the service's lists of its documents differ from one moment to the next, so files would be sent twice; kbsync asks again by itself";
+/** Why a source waits whose first file had no answer. */
+export const PROBE_UNANSWERED =
+  "the service does not name its collections, and did not answer when a file was sent, so files would be sent twice; kbsync asks again by itself";
 /** Why a source waits after its first file. */
 export const NOT_SHOWN =
   "the service's list does not show the document that was just sent, so files would be sent twice; kbsync asks again by itself";
