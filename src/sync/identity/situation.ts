@@ -285,14 +285,13 @@ function openCollector(
         }
         const file = fileOf(row);
         // The name of a file that is gone may be another one's, and several of its resources may have a row.
-        const isGone = row.state === "held";
-        const isOnly = !gone.has(file) && ledger.files.living(id, row.path) === undefined;
-        if (isGone) gone.add(file);
+        const isOnly = (): boolean => !gone.has(file) && ledger.files.living(id, row.path) === undefined;
         const isAsSaid =
-          (isGone ? isOnly : row.state === "agreed") &&
+          (row.state === "agreed" || (row.state === "held" && isOnly())) &&
           marker?.file === file &&
           marker.bytes === acknowledgedTag(row) &&
           marker.writer === signature.writer;
+        if (row.state === "held") gone.add(file);
         const isUnmarked = row.state === "agreed" && marker === undefined;
         if ((!isAsSaid && !isUnmarked) || (isAsSaid && isDistrusted)) {
           keep(record, marker?.file ?? file);
