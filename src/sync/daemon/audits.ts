@@ -17,13 +17,13 @@ export function openDaemonAudits(parts: Parts, sources: DaemonSources) {
   const audit = (asked: AuditOptions = {}): Promise<AuditReport> =>
     auditSources(context, sources.all(), asked);
   const compareAgain = async (): Promise<void> => {
-    await sources.removals()?.again();
     for (const source of sources.all()) {
       const dueMs = source.contact.againMs();
       if (dueMs === undefined || dueMs > Date.now()) continue;
       if (source.isPaused() || source.contact.isClosed() || !source.isIdle()) continue;
       await source.contact.compare({ repair: true, signal: source.context.signal });
     }
+    await sources.removals()?.again();
   };
   return {
     /** Compares all sources with the service's list. Throws `list_refused`. */

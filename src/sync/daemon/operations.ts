@@ -74,7 +74,7 @@ export function openOperations(parts: Parts, sources: DaemonSources) {
 }
 
 /** What the daemon knows of files beyond the ledger. */
-export function liveWork(parts: Parts, sources: DaemonSources): LiveWork {
+function liveWork(parts: Parts, sources: DaemonSources): LiveWork {
   return {
     source: (id) => sources.all().find((each) => each.id === id),
     outage: paceTrouble(parts.pacer.state()),
@@ -87,7 +87,7 @@ const REST_MS_MAX = 60_000;
 const REST_CHECK_MS = 50;
 
 /** The subtrees of an erasure in configured sources. */
-function targetsOfErasure(all: readonly SourceSync[], path: string): readonly SourceTarget<SourceSync>[] {
+function targetsOfErasure(all: readonly SourceSync[], path: string): readonly SourceTarget[] {
   return all.flatMap((source) => {
     const below = pathBelow(rootOf(source), path);
     return below === undefined ? [] : [{ source, below: below === "" ? undefined : below }];
@@ -95,7 +95,7 @@ function targetsOfErasure(all: readonly SourceSync[], path: string): readonly So
 }
 
 /** Waits until a check of the target has ended and no job is left at it: a job would write its path again. */
-async function comeToRest({ source, below }: SourceTarget<SourceSync>, signal: AbortSignal): Promise<void> {
+async function comeToRest({ source, below }: SourceTarget, signal: AbortSignal): Promise<void> {
   const asked = source.agenda.ask(below);
   const isAtRest = (): boolean =>
     source.isPaused()
@@ -115,8 +115,8 @@ async function comeToRest({ source, below }: SourceTarget<SourceSync>, signal: A
 }
 
 /** A target in a source: its root, or a path below it. */
-export interface SourceTarget<S> {
-  readonly source: S;
+export interface SourceTarget {
+  readonly source: SourceSync;
   /** Undefined: the source as a whole. */
   readonly below: RelativePath | undefined;
 }

@@ -118,7 +118,7 @@ export function figuresOf(parts: Parts, sources: DaemonSources, status: () => Da
 }
 
 /** A sample of one part of a daemon's work. */
-export interface Beat {
+interface Beat {
   /** Increases with what the part does. */
   readonly moves: number;
   /** There is work to do now. */

@@ -105,7 +105,7 @@ export async function waitFor(
 }
 
 /** The part of a source that is waited for. */
-interface Waiting extends SourceTarget<SourceSync> {
+interface Waiting extends SourceTarget {
   /** The answer of a check that began after the call. */
   ask: number;
   /** Files that are not done; undefined: no such check has ended. */
@@ -190,7 +190,7 @@ function isUnreadable({ ledger }: Parts, source: SourceSync, path: RelativePath)
 /** The reasons why files at a target are not searchable as they are on disk. */
 function reasonsAt(
   parts: Parts,
-  { source, below }: SourceTarget<SourceSync>,
+  { source, below }: SourceTarget,
   acknowledged: ReadonlySet<string>,
 ): WaitReason[] {
   const { ledger } = parts;

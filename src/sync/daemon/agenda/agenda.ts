@@ -33,7 +33,7 @@ export type Reading = "all" | "pictures";
 /** The states of a source's paths and their transitions, the alarm of its loop, and who waits for a check. */
 export type Agenda = ReturnType<typeof openAgenda>;
 
-export interface AgendaOptions {
+interface AgendaOptions {
   /** How long a path must have rested. */
   readonly settleMs: number;
   readonly now: () => number;
@@ -44,7 +44,7 @@ export interface AgendaOptions {
 }
 
 /** A row whose file is missing, and since when. */
-export interface MissingRow {
+interface MissingRow {
   readonly id: number;
   readonly sinceMs: number;
 }
@@ -84,7 +84,7 @@ export function openAgenda({ settleMs, now, once, withdraw }: AgendaOptions) {
   const end = (entry: ScanEntry): void => {
     const { path } = entry;
     const ended = jobs.end(entry);
-    rest.ended(path, now(), ended);
+    rest.ended(entry, now(), ended);
     if (ended?.isOutdated === true) event(path);
     for (const follower of ended?.followers ?? []) event(follower);
     const rereadMs = ended?.rereadMs ?? Infinity;

@@ -80,17 +80,18 @@ export function openRestDetector(settleMs: number) {
         note(path, { sizeBytes, mtimeMs, sinceMs, firstMs, lastMs: nowMs, isOverdue });
       const nextMs = (evenMs.get(path) ?? -Infinity) - (VERSIONS_AT_ONCE - 1) * VERSION_GAP_MS;
       if (nextMs > nowMs) return nextMs;
-      if (!hasRested && !isOverdue) return nowMs + Math.ceil(ageMs >= 0 ? restMs - ageMs : restMs);
-      // A file that was changed long ago needs no bound.
-      if (evenMs.has(path) || restedMs < VERSION_GAP_MS) countVersion(path, nowMs);
-      return undefined;
+      if (hasRested || isOverdue) return undefined;
+      return nowMs + Math.ceil(ageMs >= 0 ? restMs - ageMs : restMs);
     },
     /** Reports whether a file is read and sent as it is, because it never rests. */
     isOverdue: (path: RelativePath): boolean => unrested.get(path)?.isOverdue === true,
     /** Records that a file changed while it was read. One that cannot be opened is torn without a change. */
     torn: countVersion,
     /** Records that the job of a file has ended. */
-    ended: (path: RelativePath, nowMs: number, job?: EndedJob): void => {
+    ended: ({ path, ctimeMs }: ScanEntry, nowMs: number, job?: EndedJob): void => {
+      // A file that was changed long ago needs no bound.
+      if (job?.isSent === true && (evenMs.has(path) || nowMs - ctimeMs < VERSION_GAP_MS))
+        countVersion(path, nowMs);
       // It has not rested since, and its next version must not wait for longer than the first.
       if (job?.isOutdated === true && !job.isSent) {
         const firstMs = unrested.get(path)?.firstMs ?? nowMs;

@@ -16,7 +16,7 @@ export const LINES_TYPE = "application/x-ndjson";
 const OUTSIDE_PREFIX = "kbsync-";
 
 /** Paths of the control socket in a state folder, and of the note that names a socket elsewhere. */
-export interface ControlPaths {
+interface ControlPaths {
   readonly socket: string;
   readonly note: string;
 }

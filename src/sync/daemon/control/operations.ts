@@ -41,7 +41,7 @@ export type DaemonOperations = {
 };
 
 /** Facts that the daemon does not know itself. */
-export interface DaemonFacts {
+interface DaemonFacts {
   readonly version: string;
   readonly startedMs: number;
 }

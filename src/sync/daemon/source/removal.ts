@@ -9,7 +9,7 @@ import type { Job } from "./parts.ts";
 /** Deletes the resources of sources that left the configuration, after a person agreed. */
 export type Removals = ReturnType<typeof openRemovals>;
 
-export interface RemovalsOptions {
+interface RemovalsOptions {
   readonly context: ActionContext;
   readonly queue: Pick<WorkQueue<Job>, "push">;
   /** How far the list may lag behind the service's answers; 0: not at all. */

@@ -8,7 +8,7 @@ import { isBelow } from "../../scan/disk/source-path.ts";
 /** The deletes of one source whose intents are in the ledger. Each is sent until it is done. */
 export type SourceDeletes = ReturnType<typeof openSourceDeletes>;
 
-export interface SourceDeletesOptions {
+interface SourceDeletesOptions {
   readonly row: { readonly id: number };
   readonly context: ActionContext;
   readonly source: Pick<ActionSource, "id" | "root">;

@@ -51,7 +51,12 @@ function play(writes: readonly Writes[]): {
   const write = (growsBytes: number): void => {
     versions += 1;
     lastWriteMs = nowMs;
-    entry = { ...entry, sizeBytes: Math.max(1, entry.sizeBytes + growsBytes), mtimeMs: nowMs };
+    entry = {
+      ...entry,
+      sizeBytes: Math.max(1, entry.sizeBytes + growsBytes),
+      mtimeMs: nowMs,
+      ctimeMs: nowMs,
+    };
     states.at(nowMs).event("a");
   };
   const step = ({ readMs, sendMs, workMs }: Pick<Writes, "readMs" | "sendMs" | "workMs">): void => {
