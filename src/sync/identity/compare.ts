@@ -237,17 +237,11 @@ export function compare(situation: Situation): Comparison {
     } else if (probe !== undefined) giveOwn(file, probe, row);
     else verdicts.push({ kind: "create", path });
   }
-  const present = new Set(situation.files.map(({ file }) => file));
-  for (const { docId, file, gonePath } of situation.rows)
-    if (gonePath !== undefined && !listed.has(docId) && !present.has(file))
-      verdicts.push({ kind: "ask", path: gonePath, docId });
-  const isKnown = ({ docId }: OwnItem): number => Number(rows.has(docId));
-  for (const item of homeless.toSorted((a, b) => isKnown(b) - isKnown(a))) {
+  verdicts.push(...unlistedGone(situation, listed));
+  for (const { item, ofDocId } of staying(situation, homeless, rows, staysOf)) {
     const { docId, file } = item;
-    const ofDocId = staysOf.get(file);
     if (ofDocId !== undefined) surplus.push({ item, ofDocId });
     else verdicts.push({ kind: situation.isPartial ? "hidden" : "delete", docId, file });
-    if (situation.keeps && !situation.isPartial) staysOf.set(file, ofDocId ?? docId);
   }
   for (const { item, ofDocId } of surplus) {
     if (moved.has(item.docId)) continue;
@@ -255,6 +249,36 @@ export function compare(situation: Situation): Comparison {
     verdicts.push({ kind: "surplus", docId: item.docId, ofDocId, isOurs });
   }
   return { holds, verdicts, memory: { list, stale, undead, visible, resent } };
+}
+
+/** Asks for resources of gone files that the list lacks. */
+function unlistedGone({ files, rows }: Situation, listed: ReadonlySet<string>): readonly Verdict[] {
+  const present = new Set(files.map(({ file }) => file));
+  return rows.flatMap(({ docId, file, gonePath }) =>
+    gonePath === undefined || listed.has(docId) || present.has(file)
+      ? []
+      : [{ kind: "ask", path: gonePath, docId }],
+  );
+}
+
+/**
+ * Returns the resources of gone files, each with the one that stays of its file, if it is another. The ledger's go first. `staysOf`:
+ * by file, what stays already.
+ */
+function staying(
+  { keeps, isPartial }: Situation,
+  homeless: readonly OwnItem[],
+  rows: ReadonlyMap<string, LedgerRow>,
+  staysOf: Map<string, string>,
+): readonly { readonly item: OwnItem; readonly ofDocId: string | undefined }[] {
+  const isKnown = ({ docId }: OwnItem): number => Number(rows.has(docId));
+  return homeless
+    .toSorted((a, b) => isKnown(b) - isKnown(a))
+    .map((item) => {
+      const ofDocId = staysOf.get(item.file);
+      if (keeps && !isPartial) staysOf.set(item.file, ofDocId ?? item.docId);
+      return { item, ofDocId };
+    });
 }
 
 /**
