@@ -94,8 +94,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "plan/compared-rows.ts",
-        "(skip !== undefined || (inScope(row.path) && !unseen(row.path)))",
-        "(skip !== undefined || inScope(row.path))",
+        "else if (inScope(row.path) && !unseen(row.path)) missing.push(row);",
+        "else if (inScope(row.path)) missing.push(row);",
       ),
     ],
   },
@@ -128,57 +128,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "daemon/source/source-deletes.ts",
-        "ledger.intents.deletes(row.id);",
-        "ledger.intents.deletes(-1);",
-      ),
-    ],
-  },
-  {
-    name: "torn-reads",
-    does: "a file's facts are taken after it was read, and not before as well",
-    patches: [
-      patch(
-        "scan/read/read.ts",
-        'if (filled < before.size || differs(before, fstatSync(fd))) return { kind: "torn" };',
-        "Object.assign(before, fstatSync(fd));",
-      ),
-      patch(
-        "scan/read/read.ts",
-        'if (filled < before.size || differs(before, await handle.stat())) return { kind: "torn" };',
-        "Object.assign(before, await handle.stat()); void differs;",
-      ),
-    ],
-  },
-  {
-    name: "unsuccess-done",
-    does: "`success: false` in a 200 counts as done",
-    patches: [
-      patch(
-        "send/remote/answer.ts",
-        'if (envelope.data?.success === false) return { kind: "refused", code, message: words };\n    return later',
-        'if (envelope.data?.success === false && schema.safeParse({}).success) return { kind: "done", value: {} as T };\n    return later',
-      ),
-    ],
-  },
-  {
-    name: "page-done",
-    does: "a proxy's page with status 200 counts as done",
-    patches: [
-      patch(
-        "send/remote/answer.ts",
-        'if (envelope.data?.success === false) return { kind: "refused", code, message: words };\n    return later',
-        'if (schema.safeParse({}).success) return { kind: "done", value: {} as T };\n    return later',
-      ),
-    ],
-  },
-  {
-    name: "page-gone",
-    does: "a proxy's 404 is taken for the service's word that a resource is gone",
-    patches: [
-      patch(
-        "send/remote/answer.ts",
-        'if (subject === "resource" && envelope.data?.success === false)',
-        'if (subject === "resource")',
+        "ledger.intents.deletes(row.id).filter(",
+        "ledger.intents.deletes(-1).filter(",
       ),
     ],
   },
@@ -217,17 +168,6 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: "parked-for-ever",
-    does: "a parked file whose time came while it was unreadable is never tried again",
-    patches: [
-      patch(
-        "daemon/pass/compare.ts",
-        "const retryParked = allParked || ((path: RelativePath) => !agenda.isDue(path));",
-        "const retryParked = allParked;",
-      ),
-    ],
-  },
-  {
     name: "moves-unread",
     does: "a file that moved counts as unchanged, and any file of its size as the same",
     patches: [
@@ -242,22 +182,6 @@ export const MUTANTS: readonly Mutant[] = [
         "return singles(items, ({ sizeBytes }) => `${sizeBytes}`);",
       ),
     ],
-  },
-  {
-    name: "delete-decided-once",
-    does: "a delete that waited is sent though its file was rewritten",
-    patches: [
-      patch(
-        "daemon/source/source-deletes.ts",
-        "if (isSpare === true || !isAwaited(path)) return false;",
-        "return false;",
-      ),
-    ],
-  },
-  {
-    name: "taken-again",
-    does: "a delete whose resource a file has received is started again and again",
-    patches: [patch("send/delete.ts", 'return "taken";', 'return "left";')],
   },
   {
     name: "busy-uncounted",
@@ -310,12 +234,6 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: "two-states",
-    does: "paths in flight are read again after they were compared with a snapshot",
-    worlds: ["there-and-back"],
-    patches: [patch("daemon/agenda/jobs.ts", " ?? sinceFiles.get(entry.ino).find(isOther);", ";")],
-  },
-  {
     name: "slow-failed",
     does: "a service that is still working on the first request counts as one that failed, and the next try has another key",
     worlds: ["slow-work"],
@@ -356,9 +274,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "ignore-at-once",
     does: "an ignore file takes effect although it may be half-written",
     worlds: ["ignore-files"],
-    patches: [
-      patch("scan/rules/ignore-settling.ts", "if (nowMs - sinceMs >= restMs) {", "if (nowMs >= sinceMs) {"),
-    ],
+    patches: [patch("scan/rules/ignore-settling.ts", "nowMs - sinceMs >= restMs) {", "nowMs >= sinceMs) {")],
   },
   {
     name: "troubled-uncounted",
@@ -422,26 +338,14 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: "metadata-of-the-list-trusted",
-    does: "a file that takes over a resource counts as having the metadata that it should have",
-    worlds: ["metadata"],
-    patches: [
-      patch(
-        "send/observe.ts",
-        "if (metadataHash === undefined || metadataHash === listedHash) return observed;",
-        'if (listedHash !== "") return observed;',
-      ),
-    ],
-  },
-  {
     name: "wait-without-a-scan",
     does: "a wait ends before the folder was checked",
     worlds: ["asked-to-wait"],
     patches: [
       patch(
         "daemon/wait.ts",
-        "source.answered() < waiting.ask) return;",
-        "source.answered() < waiting.ask - 1) return;",
+        "source.agenda.answered() < waiting.ask) return;",
+        "source.agenda.answered() < waiting.ask - 1) return;",
       ),
     ],
   },
@@ -464,18 +368,6 @@ export const MUTANTS: readonly Mutant[] = [
         "identity/contact.ts",
         "const hasCreates = intents.creates(source.id).length > 0;",
         "const hasCreates = intents.creates(source.id).length < 0;",
-      ),
-    ],
-  },
-  {
-    name: "one-list",
-    does: "a new ledger believes the first list",
-    worlds: ["short-lists-after-a-loss"],
-    patches: [
-      patch(
-        "identity/contact.ts",
-        "(isUnknownNow && lagMs > 0 ? gatherTwice : gather)",
-        "(lagMs < 0 ? gatherTwice : gather)",
       ),
     ],
   },
@@ -548,8 +440,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "identity/apply.ts",
-        '} else if (verdict.kind === "delete")',
-        '} else if (verdict.kind === "delete" && isOther)',
+        'else if (verdict.kind === "delete")',
+        'else if (verdict.kind === "delete" && isOther)',
       ),
     ],
   },
@@ -638,14 +530,32 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: "damaged-ignored",
+    does: "a document with a damaged marker counts as one of others",
+    worlds: ["damaged-markers"],
+    patches: [
+      patch(
+        "identity/compare.ts",
+        "if (!situation.leftAlone.has(docId)) damaged.push(docId);",
+        "if (situation.leftAlone.has(docId)) damaged.push(docId);",
+      ),
+    ],
+  },
+  {
+    name: "unmarked-counted",
+    does: "documents of others that have no marker count as the source's",
+    worlds: ["descriptions-dropped", "descriptions-cut"],
+    patches: [patch("identity/situation.ts", "foreign += 1;", "shown += 1;")],
+  },
+  {
     name: "owners-mixed",
     does: "a list's documents of other owners count as ours",
     worlds: ["list-of-all-owners"],
     patches: [
       patch(
-        "identity/compare.ts",
-        "return found !== undefined && expected !== undefined && found !== expected;",
-        "return found === undefined && expected !== found && found !== expected;",
+        "identity/situation.ts",
+        "return foundOwner !== ownerId || ",
+        "return foundOwner === undefined || ",
       ),
     ],
   },
@@ -728,8 +638,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "identity/apply.ts",
-        'return first !== "" && second.digest !== first;',
-        'return first === "" && second.digest === first;',
+        "return second !== undefined && others.length > 0 &&",
+        "return second !== undefined && others.length < 0 &&",
       ),
     ],
   },

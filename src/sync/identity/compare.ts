@@ -3,14 +3,13 @@ import type { Version } from "../plan/versions.ts";
 
 /**
  * Compares a service's list with ledger and disk, for one source. Pure. A first start, a lost ledger, the daily audit,
- * `verify` and its repair are uses of this function. The rows of docs/EXACTLY-ONCE.md are its branches, in their order.
+ * `verify` and its repair are uses of this function. The rows of docs/EXACTLY-ONCE.md are its branches, in their order. It gets
+ * no items of other owners or collections, except those that the ledger knows.
  */
 
 /** A resource as a list shows it. Only the id is certain; every other field may be missing. */
 export interface Item {
   readonly docId: string;
-  readonly ownerId?: string | undefined;
-  readonly collectionId?: string | undefined;
   readonly description?: string | undefined;
   /** By the service's clock. */
   readonly createdMs?: number | undefined;
@@ -69,8 +68,6 @@ export const NO_MEMORY: ListMemory = {
 };
 
 export interface Situation {
-  readonly ownerId: string;
-  readonly collectionId: string | undefined;
   readonly source: string;
   readonly writer: string;
   /** A person agreed to take over what other installations wrote, and to leave damaged markers alone. */
@@ -368,10 +365,8 @@ function sortItems(
     const { docId, createdMs = UNKNOWN_MS } = item;
     const row = rows.get(docId);
     const reading = readMarker(item.description);
-    const isOthers =
-      isOther(item.ownerId, situation.ownerId) || isOther(item.collectionId, situation.collectionId);
     if (situation.tombstones.has(docId)) tombstones.push(docId);
-    else if (row === undefined && (isOthers || reading.kind === "none")) continue;
+    else if (row === undefined && reading.kind === "none") continue;
     else if (row !== undefined && (reading.kind !== "whole" || reading.marker.source !== situation.source)) {
       const bytes = row.acknowledged ?? "";
       own.push({ ...row, bytes, writer: situation.writer, createdMs, hasOldName: false });
@@ -398,11 +393,6 @@ function sortItems(
 
 function isGone({ gonePath }: LedgerRow): number {
   return Number(gonePath !== undefined);
-}
-
-/** A field that a list does not show, or shows in a form of its own, proves nothing. */
-function isOther(found: string | undefined, expected: string | undefined): boolean {
-  return found !== undefined && expected !== undefined && found !== expected;
 }
 
 /** Reports whether another installation wrote what this ledger never sent. */

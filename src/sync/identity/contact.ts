@@ -257,13 +257,6 @@ export function openContact(options: ContactOptions): Contact {
         noteGone(compared.gone);
         const isFirst = !ledger.contacts.isAdopted(source.id);
         const hasCreates = ledger.intents.creates(source.id).length > 0;
-        if (isFirst && !isApproved && gathered.foreign.count > 0 && gathered.situation.items.length === 0) {
-          // Unmarked documents of this owner may be ours if the service keeps no descriptions. One file shows that.
-          if (ledger.contacts.keepsMarkers() === false)
-            return await holdLong(unmarkedWords(gathered.foreign.count), "identity");
-          isProbing = ledger.contacts.keepsMarkers() === undefined;
-          if (isProbing) return true;
-        }
         const rows = [...gathered.rows.values()];
         const isShown = ({ docId }: AcknowledgedRow): boolean => gathered.resources.has(docId);
         if (isProbing && !isApproved && gathered.shown === 0 && rows.length > 0 && !rows.some(isShown)) {
@@ -272,6 +265,13 @@ export function openContact(options: ContactOptions): Contact {
           if (answers.every((presence) => presence === "gone")) return true;
           checks += 1;
           return await hold(NOT_SHOWN, Math.min(SHOWN_MS_MAX, SHOWN_MS * 2 ** (checks - 1)), "unclear");
+        }
+        if (isFirst && !isApproved && gathered.foreign.count > 0 && gathered.situation.items.length === 0) {
+          // Unmarked documents of this owner may be ours if the service keeps no descriptions. One file shows that.
+          if (ledger.contacts.keepsMarkers() === false)
+            return await holdLong(unmarkedWords(gathered.foreign.count), "identity");
+          isProbing = ledger.contacts.keepsMarkers() === undefined;
+          if (isProbing) return true;
         }
         if ((isFirst && lagMs > 0) || hasCreates || unjudged > 0 || hidden.files.size > 0) compareLater();
         else if (again !== undefined && again.atMs <= Date.now()) compareLater(again.round + 1);

@@ -96,7 +96,6 @@ export async function gather(
   const found = await gatherListed(context, source, options);
   if (found === undefined) return undefined;
   const { listed, rows, recent, startedMs } = found;
-  const { collection, ownerId } = source.rules.source;
   const scan = await scanSource(source.root, source.rules, { signal: options.signal });
   const all = await filesOf(context, source, scan, listed, rows, options.signal);
   const files = all.filter(({ file }) => !recent.files.has(file));
@@ -114,8 +113,6 @@ export async function gather(
   return {
     ...listed,
     situation: {
-      ownerId,
-      collectionId: context.collections.id(collection),
       source: source.signature.source,
       writer: source.signature.writer,
       items,
@@ -239,12 +236,13 @@ function joined(a: Listed, b: Listed): Listed {
 
 /** Collects one list. */
 function openCollector(
-  { ledger }: GatherContext,
+  context: GatherContext,
   source: IdentitySource,
   scope: Scope,
   isCurrent: boolean,
 ): { readonly see: (record: ResourceRecord) => void; finish(isPaged: boolean): Listed } {
-  const { id, rules, signature } = source;
+  const { ledger } = context;
+  const { id, signature } = source;
   const isDistrusted = !ledger.contacts.isAdopted(id);
   const gone = new Set<string>();
   const items: Item[] = [];
@@ -258,11 +256,9 @@ function openCollector(
   let unmarked = 0;
   let foreign = 0;
   const keep = (record: ResourceRecord, file: string | undefined): void => {
-    const resource = resourceOf(record);
-    const { _id: docId, ownerId, collectionId, description } = record;
-    const names = isCurrent ? { ownerId, collectionId } : {};
-    items.push({ docId, ...names, description, createdMs: resource.createdMs });
-    resources.set(docId, { ...resource, scope });
+    const resource = { ...resourceOf(record), scope };
+    items.push({ docId: record._id, description: record.description, createdMs: resource.createdMs });
+    resources.set(record._id, resource);
     if (file !== undefined) named.add(file);
   };
   return {
@@ -309,12 +305,13 @@ function openCollector(
         return;
       }
       unowned.add(record._id);
-      const isOthers = record.ownerId !== undefined && record.ownerId !== rules.source.ownerId;
-      if (marker !== undefined || reading.kind === "damaged" || ledger.intents.isDeleted(record._id)) {
+      const isDeleted = ledger.intents.isDeleted(record._id);
+      if (!isDeleted && isOthers(context, scope, record)) return;
+      if (marker !== undefined || reading.kind === "damaged" || isDeleted) {
         keep(record, marker?.file);
         return;
       }
-      if (!isCurrent || isOthers || reading.kind === "whole") return;
+      if (!isCurrent || reading.kind === "whole") return;
       foreign += 1;
       if (first.length < FOREIGN_NAMED) first.push({ docId: record._id, title: record.title });
     },
@@ -336,6 +333,13 @@ function openCollector(
 /** Reports whether a row's file is gone and its resource goes, perhaps when a person agrees: that is no question of identity. */
 function isLeaving(source: IdentitySource, { state }: Pick<AcknowledgedRow, "state">): boolean {
   return state === "doomed" || (state === "held" && !keepsAll(source));
+}
+
+/** Reports whether a record names another owner or collection than its list was read for. A field that it lacks proves nothing. */
+function isOthers({ collections }: GatherContext, { tier, ownerId }: Scope, record: ResourceRecord): boolean {
+  const expectedId = collections.id(tier);
+  const { ownerId: foundOwner = ownerId, collectionId = expectedId } = record;
+  return foundOwner !== ownerId || (expectedId !== undefined && collectionId !== expectedId);
 }
 
 /** What was acknowledged since a list began: it decides nothing about these. */

@@ -33,7 +33,7 @@ function item(
 ): Item {
   const { source = SOURCE, writer = WRITER, ...rest } = more;
   const marker = { source, file: fileTag(path), bytes: versionOf(text), writer };
-  return { docId, ownerId: "me", description: markedDescription(path, marker), createdMs: 1, ...rest };
+  return { docId, description: markedDescription(path, marker), createdMs: 1, ...rest };
 }
 
 function row(docId: string, path: string, text: string, more: Partial<LedgerRow> = {}): LedgerRow {
@@ -50,8 +50,6 @@ function row(docId: string, path: string, text: string, more: Partial<LedgerRow>
 
 function situation(facts: Partial<Situation>): Situation {
   return {
-    ownerId: "me",
-    collectionId: "c1",
     source: SOURCE,
     writer: WRITER,
     isApproved: false,
@@ -89,40 +87,16 @@ describe("each row of the table", () => {
   const NEW = { isDistrusted: true, isNew: true };
   const damaged = { ...item("d1", "a.md", "A"), description: cut(item("d1", "a.md", "A").description, 20) };
   const cases: readonly (readonly [string, Partial<Situation>, Partial<Comparison>])[] = [
-    // The item names another owner or collection, or has no marker, and its id is not in the ledger.
-    [
-      "an item of another owner is foreign, even with a marker of this source",
-      { items: [item("d1", "a.md", "A", { ownerId: "you" })], files: [file("a.md", "A")] },
-      { verdicts: [{ kind: "create", path: "a.md" }] },
-    ],
-    [
-      "an item of another collection is foreign",
-      { items: [item("d1", "a.md", "A", { collectionId: "c2" })] },
-      { verdicts: [] },
-    ],
+    // The item has no marker, and its id is not in the ledger.
     [
       "an item without a marker is foreign",
-      { items: [{ docId: "d1", ownerId: "me", description: "Installing on Linux, a.md" }] },
+      { items: [{ docId: "d1", description: "Installing on Linux, a.md" }] },
       { verdicts: [] },
-    ],
-    [
-      "an item that names neither owner nor collection is judged by its marker",
-      { items: [item("d1", "a.md", "A", { ownerId: undefined })], files: [file("a.md", "A")] },
-      { verdicts: [{ kind: "same", path: "a.md", docId: "d1" }] },
-    ],
-    [
-      "a known resource that names another owner is ours",
-      {
-        items: [item("d1", "a.md", "A", { ownerId: "you" })],
-        files: [file("a.md", "A")],
-        rows: [row("d1", "a.md", "A")],
-      },
-      { verdicts: [{ kind: "same", path: "a.md", docId: "d1" }] },
     ],
     // The id is in the ledger and the marker is missing or damaged.
     ...(
       [
-        ["without a marker", { docId: "d1", ownerId: "me", description: "edited by a person" }],
+        ["without a marker", { docId: "d1", description: "edited by a person" }],
         ["without a description", { docId: "d1" }],
         ["with a damaged marker", damaged],
         ["with a marker of another source", item("d1", "a.md", "A", { source: sourceTag("notes") })],

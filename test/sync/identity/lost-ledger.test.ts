@@ -81,13 +81,20 @@ describe.each<FakeOptions>([{ collections: true }, { collections: true, paged: t
       expect([textsOf("a.txt"), textsOf("b.txt")]).toEqual([["of b"], ["of a"]]);
     });
 
-    it("leaves the documents of others as they are, even where a list ignores the owner", async () => {
+    it("leaves the documents of others as they are, even where a list ignores owner and collection", async () => {
       world.write("a.txt", "of a");
       await world.sync();
       const [own] = world.service.live();
       if (own === undefined) throw new Error("no document");
       const others = [
         { ...own, _id: "f".repeat(24), ownerId: "somebody else" },
+        {
+          ...own,
+          _id: "d".repeat(24),
+          ownerId: "somebody else",
+          description: "with a damaged marker [kb:aa",
+        },
+        { ...own, _id: "c".repeat(24), collectionId: "another" },
         { ...own, _id: "e".repeat(24), description: "without a marker" },
       ];
       for (const each of others) world.service.resources.set(each._id, each);
