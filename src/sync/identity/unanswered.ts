@@ -150,7 +150,9 @@ async function adopt(
       const { resource } = own;
       const found = asFound(intent, resource);
       const hasShape = sameShape(found.observed.shape, intent.observed.shape);
-      const isExact = own.bytes === sent && resource.isUnfinished !== true && hasShape;
+      const { metadataHash } = intent.observed;
+      const hasMetadata = metadataHash === undefined || metadataHash === resource.metadataHash;
+      const isExact = own.bytes === sent && resource.isUnfinished !== true && hasShape && hasMetadata;
       const stored = storedAs(resource.label, intent.observed);
       const left = acknowledgeCreate(ledger, found, resource.docId, isExact, stored);
       if (left === "taken") continue;

@@ -3,7 +3,6 @@ import type { Stored } from "../ledger/files/observed.ts";
 import type { CreateIntent } from "../ledger/intents/creates.ts";
 import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { withListedMetadata } from "./observe.ts";
 
 /**
  * Records that a create was answered, or its resource found: the file's row receives it, and the resource that it
@@ -49,18 +48,12 @@ function isGivenUp({ files, intents }: Ledger, docId: string): boolean {
   return true;
 }
 
-/**
- * Returns a create as its resource was found. With other settings than were sent its file must get another resource; other
- * metadata is sent again.
- */
+/** Returns a create as its resource was found. With other settings than were sent its file must get another resource. */
 export function asFound(
   intent: CreateIntent,
-  {
-    settings,
-    metadataHash,
-  }: { readonly settings?: Partial<Settings> | undefined; readonly metadataHash?: string },
+  { settings }: { readonly settings?: Partial<Settings> | undefined },
 ): CreateIntent {
-  const observed = withListedMetadata(intent.observed, metadataHash);
+  const { observed } = intent;
   const { shape } = observed;
   return {
     ...intent,

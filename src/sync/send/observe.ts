@@ -88,13 +88,3 @@ export function metadataOf(
   const set = readFields(rules.fixedMetadata(path));
   return composeMetadata(facts, { set, folderDescription: rules.folderDescription(path) });
 }
-
-/**
- * Returns what was observed of a file whose resource a list shows, with the metadata that the service has. Where that is other
- * metadata, or the list shows none, the next check reads the file again and sends it.
- */
-export function withListedMetadata(observed: Observed, listedHash: string | undefined): Observed {
-  const { metadataHash, ...rest } = observed;
-  if (metadataHash === undefined || metadataHash === listedHash) return observed;
-  return { ...rest, ...(listedHash !== undefined && { metadataHash: listedHash }), rulesKey: 0 };
-}

@@ -65,9 +65,10 @@ function open({ shown, read, lagMs = 1000, once = false }: World): ReturnType<ty
   });
 }
 
-const create = async (path: string): Promise<CreateIntent> => {
+const create = async (path: string, metadataHash?: string): Promise<CreateIntent> => {
+  const observed = { ...observedAt(path), ...(metadataHash !== undefined && { metadataHash }) };
   const id = await shop.write(() =>
-    shop.ledger.intents.create(shop.source.id, `key of ${path}`, 1, observedAt(path)),
+    shop.ledger.intents.create(shop.source.id, `key of ${path}`, 1, observed),
   );
   return shop.ledger.intents.creates(shop.source.id).find((each) => each.id === id) as CreateIntent;
 };
@@ -125,6 +126,15 @@ describe("a create without an answer", () => {
     expect([settled, checks]).toEqual(["adopted", ["a.md"]]);
     expect(rows()).toMatchObject([{ docId: "made", state: "unsure" }]);
   });
+
+  it.each([{ tags: ["other"] }, {}])(
+    "takes a resource with other metadata than its file has, which is then sent: %o",
+    async (metadata) => {
+      const made = ResourceRecord.parse({ ...record("made", "a.md"), metadata });
+      await open({ shown: [[made]] }).findCreated(await create("a.md", "of its own"));
+      expect([rows(), checks]).toMatchObject([[{ docId: "made", state: "unsure" }], ["a.md"]]);
+    },
+  );
 
   it("of two resources takes that with its own version", async () => {
     const both = [record("older", "a.md", { hash: "older" }), record("made", "a.md")];

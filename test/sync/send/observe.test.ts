@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { labelOf, storedAs, storedOf, withListedMetadata } from "../../../src/sync/send/observe.ts";
+import { labelOf, storedAs, storedOf } from "../../../src/sync/send/observe.ts";
 import { digestOf } from "../../../src/formats/digest.ts";
 import { observedAt } from "./fixture.ts";
 
@@ -42,25 +42,5 @@ describe("learning the stored form from an answer", () => {
       {},
       { label: "other" },
     ]);
-  });
-});
-
-describe("a file whose resource a list shows", () => {
-  const sent = { ...observedAt("a.md"), metadataHash: "m" };
-
-  it("a file whose resource a list shows has the metadata that was sent if the list shows that", () => {
-    expect(withListedMetadata(sent, "m")).toBe(sent);
-  });
-
-  it.each([["n"], [undefined]])(
-    "a file whose resource a list shows is read again if the list shows other metadata or none: %s",
-    (listed) => {
-      const found = withListedMetadata(sent, listed);
-      expect([found.metadataHash, found.rulesKey]).toEqual([listed, 0]);
-    },
-  );
-
-  it("a file whose resource a list shows is as it was observed at a service that takes no metadata", () => {
-    expect(withListedMetadata(observedAt("a.md"), "n")).toEqual(observedAt("a.md"));
   });
 });
