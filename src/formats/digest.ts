@@ -12,18 +12,6 @@ export function digestOf(content: string): string {
   return digestOfPlain(composed(withoutTrailingBlanks(withoutMargins(content))));
 }
 
-/**
- * The digests of a text that a service returns. `plainDigest` is the digest in rows of an earlier format, if it differs: it
- * includes blanks at line ends and distinguishes how letters are composed.
- */
-export function digestsOf(content: string): { readonly digest: string; readonly plainDigest?: string } {
-  const digest = digestOf(content);
-  const plain = withoutMargins(content);
-  if (!BLANK_AT_LINE_END.test(plain) && !NOT_ASCII.test(plain)) return { digest };
-  const plainDigest = digestOfPlain(plain);
-  return plainDigest === digest ? { digest } : { digest, plainDigest };
-}
-
 /** Normalises a title or description for comparison: a service may compose its letters. */
 export function composed(text: string): string {
   return NOT_ASCII.test(text) ? text.normalize("NFC") : text;
