@@ -188,10 +188,10 @@ export type Happening = { readonly atMs: number; readonly isGiven?: true } & (
 );
 
 /**
- * What a person does to a resource: writes another description, removes its marker, writes another text, copies it with its
- * description, also with another text, or deletes it.
+ * What a person does to a resource: writes another description, removes its marker, or the end of it, writes another text, copies
+ * it with its description, also with another text, or deletes it.
  */
-export type PageDeed = "describe" | "unmark" | "edit" | "copy" | "copy-edited" | "delete";
+export type PageDeed = "describe" | "unmark" | "damage" | "edit" | "copy" | "copy-edited" | "delete";
 
 /** How the daemon runs: until it is stopped, or for one pass. */
 export type Mode = "run" | "once";
@@ -301,6 +301,8 @@ export interface Normalisation {
   readonly trims: boolean;
   /** Unicode is composed. */
   readonly composes: boolean;
+  /** Texts are stored as HTML. */
+  readonly escapes?: boolean;
   /** Longest title; 0: any. */
   readonly titleChars: number;
 }

@@ -153,9 +153,19 @@ async function runSeeds(
 /** Histories that once found a bug, by name. */
 const REPLAYS = fileURLToPath(new URL("replays", import.meta.url));
 
-/** Which of the recorded histories a deliberate bug fails at. */
-async function replayThatFinds(mutant: string): Promise<string | undefined> {
+/** The recorded histories that pass without a deliberate bug: one that fails anyway finds none. */
+async function passingReplays(): Promise<readonly string[]> {
   const replays = historiesAt(values.replay ?? REPLAYS);
+  const passing: string[] = [];
+  await work({ from: 0, count: replays.length, replays }, (report) => {
+    if (report.kind === "passed") passing.push(replays[report.seed] ?? "");
+    return true;
+  });
+  return passing;
+}
+
+/** Which of the recorded histories a deliberate bug fails at. */
+async function replayThatFinds(mutant: string, replays: readonly string[]): Promise<string | undefined> {
   let found: string | undefined;
   await work({ from: 0, count: replays.length, mutant, replays, stopAtFailure: true }, (report) => {
     if (report.kind === "failed") found = basename(replays[report.seed] ?? "");
@@ -202,8 +212,8 @@ async function passesWithout(seed: number, chosen: Pick<Order, "worlds">): Promi
 }
 
 /** Runs the recorded histories, then the seeds with one deliberate bug until it is found. */
-async function findMutant({ name, does, worlds }: Mutant): Promise<boolean> {
-  const replay = await replayThatFinds(name);
+async function findMutant({ name, does, worlds }: Mutant, replays: readonly string[]): Promise<boolean> {
+  const replay = await replayThatFinds(name, replays);
   if (replay !== undefined) {
     say(`${name} (${does}): found by the recorded history ${replay}`);
     return true;
@@ -226,11 +236,12 @@ if (values.mutants || values.mutant !== undefined) {
     ({ name }) => values.mutant === undefined || values.mutant.split(",").includes(name),
   );
   if (chosen.length === 0) throw new Error(`no mutant ${values.mutant ?? ""}`);
+  const replays = await passingReplays();
   let missed = 0;
   const waiting = [...chosen];
   const next = async (): Promise<void> => {
     for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
-      if (!(await findMutant(mutant))) missed += 1;
+      if (!(await findMutant(mutant, replays))) missed += 1;
     }
   };
   await Promise.all(Array.from({ length: Number(values.workers) }, next));

@@ -377,9 +377,9 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["wrong-lists", "lagging-lists"],
     patches: [
       patch(
-        "identity/apply.ts",
-        "return answers.find((path) => path !== undefined);",
-        'return answers.find((path) => path === "");',
+        "identity/presence.ts",
+        "const [first, ...others] = resources;",
+        "const [first, ...others] = resources.slice(resources.length);",
       ),
     ],
   },
@@ -498,8 +498,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "send/send.ts",
-        "const isDoubted = intent !== undefined &&",
-        "const isDoubted = intent?.attempts === 0 &&",
+        "intent !== undefined && (intent.attempts > 1 ||",
+        "intent?.attempts === 0 && (intent.attempts > 1 ||",
       ),
     ],
   },

@@ -177,6 +177,9 @@ async function agree(world: World, history: History): Promise<boolean> {
   const exchanged = judge.exchanged();
   if (exchanged.length > 0) judge.fail("exchanged", exchanged.join("; "));
   if (later.length > 0) judge.fail("unstable", `they agreed and do not any more: ${later.join("; ")}`);
+  // Lists have been right for longer than a held source waits for the next one.
+  if (holdsOf(stage.process).includes("unclear") && history.conditions.hostility?.listMax === undefined)
+    judge.fail("held", "the source is held for its lists, which have been right for an hour");
   return true;
 }
 
@@ -211,7 +214,12 @@ async function rest(world: World, history: History): Promise<void> {
   const addressedMs = (conditions.workMs ?? 0) * Math.ceil(ADDRESSED_FILES / conditions.concurrency);
   await pass(world, clock.nowMs() + STAY_MS + addressedMs + slowWorkMs(world, history));
   const [requests, changes] = [judge.requests(), judge.changes()];
-  await pass(world, clock.nowMs() + 10 * MINUTE_MS);
+  // Where audits are frequent, one is among it. A new process repeats once what the service lost twice before.
+  await pass(
+    world,
+    clock.nowMs() +
+      (conditions.auditHours === 1 && conditions.hostility === undefined ? STAY_MS : 10 * MINUTE_MS),
+  );
   const sent = judge.requests() - requests;
   const furtherPages = conditions.pages ? Math.floor(expectations.all().length / PAGE_RESOURCES) : 0;
   const resting = RESTING_REQUESTS_MAX * (conditions.second === undefined ? 1 : SOURCES_MAX) + furtherPages;

@@ -119,8 +119,8 @@ export interface JudgeOptions {
   readonly deletes: boolean;
   /** The service loses what it acknowledges. Then a file may differ that the daemon reports. */
   readonly losesWrites: boolean;
-  /** Whether a person may be asked whose the resources are. */
-  readonly mayAskWhose: boolean;
+  /** For which reasons a source may be held before its list was compared with it. */
+  readonly mayHold: Readonly<Record<HoldKind, boolean>>;
   /** Whether the service lists the ids of its collections, and does not only show them in answers to creates. */
   readonly reportsCollections: boolean;
   /** Whether the daemon's ledger has the id of a collection, without which there is no list. */
@@ -277,13 +277,21 @@ export function openJudge(options: JudgeOptions): Judge {
   const acknowledged = new Map<string, number>();
   /** Places and resources that the daemon reported. */
   const reported = new Set<string>();
-  /** The daemon runs on another machine than the one that wrote these resources, and nobody agreed to that. */
+  /** The daemon runs on another machine than the one that wrote these resources, or knows them no more, and nobody agreed. */
   let isStranger = false;
-  /** What it created all the same. */
-  const probes = new Set<string>();
+  /** Resources whose marker is damaged, which a person who was asked left alone. */
+  const leftAlone = new Set<string>();
+  /** What it created all the same, and how often the service answered to that. */
+  let probes = new Set<string>();
+  let probesAnswered = 0;
   let holdsNow: readonly HoldKind[] = [];
   const heldCounts = { lost: 0, unclear: 0, identity: 0 };
 
+  const estrange = (): void => {
+    isStranger = ours().length > 0;
+    probes = new Set();
+    probesAnswered = 0;
+  };
   const fail = (kind: string, words: string): void => {
     failure ??= { kind, words: `at ${(clock.nowMs() / 1000).toFixed(3)} s: ${words}` };
   };
@@ -378,6 +386,7 @@ export function openJudge(options: JudgeOptions): Judge {
       else loss.before += 1;
       if (2 * loss.missed <= loss.before) lost = new Map();
     }
+    if (isStranger) probes.add(resource.id);
     if (resource.late || !options.isListTrue || isStranger) return;
     if (!hasList()) return;
     // It takes the place of one that the ledger has.
@@ -397,6 +406,7 @@ export function openJudge(options: JudgeOptions): Judge {
         !each.late &&
         each.process !== 0 &&
         !cameAfterList(each) &&
+        !leftAlone.has(each.id) &&
         placeOf(each) === place &&
         isSameSort(each, resource) &&
         service.writtenMs(each.id) < begunMs &&
@@ -475,7 +485,7 @@ export function openJudge(options: JudgeOptions): Judge {
     // There may be several. What is reported, or what the daemon asked to delete, is another file's, if any is.
     const oddness = (file: Expected, each: Resource): number =>
       (fits(file, each) ? 0 : 8) +
-      (denied.has(each.id) || reported.has(each.id) ? 4 : 0) +
+      (denied.has(each.id) || reported.has(each.id) || leftAlone.has(each.id) ? 4 : 0) +
       (chunkSizeOf(each) === options.chunkSize() ? 0 : 2) +
       (hasMetadata(file, each) ? 0 : 1);
     const taken = new Map(
@@ -497,7 +507,7 @@ export function openJudge(options: JudgeOptions): Judge {
   };
   /** Whether files and resources fit is asked each second, and seldom has anything changed since. */
   const version = (): string =>
-    `${service.version()} ${expectations.version()} ${options.chunkSize()} ${reported.size} ${denied.size}`;
+    `${service.version()} ${expectations.version()} ${options.chunkSize()} ${reported.size} ${denied.size} ${leftAlone.size}`;
   const paired = recalled(version, pair);
   /** How many files keep whatever resource they had, under whatever name, and show none of their own name. */
   const keepers = (): number =>
@@ -574,10 +584,12 @@ export function openJudge(options: JudgeOptions): Judge {
       } else if (refusals.has(wordOf(request))) {
         fail("refused-again", `${operation} is sent again as it was refused, and nothing has changed since`);
       }
-      if (isStranger && operation === "create") probes.add(madeBy(request));
-      const isProbe = (operation === "create" || operation === "upload") && probes.size <= PROBES_MAX;
+      const isProbe =
+        operation === "create" || operation === "upload"
+          ? probesAnswered < PROBES_MAX
+          : request.docId !== undefined && probes.has(request.docId);
       if (isStranger && ours().length > 0 && CHANGES.has(operation) && !isProbe && !isQuestion(request))
-        fail("unasked", `${operation} leaves from another machine than the resources are of`);
+        fail("unasked", `${operation} leaves, and the ledger does not know whose the resources are`);
       if (pausedSinceMs !== undefined && CHANGES.has(operation) && begunMs > pausedSinceMs) {
         fail("paused", `${operation} leaves while the daemon is paused`);
       }
@@ -612,6 +624,8 @@ export function openJudge(options: JudgeOptions): Judge {
       if (operation === "update" && status === 404) uncountGrowth(request);
       if (request.operation === "create" && (status === 201 || status === 202)) {
         making.delete(madeBy(request));
+        // 202 acknowledges nothing.
+        if (isStranger && status === 201) probesAnswered += 1;
         if (text.endsWith("}") && !options.knowsCollection()) learnedMs.set(process, clock.nowMs());
       }
       // A proxy's words say nothing of the collection.
@@ -713,6 +727,9 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     agreed: (deletes) => {
       isStranger = false;
+      const isDamaged = ({ description, sent }: Resource): boolean =>
+        description.includes("[kb:") && description !== service.describe(sent);
+      if (holdsNow.includes("identity")) for (const { id } of ours().filter(isDamaged)) leftAlone.add(id);
       if (deletes > 0) agreedMs = clock.nowMs();
       held = new Set();
       heldGone = 0;
@@ -730,6 +747,8 @@ export function openJudge(options: JudgeOptions): Judge {
         isAstray: options.hasOtherRoot() && had.has(OTHER_FILE),
       };
       isBlank = true;
+      // No marker says whose these are.
+      if (!isOld && !options.showsMarkers && options.mayHold.identity) estrange();
       // Nobody remembers what was held.
       held = new Set();
       lost = new Map();
@@ -772,7 +791,7 @@ export function openJudge(options: JudgeOptions): Judge {
       const isReported = ({ id, isOwnWords }: Resource): boolean =>
         (options.losesWrites || isOwnWords === true) && reported.has(id);
       const isExcused = (each: Resource): boolean =>
-        denied.has(each.id) || isReported(each) || isUnknown(each);
+        denied.has(each.id) || leftAlone.has(each.id) || isReported(each) || isUnknown(each);
       const strays = options.showsMarkers && hasList() ? extra.filter((each) => !isExcused(each)) : [];
       if (strays.length > keepers())
         words.push(...strays.map((stray) => `${stray.id} of ${placeOf(stray)} is too many`));
@@ -786,14 +805,12 @@ export function openJudge(options: JudgeOptions): Judge {
       if (docId !== null) reported.add(docId);
     },
     movedOn: () => {
-      isStranger = options.isListTrue && ours().length > 0;
-      probes.clear();
+      if (options.isListTrue) estrange();
     },
     holds: (kinds) => {
       for (const kind of kinds) if (!holdsNow.includes(kind)) heldCounts[kind] += 1;
       holdsNow = kinds;
-      if (kinds.includes("identity") && !options.mayAskWhose)
-        fail("asked", "a person is asked whose the resources are, and nobody else ever wrote to them");
+      for (const kind of kinds) if (!options.mayHold[kind]) fail("held", UNFOUNDED[kind]);
     },
     doubled: () => {
       const places = paired()
@@ -820,7 +837,7 @@ export function openJudge(options: JudgeOptions): Judge {
       };
       if (renamed.length > 0) return renamed.flatMap(lostIn);
       return [...paired().taken].flatMap(([file, only]) => {
-        const before = (had.get(file.place) ?? []).filter(({ id }) => !lostIds.has(id));
+        const before = (had.get(file.place) ?? []).filter(({ id }) => !lostIds.has(id) && !leftAlone.has(id));
         // Another kind, or other chunks, make another resource: back again is yet another one.
         const isOther = (id: string): boolean =>
           service.versionsOf(id).some((each) => before.some((one) => !isSameSort(each, one)));
@@ -851,6 +868,13 @@ export function openJudge(options: JudgeOptions): Judge {
     heldCounts: () => heldCounts,
   };
 }
+
+/** Why a hold is wrong where nothing of the history leads to it. */
+const UNFOUNDED: Readonly<Record<HoldKind, string>> = {
+  lost: "the source is held for what the service lost, and it lost nothing",
+  unclear: "the source is held for its lists, and nothing was wrong with them",
+  identity: "a person is asked whose the resources are, and nobody else ever wrote to them",
+};
 
 /** The place of a file by its source's folder and its path in it. */
 function placeIn(source: string, path: string): string {

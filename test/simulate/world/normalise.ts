@@ -9,13 +9,13 @@ export interface Normaliser {
 /** Without an argument nothing is changed. */
 export function normaliserOf(normalisation: Normalisation | undefined): Normaliser {
   if (normalisation === undefined) return { text: (text) => text, title: (title) => title };
-  const { trims, composes, titleChars } = normalisation;
+  const { trims, composes, escapes = false, titleChars } = normalisation;
   const text = (value: string): string => {
     const composed = composes ? value.normalize("NFC") : value;
     return trims ? composed.replaceAll(/[ \t]+$/gm, "") : composed;
   };
   return {
-    text,
+    text: (value) => (escapes ? text(value).replaceAll("&", "&amp;") : text(value)),
     title: (title) => (titleChars === 0 ? text(title) : text(title).slice(0, titleChars)),
   };
 }

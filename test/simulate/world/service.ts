@@ -609,6 +609,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       const changes: Readonly<Record<PageDeed, Resource>> = {
         describe: { ...before, description: "by hand" },
         unmark: { ...before, description: withoutMarker(before.description) },
+        damage: { ...before, description: before.description.replace(/\.[a-z2-7]{8}\]$/, "") },
         edit: { ...before, ...words },
         copy,
         "copy-edited": { ...copy, ...words, isOwnWords: before.content !== undefined },

@@ -1,10 +1,12 @@
+import { basename } from "node:path";
+import { fileTag, sourceTag } from "../../../src/sync/plan/marker.ts";
 import type { SourceStatus } from "../../../src/wire/daemon-status.ts";
 import type { Happening, History } from "../history.ts";
 import { openClock, type Clock } from "../virtual/clock.ts";
 import { realTurn } from "../virtual/globals.ts";
 import { openRandom } from "../virtual/random.ts";
 import { enterStage, type Stage } from "../virtual/stage.ts";
-import { openDisk, type Disk } from "./disk.ts";
+import { openDisk, SOURCE_ROOT, type Disk } from "./disk.ts";
 import { IGNORE_FILES, openExpectations, placeOf, type Expectations } from "./expected.ts";
 import { openJudge, type Judge } from "./judge.ts";
 import { openMachine, type Machine } from "./machine.ts";
@@ -101,12 +103,15 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     onSources: () => expectations.refresh(),
   });
   const showsMarkers = odd !== "nulls" && descriptions !== "cut" && descriptions !== "dropped";
+  // The documents of other owners are none of the daemon's.
+  const isHostile = conditions.hostility !== undefined && hostility.ignoresOwner !== true;
+  const hasOthers = isHostile || happenings.some(isWritersChange);
+  const hasTrueLists = !happenings.some(isListWrong) && (conditions.listLagMs ?? 0) === 0;
   const isListTrue =
     showsMarkers &&
     hostility.listMax === undefined &&
     hostility.listStaleMs === undefined &&
-    !happenings.some(isListWrong) &&
-    (conditions.listLagMs ?? 0) === 0 &&
+    hasTrueLists &&
     conditions.normalisation === undefined;
   const judge = openJudge({
     clock,
@@ -126,7 +131,11 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     showsWork: odd !== "numbers",
     deletes: deletes === undefined,
     losesWrites: puts === "ignored" || upserts === true,
-    mayAskWhose: conditions.hostility !== undefined || happenings.some(({ kind }) => kind === "elsewhere"),
+    mayHold: {
+      identity: hasOthers,
+      unclear: hasOthers || happenings.some(isLoss) || !hasTrueLists,
+      lost: hasOthers || happenings.some(isLoss),
+    },
     keepsRenamed: conditions.isLostAtRest === true,
     reportsCollections: conditions.collections,
     knowsCollection: () => knowsCollection(stage.process),
@@ -145,6 +154,7 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     watching.changed(path);
   };
   if (conditions.strangers) addStrangers(service);
+  if (conditions.hostility?.ignoresOwner === true) addMarked(service);
   expectations.refresh();
   return { clock, stage, disk, service, network, watching, expectations, machine, runner, judge, note };
 }
@@ -167,6 +177,17 @@ function isListWrong(happening: Happening): boolean {
   return name.startsWith("list-");
 }
 
+/** Whether another installation, or a person at the service's page, leaves markers that are not this one's. */
+function isWritersChange(happening: Happening): boolean {
+  return happening.kind === "elsewhere" || (happening.kind === "page" && happening.deed === "damage");
+}
+
+/** Whether the service loses something, or the ledger knows what the service had before. */
+function isLoss(happening: Happening): boolean {
+  if (happening.kind === "crash") return happening.kept === "backup" || typeof happening.kept === "number";
+  return ["reset", "restore", "page"].includes(happening.kind);
+}
+
 /** What others have there: the same titles and texts, in the daemon's own place and elsewhere. */
 /** What others have at the service is a day old when the simulation begins. */
 const STRANGERS_AGE_MS = 86_400_000;
@@ -180,6 +201,16 @@ function addStrangers(service: Service): void {
     const facts = { title, content, tier: "fastest" };
     service.addForeign({ ...facts, description: "by hand", ownerId: OWNER_ID }, STRANGERS_AGE_MS);
     service.addForeign({ ...facts, description: title, ownerId: "somebody else" }, STRANGERS_AGE_MS);
+  }
+}
+
+/** What another installation has there for another owner, of a folder with the name of the source's; one marker is damaged. */
+function addMarked(service: Service): void {
+  for (const path of ["x.txt", "n.md", "a/y.txt"]) {
+    const marker = `[kb:${sourceTag(basename(SOURCE_ROOT))}.${fileTag(path)}.${"b".repeat(12)}.${"w".repeat(8)}`;
+    const description = `${path} ${marker}${path === "n.md" ? "" : "]"}`;
+    const facts = { title: path, content: `their ${path}`, tier: "fastest", ownerId: "somebody else" };
+    service.addForeign({ ...facts, description }, STRANGERS_AGE_MS);
   }
 }
 

@@ -20,6 +20,13 @@ export const CALM_WORLDS: readonly UnkindWorld[] = [
     change: drawLostAfterWork,
   },
   {
+    name: "damaged-markers",
+    does: "a person removes the end of markers, and the ledger may be lost after that",
+    share: 0.02,
+    passes: true,
+    change: drawDamaged,
+  },
+  {
     name: "replaced-since-a-backup",
     does: "files are emptied, renamed and written as other kinds after the backup of the ledger that is restored",
     share: 0.05,
@@ -45,6 +52,33 @@ function drawShortLists(random: Random, { seed, conditions: drawn }: History): H
         const atMs = lostMs + random.between(10_000, 2 * MINUTE_MS);
         return { atMs, kind: "write", path, text: `other words of ${path}` };
       }),
+    ],
+  };
+}
+
+/** The ledger knows whose these resources are, or a person is asked. */
+function drawDamaged(random: Random, { seed, conditions: drawn }: History): History {
+  const paths = Array.from({ length: 2 + random.below(6) }, (_, index) => `n/${index}.txt`);
+  const [damagedMs, lostMs] = [3 * MINUTE_MS, 4 * MINUTE_MS];
+  const lost: readonly Happening[] = [
+    // Something has to be under way for the crash to come.
+    { atMs: lostMs, kind: "write", path: "n/last.txt", text: "words before the crash" },
+    { atMs: lostMs, kind: "crash", effects: 1, kept: "none", restMs: 1000, next: "run" },
+  ];
+  return {
+    seed,
+    conditions: calmOf(drawn),
+    happenings: [
+      ...paths.map((path): Happening => ({ atMs: 0, kind: "write", path, text: `words of ${path}` })),
+      { atMs: damagedMs, kind: "page", deed: "damage", nth: random.below(1000) },
+      { atMs: damagedMs, kind: "page", deed: "damage", nth: random.below(1000) },
+      ...(random.chance(0.7) ? lost : []),
+      ...paths
+        .filter(() => random.chance(0.3))
+        .map((path): Happening => {
+          const atMs = lostMs + random.between(2000, 2 * MINUTE_MS);
+          return { atMs, kind: "write", path, text: `other words of ${path}` };
+        }),
     ],
   };
 }

@@ -47,8 +47,8 @@ export const HOSTILE_WORLDS: readonly UnkindWorld[] = [
   })),
   hostile("descriptions-escaped", "descriptions are stored as HTML", () => ({ descriptions: "escaped" })),
   hostile("descriptions-trimmed", "descriptions are trimmed", () => ({ descriptions: "trimmed" })),
-  hostile("descriptions-cut", "descriptions are cut at 40 characters", () => ({ descriptions: "cut" })),
-  hostile("descriptions-dropped", "descriptions are not stored", () => ({ descriptions: "dropped" })),
+  unmarked("descriptions-cut", "descriptions are cut at 40 characters", "cut"),
+  unmarked("descriptions-dropped", "descriptions are not stored", "dropped"),
   hostile("untitled", "every title is stored as Untitled", () => ({ untitled: true })),
   hostile("put-ignored", "an update is answered 200 and changes nothing", () => ({ puts: "ignored" })),
   hostile("put-copied", "an update makes another resource in place of the old one", () => ({
@@ -151,5 +151,22 @@ function hostile(name: string, does: string, hostility: (random: Random) => Host
     share: 0.02,
     passes: true,
     change: (random, history) => withConditions(history, { hostility: hostility(random) }),
+  };
+}
+
+/** The ledger may be lost, without which nobody knows whose the resources are. */
+function unmarked(name: string, does: string, descriptions: "cut" | "dropped"): UnkindWorld {
+  return {
+    ...hostile(name, `${does}; the ledger may be lost`, () => ({})),
+    change: (random, history, endMs) => {
+      const unkind = withConditions(history, { hostility: { descriptions } });
+      const atMs = random.between(MINUTE_MS, Math.max(2 * MINUTE_MS, endMs));
+      const lost: readonly Happening[] = [
+        // Something has to be under way for the crash to come.
+        { atMs, kind: "write", path: "n/last.txt", text: "words before the crash" },
+        { atMs, kind: "crash", effects: 1, kept: "none", restMs: 1000, next: "run" },
+      ];
+      return random.chance(0.5) ? withHappenings(unkind, lost) : unkind;
+    },
   };
 }

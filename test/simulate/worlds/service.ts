@@ -20,13 +20,14 @@ export const SERVICE_WORLDS: readonly UnkindWorld[] = [
   },
   {
     name: "normalising",
-    does: "the service trims lines, composes Unicode and truncates titles",
+    does: "the service trims lines, composes Unicode, stores texts as HTML and truncates titles",
     share: 0.1,
     passes: true,
     change: (random, history) => {
       const normalisation = {
         trims: random.chance(0.7),
         composes: random.chance(0.7),
+        escapes: random.chance(0.3),
         titleChars: random.pick([0, 6, 40]),
       };
       const happenings = history.happenings.map((each) =>
@@ -34,7 +35,8 @@ export const SERVICE_WORLDS: readonly UnkindWorld[] = [
           ? {
               ...each,
               text:
-                each.text + random.pick(["  ", " \t\nnext", "  \n\n", " cafe\u0301", "\u00e9 e\u0301 \n"]),
+                each.text +
+                random.pick(["  ", " \t\nnext", "  \n\n", " cafe\u0301", "\u00e9 e\u0301 \n", " & more"]),
             }
           : each,
       );

@@ -48,7 +48,7 @@ function open({ shown, read, lagMs = 1000, once = false }: World): ReturnType<ty
   };
   const context = shop.context({
     remote: { list, read: async () => await Promise.resolve(read) },
-    collections: { ask: async () => await Promise.resolve({ id: "c1" }) },
+    collections: { ask: async () => await Promise.resolve({ id: "c1" }), id: () => "c1" },
     random: () => 0,
     timing: { goneAgainMs: [], gatherMs: 1, listAgainMs: 1, retryMs: 1, missingAgainMs: [1] },
   });

@@ -352,3 +352,29 @@ describe("a root that cannot be listed", () => {
     expect(ledger.sources.get(source).halted).toBeNull();
   });
 });
+
+it("a parked file whose time came while it could not be checked is tried by the next check of the whole source", async () => {
+  write("below/a.md");
+  await planAll();
+  const entry = entryAt("below/a.md");
+  const code = "no_answer";
+  ledger.note(() => {
+    ledger.files.trouble(source, undefined, {
+      entry,
+      rulesKey,
+      state: "parked",
+      sure: true,
+      code,
+      message: "",
+    });
+  });
+  agenda.checkAgain("below/a.md", Date.now() + 60_000);
+  expect(titles(await planAll())).toEqual([]);
+
+  unlisted.add(join(root, "below"));
+  aheadMs = 60_000;
+  expect(agenda.take()?.paths).toEqual(["below/a.md"]);
+  expect(titles(await plan(["below"]))).toEqual([]);
+  unlisted.clear();
+  expect(titles(await planAll())).toEqual(["below/a.md known"]);
+});
