@@ -40,8 +40,8 @@ export type Applied =
       /** Resources that the service no longer has, and that may be created again. */
       readonly gone: ReadonlySet<string>;
     }
-  /** The list lacks what the service has: it decides nothing. */
-  | { readonly kind: "incomplete"; readonly path: RelativePath; readonly missing: number }
+  /** The list lacks what the service has, that of `path`, or may not show yet whether most is lost: it decides nothing. */
+  | { readonly kind: "incomplete"; readonly path: RelativePath | undefined; readonly missing: number }
   /** The service lost most of what the ledger knows: nothing is sent again before a person agrees. */
   | { readonly kind: "lost"; readonly reason: string };
 
@@ -101,14 +101,14 @@ export async function applyComparison(
       missing: gone.filter(({ docId }) => !options.isKnownGone(docId)).length,
       altered: lostWrites + changed.filter(({ isAsStored }) => !isAsStored).length,
     });
-  const settledAltered = gathered.altered.filter(({ row }) => row.acknowledgedMs <= settledMs);
+  const altered = gathered.altered.filter(({ row }) => row.acknowledgedMs <= settledMs);
   // A person who agreed to send by such a list has not agreed to more.
-  const settledAbsent = there === undefined ? absent : [];
-  const reason = lossOf(settledAbsent, settledAltered);
+  const missing = there === undefined ? absent : [];
+  const reason = lossOf(missing, altered);
   if (reason !== undefined && !options.isApproved) return { kind: "lost", reason };
   // What the list may not show yet may be lost as well. Then a later list decides about all of it.
-  const isOpen = !options.isApproved && lossOf(unlisted, gathered.altered) !== undefined;
-  const [missing, altered] = isOpen ? [[], []] : [settledAbsent, settledAltered];
+  const isLoss = missing.length + altered.length > 0 && lossOf(unlisted, gathered.altered) !== undefined;
+  if (isLoss && !options.isApproved) return { kind: "incomplete", path: undefined, missing: unlisted.length };
 
   const work = openWork(context, source, gathered, {
     repair: options.repair,

@@ -367,12 +367,18 @@ export function openContact(options: ContactOptions): Contact {
       // A list that decides nothing counts too, except as the last one: it may stay incomplete for good.
       const lastRound = compared.kind === "applied" ? AGAIN_LAGS.length : AGAIN_LAGS.length - 1;
       if (repair && round !== undefined) compareLater(Math.min(round + 1, lastRound));
-      else if (repair && compared.kind === "applied" && compared.unjudged > 0) compareLater();
+      else if (repair && isUndecided(compared)) compareLater();
       return compared;
     },
     againMs: () => again?.atMs,
     compareLater: () => compareLater(),
   };
+}
+
+/** Reports whether a later list decides about what this one may not have shown yet. */
+function isUndecided(compared: Compared): boolean {
+  if (compared.kind === "applied") return compared.unjudged > 0;
+  return compared.kind === "incomplete" && compared.path === undefined;
 }
 
 /** Returns the comparison of a round, for a list that may lag; undefined: there is none. */

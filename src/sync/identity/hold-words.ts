@@ -25,6 +25,8 @@ export function incompleteWords({
   path,
   missing,
 }: Extract<Applied, { readonly kind: "incomplete" }>): string {
+  if (path === undefined)
+    return `the service no longer has some documents, and its list lacks ${counted(missing, "document")} with those that it may not show yet: whether most are lost, a later list shows, and kbsync asks again by itself`;
   return `the service's list lacks ${counted(missing, "document")}, and the service has at least one of them, that of ${path}; nothing is decided by such a list, and kbsync asks again by itself`;
 }
 
