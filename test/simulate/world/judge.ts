@@ -67,7 +67,7 @@ export interface Judge {
   startsPass(process: number): void;
   /** What differs between folder and service; empty when they agree. Default: metadata as well. */
   differences(but?: "metadata"): readonly string[];
-  /** Places with several resources. */
+  /** Places with several resources, of which none was to take the place of another. */
   doubled(): readonly string[];
   /** Files that have another resource than before the ledger was lost, though nothing asked for that. */
   exchanged(): readonly string[];
@@ -813,8 +813,11 @@ export function openJudge(options: JudgeOptions): Judge {
       for (const kind of kinds) if (!options.mayHold[kind]) fail("held", UNFOUNDED[kind]);
     },
     doubled: () => {
+      const isTwin = (one: Resource, other: Resource): boolean =>
+        one.id !== other.id && placeOf(one) === placeOf(other) && isSameSort(one, other);
       const places = paired()
-        .extra.map(placeOf)
+        .extra.filter((each) => ours().some((other) => isTwin(each, other)))
+        .map(placeOf)
         .filter((place) => expectations.at(place) !== undefined);
       return places.length > keepers() ? places : [];
     },
