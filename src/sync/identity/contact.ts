@@ -468,10 +468,10 @@ async function leaveAlone(
 }
 
 function omissionOptions(
-  { entries, unowned, rows }: Gathered,
+  { entries, unowned, elsewhere, rows }: Gathered,
   { verdicts }: Comparison,
   signal: AbortSignal,
 ): Parameters<typeof findOmission>[2] {
   const fresh = verdicts.flatMap((each) => (each.kind === "create" ? (entries.get(each.path) ?? []) : []));
-  return { shown: new Set([...unowned, ...rows.keys()]), entries: fresh, signal };
+  return { shown: new Set([...unowned, ...elsewhere, ...rows.keys()]), entries: fresh, signal };
 }

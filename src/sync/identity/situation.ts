@@ -43,8 +43,10 @@ export interface Gathered {
   readonly unmarked: number;
   /** Resources of the source's owner that are nobody's, and the first of them. */
   readonly foreign: { readonly count: number; readonly first: readonly { docId: string; title: string }[] };
-  /** Ids of all listed resources without a row, to compare two lists. */
+  /** Ids of all other listed resources without a row, to compare two lists. */
   readonly unowned: ReadonlySet<string>;
+  /** Ids of all listed resources without a row whose marker names another source, which may be sending. */
+  readonly elsewhere: ReadonlySet<string>;
   readonly isPaged: boolean;
 }
 
@@ -230,6 +232,7 @@ function joined(a: Listed, b: Listed): Listed {
     unmarked: a.unmarked + b.unmarked,
     foreign: a.foreign,
     unowned: new Set([...a.unowned, ...b.unowned]),
+    elsewhere: new Set([...a.elsewhere, ...b.elsewhere]),
     isPaged: a.isPaged || b.isPaged,
   };
 }
@@ -251,6 +254,7 @@ function openCollector(
   const resources = new Map<string, FoundResource>();
   const altered: Altered[] = [];
   const unowned = new Set<string>();
+  const elsewhere = new Set<string>();
   const first: { docId: string; title: string }[] = [];
   let shown = 0;
   let unmarked = 0;
@@ -304,7 +308,7 @@ function openCollector(
         }
         return;
       }
-      unowned.add(record._id);
+      (reading.kind === "whole" && marker === undefined ? elsewhere : unowned).add(record._id);
       const isDeleted = ledger.intents.isDeleted(record._id);
       if (!isDeleted && isOthers(context, scope, record)) return;
       if (marker !== undefined || reading.kind === "damaged" || isDeleted) {
@@ -325,6 +329,7 @@ function openCollector(
       unmarked,
       foreign: { count: foreign, first },
       unowned,
+      elsewhere,
       isPaged,
     }),
   };
