@@ -702,7 +702,7 @@ export function openJudge(options: JudgeOptions): Judge {
       held = new Set([...held, ...places]);
     },
     reset: (gone, before) => {
-      for (const { id } of gone) lostIds.add(id);
+      for (const { id } of gone) lostIds.add(id).add(service.originOf(id));
       if (ours().length === 0) isStranger = false;
       // Nobody can miss what no ledger knows. One that was lost may still know nothing when the process after it has ended.
       if (isBlank || (forgotten !== undefined && !options.isLedgerOpen())) return;
@@ -833,14 +833,16 @@ export function openJudge(options: JudgeOptions): Judge {
       const lostIn = ([file, only]: readonly [Expected, Resource | undefined]): string[] => {
         const was = [...had.values()]
           .flat()
-          .find((each) => !lostIds.has(each.id) && bodyOf(each, service) === file.body);
+          .find((each) => !lostIds.has(service.originOf(each.id)) && bodyOf(each, service) === file.body);
         return was === undefined || (only !== undefined && isSame(was, only))
           ? []
           : [`${file.path} was renamed and is not ${was.id}`];
       };
       if (renamed.length > 0) return renamed.flatMap(lostIn);
       return [...paired().taken].flatMap(([file, only]) => {
-        const before = (had.get(file.place) ?? []).filter(({ id }) => !lostIds.has(id) && !leftAlone.has(id));
+        const before = (had.get(file.place) ?? []).filter(
+          ({ id }) => !lostIds.has(service.originOf(id)) && !leftAlone.has(id),
+        );
         // Another kind, or other chunks, make another resource: back again is yet another one.
         const isOther = (id: string): boolean =>
           service.versionsOf(id).some((each) => before.some((one) => !isSameSort(each, one)));
