@@ -415,7 +415,7 @@ describe("retry and why", () => {
     const live = await ask("why", path);
     expect(live.stdout).toMatch(/^error .*/m);
     expect(live.stdout).toMatch(/^state {7}failed: /m);
-    expect((await ask("why", join(docs, "a.md"))).stdout).toMatch(/^description Tides \(/m);
+    expect((await ask("why", join(docs, "a.md"))).stdout).toMatch(/^description Tides$/m);
     expect(json(await ask("why", join(docs, "a.md"), "--json"))).toMatchObject({
       path: "a.md",
       ledger: { state: "agreed", title: "A" },
