@@ -6,16 +6,39 @@ export interface FileLocation {
   /** The source's folder. */
   readonly root: string;
   readonly path: RelativePath;
+  /** Default: resolved now. */
+  readonly realRoot?: RealRoot;
+}
+
+/**
+ * The real path of a source's folder. It is cached, because resolving it costs as much as reading a small file, and resolved
+ * again whenever a file seems to be elsewhere, because a root may be a link that changes.
+ */
+export interface RealRoot {
+  /** The path as last resolved; undefined before that. */
+  readonly remembered: () => string | undefined;
+  /** Resolves it now; undefined if there is no such folder, and so no file in it. */
+  readonly lookUp: () => string | undefined;
+}
+
+/** Opens the cache of a folder's real path. Resolves nothing yet. */
+export function openRealRoot(root: string): RealRoot {
+  let known: string | undefined;
+  return {
+    remembered: () => known,
+    lookUp: () => {
+      try {
+        known = realpathSync(root);
+        return known;
+      } catch {
+        return undefined;
+      }
+    },
+  };
 }
 
 /** Folder in which Linux lists open descriptors with their paths. */
 const DESCRIPTORS = "/proc/self/fd";
-
-/**
- * Real paths of sources' folders, as last resolved. To resolve one costs as much as to read a small file. It is resolved again
- * whenever a file seems to be elsewhere, because a root may be a link that changes.
- */
-const realRoots = new Map<string, string>();
 
 /**
  * Whether an open file is at its location, inside the source. O_NOFOLLOW covers only the last part of a path: a folder
@@ -24,27 +47,17 @@ const realRoots = new Map<string, string>();
  */
 export function liesInside(
   fd: number,
-  { root, path }: FileLocation,
+  { root, path, realRoot = openRealRoot(root) }: FileLocation,
   { descriptors = DESCRIPTORS } = {},
 ): boolean {
   const opened = openedPath(fd, descriptors);
-  const isBelow = (folder: string | undefined): boolean => {
-    if (folder === undefined) return false;
+  for (const folderOf of [realRoot.remembered, realRoot.lookUp]) {
+    const folder = folderOf();
+    if (folder === undefined) continue;
     const expected = folder === "/" ? `/${path}` : `${folder}/${path}`;
-    return opened === undefined ? isAt(fd, expected) : opened === expected;
-  };
-  return isBelow(realRoots.get(root)) || isBelow(resolveRoot(root));
-}
-
-/** Undefined: there is no such folder, and so no file in it. */
-function resolveRoot(root: string): string | undefined {
-  try {
-    const real = realpathSync(root);
-    realRoots.set(root, real);
-    return real;
-  } catch {
-    return undefined;
+    if (opened === undefined ? isAt(fd, expected) : opened === expected) return true;
   }
+  return false;
 }
 
 /** Undefined if the system does not provide it, as outside of Linux. */

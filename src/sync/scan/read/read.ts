@@ -155,7 +155,7 @@ async function fill(handle: FileHandle, buffer: Buffer, position: number): Promi
 }
 
 function isWithinSource({ entry: { path }, rules }: ReadRequest, fd: number): boolean {
-  return liesInside(fd, { root: rules.source.absolutePath, path });
+  return liesInside(fd, { root: rules.source.absolutePath, realRoot: rules.realRoot, path });
 }
 
 /** Whether a file changed. The change time also reveals a write after which the old modification time was restored. */

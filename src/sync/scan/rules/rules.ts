@@ -5,6 +5,7 @@ import type { OnDisk } from "../../../wire/daemon-files.ts";
 import { isSameRoot } from "../../plan/brakes.ts";
 import type { FolderPath, RelativePath, RootIdentity } from "../../plan/model.ts";
 import { scopeTest } from "../../plan/scope.ts";
+import { openRealRoot } from "../disk/file-location.ts";
 import { rootIdentityOf } from "../disk/root-identity.ts";
 import { DESCRIPTION_FILE, openFolderDescriptions } from "./folder-descriptions.ts";
 import { compileGlob, type Glob } from "./globs.ts";
@@ -119,6 +120,8 @@ export function openRules(source: WatchedSource, memory?: RulesMemory) {
 
   return {
     source,
+    /** The real path of the source's folder, as last resolved. */
+    realRoot: openRealRoot(source.absolutePath),
     /** The mounts below the source's folder; undefined without a memory of them. */
     mounts,
     /** Whether a file at this path is synced. Checks the folders above it too. */
