@@ -140,11 +140,12 @@ export function openExpectations(
         .strangers()
         .map((path) => Object.assign({ path, place: path, title: path }, facts));
       const left = [...[...gone.values()].map(({ expected }) => expected), ...strangers];
-      // The document of a file that is gone, or was another folder's, may stay, or have moved with the file.
+      const present = new Set([...known.values()].map(({ expected }) => expected.place));
+      // The document of a file that is gone, or was another folder's or source's, may stay, or have moved with the file.
       for (const each of keeps ? left : []) {
-        if (known.has(each.path)) continue;
+        if (present.has(each.place)) continue;
         const expected = { ...each, sinceMs: Infinity, body: undefined };
-        known.set(each.path, { expected, sinceMs: Infinity, inode: undefined });
+        known.set(`gone: ${each.place}`, { expected, sinceMs: Infinity, inode: undefined });
       }
       all = [...known.values()].map(({ expected }) => expected);
       places = new Map(all.map((each) => [each.place, each]));
