@@ -8,28 +8,6 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /** Worlds of one hostile service each. */
 export const HOSTILE_WORLDS: readonly UnkindWorld[] = [
-  {
-    ...hostile("list-capped", "a list shows the oldest resources, of more", () => ({})),
-    change: (random, history) => {
-      const listMax = random.pick(CAPS);
-      // A search finds what the list omits by its own words.
-      const files = Array.from({ length: listMax + 1 + random.below(listMax) }, (_, index): Happening => {
-        const [path, text] = [`many/${index}.txt`, `words${index} of this file`];
-        // Only by more documents than it shows can a list be known to be cut off.
-        return { atMs: 0, isGiven: true, kind: "write", path, text };
-      });
-      const lostMs = random.between(2, 20) * MINUTE_MS;
-      const lost: readonly Happening[] = [
-        { atMs: lostMs, kind: "write", path: "many/last.txt", text: "words of the last file" },
-        { atMs: lostMs + MINUTE_MS, kind: "crash", effects: 1, kept: "none", restMs: MINUTE_MS, next: "run" },
-      ];
-      // A service that must first name the collection gets one file more, which its list never shows. Searches find no work.
-      const capped = withConditions(history, { hostility: { listMax }, collections: true, workMs: 0 });
-      // What the service lost, and what it made twice for one answer, a part of the list does not show.
-      const calm = without(capped, (each) => UNSHOWN.has(each.kind) || isTwice(each));
-      return withHappenings(calm, [...files, ...(random.chance(0.5) ? lost : [])]);
-    },
-  },
   hostile("list-minutes-old", "a list shows what was minutes ago", (random) => ({
     listStaleMs: random.pick([2, 5, 10]) * MINUTE_MS,
   })),
@@ -126,9 +104,31 @@ export const HOSTILE_WORLDS: readonly UnkindWorld[] = [
       );
     },
   },
+  {
+    ...hostile("list-capped", "a list shows the oldest resources, of more", () => ({})),
+    change: (random, history) => {
+      const listMax = random.pick(CAPS);
+      // A search finds what the list omits by its own words.
+      const files = Array.from({ length: listMax + 1 + random.below(listMax) }, (_, index): Happening => {
+        const [path, text] = [`many/${index}.txt`, `words${index} of this file`];
+        // Only by more documents than it shows can a list be known to be cut off.
+        return { atMs: 0, isGiven: true, kind: "write", path, text };
+      });
+      const lostMs = random.between(2, 20) * MINUTE_MS;
+      const lost: readonly Happening[] = [
+        { atMs: lostMs, kind: "write", path: "many/last.txt", text: "words of the last file" },
+        { atMs: lostMs + MINUTE_MS, kind: "crash", effects: 1, kept: "none", restMs: MINUTE_MS, next: "run" },
+      ];
+      // A service that must first name the collection gets one file more, which its list never shows. Searches find no work.
+      const capped = withConditions(history, { hostility: { listMax }, collections: true, workMs: 0 });
+      // A part of the list does not show what the service lost, what it made twice, and what a person did there.
+      const calm = without(capped, (each) => UNSHOWN.has(each.kind) || isTwice(each));
+      return withHappenings(calm, [...files, ...(random.chance(0.5) ? lost : [])]);
+    },
+  },
 ];
 
-const UNSHOWN: ReadonlySet<Happening["kind"]> = new Set(["reset", "restore", "root"]);
+const UNSHOWN: ReadonlySet<Happening["kind"]> = new Set(["reset", "restore", "root", "page"]);
 const COPYING: readonly PageDeed[] = ["copy", "copy-edited", "copy-edited", "delete"];
 const CHANGING: readonly PageDeed[] = ["edit", "edit", "describe", "unmark", "unmark"];
 
