@@ -206,12 +206,23 @@ export function openContact(options: ContactOptions): Contact {
     });
     if (gathered === undefined) return { kind: "unlisted" };
     if (gathered === "unclear") return { kind: "unclear" };
-    const comparison = compare({ ...gathered.situation, isApproved, memory, nowMs: Date.now(), lagMs });
+    const compareAs = (isAgreed: boolean): Comparison =>
+      compare({ ...gathered.situation, isApproved: isAgreed, memory, nowMs: Date.now(), lagMs });
+    const findOmissionOf = async (found: Comparison): Promise<string | undefined> =>
+      isUnknownNow && !isApproved
+        ? await findOmission(context, source, omissionOptions(gathered, found, stop))
+        : undefined;
+    const comparison = compareAs(isApproved);
     const before = memory;
     ({ memory } = comparison);
     noteHidden(comparison, gathered, isUnknownNow && lagMs > 0);
-    if (comparison.holds.length > 0)
-      return { kind: "held", hold: "identity", reason: holdWords(gathered, comparison.holds), gathered };
+    if (comparison.holds.length > 0) {
+      const words = holdWords(gathered, comparison.holds);
+      // Who takes over what a list shows would have the rest sent twice.
+      const omission = await findOmissionOf(compareAs(true));
+      if (omission === undefined) return { kind: "held", hold: "identity", reason: words, gathered };
+      return { kind: "held", hold: "unclear", reason: `${words}; ${omission}`, gathered };
+    }
     await noteMarkers(context, gathered);
     const applied = await applyComparison(context, source, gathered, comparison, {
       repair,
@@ -222,8 +233,7 @@ export function openContact(options: ContactOptions): Contact {
       signal: context.signal,
     });
     if (applied.kind !== "applied" || !repair) memory = memoryOfUnapplied(before, comparison);
-    if (applied.kind !== "applied" || !isUnknownNow || isApproved) return { ...applied, gathered };
-    const omission = await findOmission(context, source, omissionOptions(gathered, comparison, stop));
+    const omission = applied.kind === "applied" ? await findOmissionOf(comparison) : undefined;
     if (omission === undefined) return { ...applied, gathered };
     return { kind: "held", hold: "unclear", reason: omission, gathered };
   };
