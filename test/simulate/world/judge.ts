@@ -620,6 +620,8 @@ export function openJudge(options: JudgeOptions): Judge {
       // A single pass cannot ask a minute later whether a 404 was true, and some services delete nothing.
       const isDenied = !options.deletes || (status === 404 && passes.has(process));
       if (operation === "delete" && isDenied && docId !== undefined) denied.add(docId);
+      // It changed nothing, and is tried again every hour.
+      if (operation === "delete" && status === 403) changes -= 1;
       if (operation === "update" && docId !== undefined) updating.delete(docId);
       if (operation === "update" && status === 404) uncountGrowth(request);
       if (request.operation === "create" && (status === 201 || status === 202)) {
