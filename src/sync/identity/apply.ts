@@ -231,6 +231,9 @@ function openWork(
     const { bytes, file } = reading.marker;
     const entry = entries.get(path) ?? { path, sizeBytes: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 };
     change(path, () => {
+      const owner = ledger.files.byDoc(docId);
+      // The file that has it is being sent: afterwards, the marker is that file's.
+      if (owner !== undefined && source.isBusy(owner.path)) return;
       const id = ledger.files.assign(source.id, assignedOf(source, entry, resource, { bytes, file }));
       ledger.files.warn(docId, resource.warning);
       then?.(id);
