@@ -13,6 +13,8 @@ export interface Item {
   readonly description?: string | undefined;
   /** By the service's clock. */
   readonly createdMs?: number | undefined;
+  /** The service still works on it: what it shows may be older than what was sent. */
+  readonly isUnfinished?: boolean | undefined;
 }
 
 /** A file on disk that the rules select. */
@@ -378,9 +380,13 @@ function sortItems(
         byWriter.set(marker.writer, [...(byWriter.get(marker.writer) ?? []), docId]);
       else {
         // A marker that this ledger sent is what it knows, or older: the ledger decides. Another one is newer than the
-        // ledger, which was lost or restored from a copy: the marker decides.
+        // ledger, which was lost or restored from a copy: the marker decides, unless the service still works on
+        // what that ledger sent last.
         const hasOldName =
-          row !== undefined && !situation.isDistrusted && row.file !== marker.file && hasSent(row, marker);
+          row !== undefined &&
+          row.file !== marker.file &&
+          hasSent(row, marker) &&
+          (!situation.isDistrusted || isBeingRenamed(situation, item, row));
         const named = hasOldName ? row.file : marker.file;
         own.push({ ...marker, file: named, docId, createdMs, hasOldName });
       }
@@ -389,6 +395,11 @@ function sortItems(
   const holds: Hold[] = [...byWriter].map(([writer, docIds]) => ({ kind: "other-writer", writer, docIds }));
   if (damaged.length > 0 && !situation.isApproved) holds.push({ kind: "damaged-marker", docIds: damaged });
   return { own, holds, tombstones };
+}
+
+/** Reports whether the service may still work on the request by which an old ledger gave a resource its file's name. */
+function isBeingRenamed({ files }: Situation, { isUnfinished }: Item, row: LedgerRow): boolean {
+  return isUnfinished === true && files.some(({ file }) => file === row.file);
 }
 
 function isGone({ gonePath }: LedgerRow): number {

@@ -261,7 +261,8 @@ function openCollector(
   let foreign = 0;
   const keep = (record: ResourceRecord, file: string | undefined): void => {
     const resource = { ...resourceOf(record), scope };
-    items.push({ docId: record._id, description: record.description, createdMs: resource.createdMs });
+    const { createdMs, isUnfinished } = resource;
+    items.push({ docId: record._id, description: record.description, createdMs, isUnfinished });
     resources.set(record._id, resource);
     if (file !== undefined) named.add(file);
   };

@@ -205,6 +205,31 @@ describe("each row of the table", () => {
         ],
       },
     ],
+    [
+      "a document with queued work and a name that was sent before is that of the name that an old ledger knows",
+      {
+        isDistrusted: true,
+        items: [item("d1", "a.md", "A", { isUnfinished: true }), item("d2", "a.md", "X")],
+        files: [file("a.md", "X"), file("b.md", "A")],
+        rows: [row("d1", "b.md", "A", { sent: row("d1", "a.md", "A").sent })],
+      },
+      {
+        verdicts: [
+          { kind: "same", path: "a.md", docId: "d2" },
+          { kind: "update", path: "b.md", docId: "d1" },
+        ],
+      },
+    ],
+    [
+      "a document with queued work is that of its marker if no file has the name that an old ledger knows",
+      {
+        isDistrusted: true,
+        items: [item("d1", "a.md", "A", { isUnfinished: true })],
+        files: [file("a.md", "A")],
+        rows: [row("d1", "b.md", "A", { sent: row("d1", "a.md", "A").sent })],
+      },
+      { verdicts: [{ kind: "same", path: "a.md", docId: "d1" }] },
+    ],
     // A file's marker, other bytes.
     [
       "a file's marker with other bytes is an update",
