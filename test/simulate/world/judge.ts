@@ -113,6 +113,8 @@ export interface JudgeOptions {
   readonly showsTimes: boolean;
   /** Whether records show that the service still works on them, in a form that can be read. */
   readonly showsWork: boolean;
+  /** Whether records show the chunk settings, in a form that can be read. Without, the ledger alone knows them. */
+  readonly showsSettings: boolean;
   /** Whether a file that is renamed while no ledger knows it keeps its resource. */
   readonly keepsRenamed: boolean;
   /** Whether the service deletes what it is asked to. */
@@ -512,6 +514,9 @@ export function openJudge(options: JudgeOptions): Judge {
   /** How many files keep whatever resource they had, under whatever name, and show none of their own name. */
   const keepers = (): number =>
     [...paired().taken].filter(([{ body }, only]) => body === undefined && only === undefined).length;
+  /** Whether nothing shows with which chunk size a resource was made. */
+  const isSizeForgotten = (id: string): boolean =>
+    !options.showsSettings && forgotten !== undefined && service.madeMs(id) < forgotten.atMs;
   const wordsOf = ({ path, ownerId, title, body }: Expected, only: Resource | undefined): string[] => {
     if (body === undefined) return [];
     if (only === undefined) return [`${path} has no resource`];
@@ -525,7 +530,9 @@ export function openJudge(options: JudgeOptions): Judge {
       ...(description === service.describe(sent) || !options.showsMarkers
         ? []
         : [`${path} is described as ${description}: ${id}`]),
-      ...(chunkSize === options.chunkSize() ? [] : [`${path} has chunks of ${chunkSize}: ${id}`]),
+      ...(chunkSize === options.chunkSize() || isSizeForgotten(id)
+        ? []
+        : [`${path} has chunks of ${chunkSize}: ${id}`]),
     ];
   };
 

@@ -129,6 +129,7 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     showsMarkers,
     showsTimes: odd !== "numbers",
     showsWork: odd !== "numbers",
+    showsSettings: odd !== "texts",
     deletes: deletes === undefined,
     losesWrites: puts === "ignored" || upserts === true,
     mayHold: {
