@@ -67,7 +67,10 @@ export interface Judge {
   startsPass(process: number): void;
   /** What differs between folder and service; empty when they agree. Default: metadata as well. */
   differences(but?: "metadata"): readonly string[];
-  /** Places with several resources, of which none was to take the place of another. */
+  /**
+   * Places with several resources, of which none was to take the place of another. No list could show one to who sent the other,
+   * if neither was there yet.
+   */
   doubled(): readonly string[];
   /** Files that have another resource than before the ledger was lost, though nothing asked for that. */
   exchanged(): readonly string[];
@@ -371,7 +374,15 @@ export function openJudge(options: JudgeOptions): Judge {
     bodyOf(before, service) === bodyOf(resource, service) &&
     (expectations.at(placeOf(resource))?.sinceMs ?? Infinity) <= lostMs;
 
+  /** When the create of each resource left. */
+  const begunMsOf = new Map<string, number>();
+  /** Reports whether neither of two resources was there yet when the create of the other one left. */
+  const wereMadeAtOnce = (one: Resource, other: Resource): boolean =>
+    (begunMsOf.get(one.id) ?? Infinity) < service.madeMs(other.id) &&
+    (begunMsOf.get(other.id) ?? Infinity) < service.madeMs(one.id);
+
   service.onCreate = (resource, { begunMs }) => {
+    begunMsOf.set(resource.id, begunMs);
     const place = placeOf(resource);
     const before = lost.get(place);
     if (before !== undefined && isMadeAgain(resource, before)) {
@@ -823,7 +834,10 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     doubled: () => {
       const isTwin = (one: Resource, other: Resource): boolean =>
-        one.id !== other.id && placeOf(one) === placeOf(other) && isSameSort(one, other);
+        one.id !== other.id &&
+        placeOf(one) === placeOf(other) &&
+        isSameSort(one, other) &&
+        !wereMadeAtOnce(one, other);
       const places = paired()
         .extra.filter((each) => ours().some((other) => isTwin(each, other)))
         .map(placeOf)
