@@ -148,7 +148,10 @@ function handOver(ledger: Ledger, each: HandOver, isJoining: boolean): void {
   ledger.sources.handOver(each);
   for (const scope of ledger.contacts.scopes(each.from)) ledger.contacts.addScope(each.source, scope);
   // Only those rows of a new source are files that it sent itself.
-  if (ledger.contacts.isNew(each.source)) ledger.contacts.distrust(each.source);
+  if (ledger.contacts.isNew(each.source)) {
+    ledger.contacts.setAdopted(each.source);
+    ledger.contacts.distrust(each.source);
+  }
   // A paused source's documents stay as they are, also as another's.
   if (isJoining && ledger.sources.get(each.from).paused) ledger.operator.setPaused(each.source, true);
   handRulesOver(ledger, each);

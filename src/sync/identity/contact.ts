@@ -169,8 +169,8 @@ export function openContact(options: ContactOptions): Contact {
     checks = 0;
     await ledger.write(() => {
       ledger.contacts.setLoss(source.id, undefined);
+      ledger.contacts.setAdopted(source.id);
       if (hidden.isOpen) ledger.contacts.distrust(source.id);
-      else ledger.contacts.setAdopted(source.id);
       ledger.contacts.sign(source.id, source.markerId, source.signature.writer);
       if (isTakenOver) ledger.files.reread(source.id);
       for (const intent of ledger.intents.creates(source.id)) {

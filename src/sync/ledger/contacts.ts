@@ -53,8 +53,10 @@ export function openContacts(db: Sqlite) {
     /** Reports whether it never was, and its rows are of files that were sent before. */
     isNew: has<[source: number]>("SELECT 1 FROM sources WHERE id = ? AND adopted = 0"),
     setAdopted: run<[source: number]>("UPDATE sources SET adopted = 1 WHERE id = ?"),
-    /** Records that the rows of a source, or of all (null), may be those of an old ledger. */
-    distrust: run<[source: number | null]>("UPDATE sources SET adopted = 2 WHERE coalesce(id = ?, true)"),
+    /** Records that the rows of a source, or of all (null), may be those of an old ledger. One that was never compared stays new. */
+    distrust: run<[source: number | null]>(
+      "UPDATE sources SET adopted = 2 WHERE coalesce(id = ?, true) AND adopted = 1",
+    ),
     /** The id in the markers of a source, and the installation that last wrote them. */
     signature: (
       source: number,
