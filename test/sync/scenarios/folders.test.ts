@@ -99,6 +99,8 @@ describe("equal files", () => {
 describe("the source's own folder", () => {
   const halted = (): boolean => followed.daemon.status().sources[0]?.halted === true;
   const sources = (): unknown => followed.daemon.status().sources[0];
+  /** How many deletes a person is asked about. */
+  const awaiting = (): number | undefined => followed.daemon.status().sources[0]?.approval?.held;
   const missing = (): boolean =>
     followed.daemon.status().sources[0]?.holdReason?.includes("missing") === true;
 
@@ -112,7 +114,7 @@ describe("the source's own folder", () => {
     mkdirSync(world.root);
     world.write("new.txt", "new");
     await until(
-      () => daemon.status().idle && daemon.status().sources[0]?.held === 60 && !missing(),
+      () => daemon.status().idle && awaiting() === 60 && !missing(),
       () => JSON.stringify(sources()),
       20_000,
     );
@@ -160,12 +162,12 @@ describe("the source's own folder", () => {
     writeFileSync(`${world.root}-other/foreign.txt`, "foreign");
     renameSync(world.root, `${world.root}-away`);
     renameSync(`${world.root}-other`, world.root);
-    await until(() => daemon.status().sources[0]?.held === 60);
+    await until(() => awaiting() === 60);
     expect(sent().delete).toBeUndefined();
     renameSync(world.root, `${world.root}-other`);
     renameSync(`${world.root}-away`, world.root);
     await until(
-      () => daemon.status().sources[0]?.held === 0,
+      () => awaiting() === undefined,
       () => JSON.stringify(sources()),
       20_000,
     );

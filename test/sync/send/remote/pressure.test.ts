@@ -42,7 +42,7 @@ describe("a service that does not answer", () => {
       service: { apiUrl: world.service.url, dbUrl: world.service.url, pauthkey: "wrong" },
     });
     await expect(daemon.syncOnce()).rejects.toMatchObject({ code: "key_refused" });
-    expect(daemon.status().sources[0]).toMatchObject({ failed: 0, waiting: 3 });
+    expect(daemon.status().sources[0]).toMatchObject({ failed: 0, searchable: 0, compared: false });
     await daemon.close();
     await world.sync();
     expect(world.service.live()).toHaveLength(3);
