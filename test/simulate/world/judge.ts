@@ -282,8 +282,11 @@ export function openJudge(options: JudgeOptions): Judge {
   const acknowledged = new Map<string, number>();
   /** Places and resources that the daemon reported. */
   const reported = new Set<string>();
-  /** The daemon runs on another machine than the one that wrote these resources, or knows them no more, and nobody agreed. */
-  let isStranger = false;
+  /**
+   * Owners of resources that the daemon knows no more, or that it wrote on another machine, while nobody agreed. A source of
+   * another owner finds nothing and is free.
+   */
+  let estranged: ReadonlySet<string> = new Set();
   /** Resources whose marker is damaged, which a person who was asked left alone. */
   const leftAlone = new Set<string>();
   /** What it created all the same, and how often the service answered to that. */
@@ -293,9 +296,16 @@ export function openJudge(options: JudgeOptions): Judge {
   const heldCounts = { lost: 0, unclear: 0, identity: 0 };
 
   const estrange = (): void => {
-    isStranger = ours().length > 0;
+    estranged = new Set(ours().map(({ ownerId }) => ownerId));
     probes = new Set();
     probesAnswered = 0;
+  };
+  /** Reports whether a request concerns an owner's resources that the daemon does not know. An upload names no owner. */
+  const isStrange = ({ operation, docId, body }: SentRequest): boolean => {
+    const own = ours();
+    if (operation === "upload") return own.some(({ ownerId }) => estranged.has(ownerId));
+    const owner = operation === "create" ? ownerIn(body) : own.find(({ id }) => id === docId)?.ownerId;
+    return owner !== undefined && estranged.has(owner) && own.some(({ ownerId }) => ownerId === owner);
   };
   const fail = (kind: string, words: string): void => {
     failure ??= { kind, words: `at ${(clock.nowMs() / 1000).toFixed(3)} s: ${words}` };
@@ -399,6 +409,7 @@ export function openJudge(options: JudgeOptions): Judge {
       else loss.before += 1;
       if (2 * loss.missed <= loss.before) lost = new Map();
     }
+    const isStranger = estranged.has(resource.ownerId);
     if (isStranger) probes.add(resource.id);
     if (resource.late || !options.isListTrue || isStranger) return;
     if (!hasList()) return;
@@ -606,7 +617,7 @@ export function openJudge(options: JudgeOptions): Judge {
         operation === "create" || operation === "upload"
           ? probesAnswered < PROBES_MAX
           : request.docId !== undefined && probes.has(request.docId);
-      if (isStranger && ours().length > 0 && CHANGES.has(operation) && !isProbe && !isQuestion(request))
+      if (CHANGES.has(operation) && !isProbe && !isQuestion(request) && isStrange(request))
         fail("unasked", `${operation} leaves, and the ledger does not know whose the resources are`);
       if (pausedSinceMs !== undefined && CHANGES.has(operation) && begunMs > pausedSinceMs) {
         fail("paused", `${operation} leaves while the daemon is paused`);
@@ -645,7 +656,7 @@ export function openJudge(options: JudgeOptions): Judge {
       if (request.operation === "create" && (status === 201 || status === 202)) {
         making.delete(madeBy(request));
         // 202 acknowledges nothing.
-        if (isStranger && status === 201) probesAnswered += 1;
+        if (status === 201 && isStrange(request)) probesAnswered += 1;
         if (text.endsWith("}") && !options.knowsCollection()) learnedMs.set(process, clock.nowMs());
       }
       // A proxy's words say nothing of the collection.
@@ -723,7 +734,7 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     reset: (gone, before) => {
       for (const { id } of gone) lostIds.add(id).add(service.originOf(id));
-      if (ours().length === 0) isStranger = false;
+      if (ours().length === 0) estranged = new Set();
       // Nobody can miss what no ledger knows. One that was lost may still know nothing when the process after it has ended.
       if (isBlank || (forgotten !== undefined && !options.isLedgerOpen())) return;
       // What the service was still working on was never acknowledged, and is on its way.
@@ -746,7 +757,7 @@ export function openJudge(options: JudgeOptions): Judge {
       }
     },
     agreed: (deletes) => {
-      isStranger = false;
+      estranged = new Set();
       const isDamaged = ({ description, sent }: Resource): boolean =>
         description.includes("[kb:") && description !== service.describe(sent);
       if (holdsNow.includes("identity")) for (const { id } of ours().filter(isDamaged)) leftAlone.add(id);
@@ -940,6 +951,12 @@ function chunkSizeOf({ settings }: Resource): number {
 /** A resource is asked after by sending it the title that it has: that sends nothing of a file. */
 function isQuestion({ operation, body }: SentRequest): boolean {
   return operation === "update" && /^{"title":"(?:[^"\\]|\\.)*"}$/.test(body.toString());
+}
+
+/** The owner that a create names. */
+function ownerIn(body: Buffer): string | undefined {
+  const { ownerId } = JSON.parse(body.toString()) as { readonly ownerId?: string };
+  return ownerId;
 }
 
 /** Title, description and text of a create. */
