@@ -156,7 +156,7 @@ describe("the source's own folder", () => {
 
   it("a source replaced by another folder in a blink holds every delete until the first is back", async () => {
     followed = await openFollowed(smallFiles(60, "d"));
-    const { world, sent, agrees, ids, daemon } = followed;
+    const { world, sent, agrees, ids } = followed;
     const before = ids();
     mkdirSync(`${world.root}-other`);
     writeFileSync(`${world.root}-other/foreign.txt`, "foreign");
