@@ -11,7 +11,7 @@ import { parkMs } from "../plan/retry.ts";
 import { hasSameBytes } from "../plan/versions.ts";
 import { type Applied, type ApplySource, applyComparison } from "./apply.ts";
 import { compare, type Comparison, type ListMemory, memoryOfUnapplied, NO_MEMORY } from "./compare.ts";
-import { askPresence } from "./presence.ts";
+import { findThere, sampleOf } from "./presence.ts";
 import { findOmission } from "./sample.ts";
 import {
   copiedWords,
@@ -270,9 +270,8 @@ export function openContact(options: ContactOptions): Contact {
         const rows = [...gathered.rows.values()];
         const isShown = ({ docId }: AcknowledgedRow): boolean => gathered.resources.has(docId);
         if (isProbing && !isApproved && gathered.shown === 0 && rows.length > 0 && !rows.some(isShown)) {
-          const answers = await Promise.all(rows.map((row) => askPresence(context, row, signal)));
           // What the service lost no list can show: the next file is sent instead.
-          if (answers.every((presence) => presence === "gone")) return true;
+          if ((await findThere(context, sampleOf(rows), signal)) === undefined) return true;
           checks += 1;
           return await hold(NOT_SHOWN, Math.min(SHOWN_MS_MAX, SHOWN_MS * 2 ** (checks - 1)), "unclear");
         }

@@ -40,10 +40,10 @@ export async function askPresence(
 /** Resources that are asked for before a list is believed that lacks them, spread evenly from first to last. */
 const SAMPLE_MAX = 10;
 
-/** Returns so many of the resources that a list lacks as are asked for. */
-export function sampleOf<T>(resources: readonly T[]): readonly T[] {
-  const step = Math.max(1, Math.ceil(resources.length / SAMPLE_MAX));
-  return resources.filter((_, index) => index % step === 0);
+/** Returns at most so many items, spread evenly from first to last. Default: as many resources as are asked for. */
+export function sampleOf<T>(items: readonly T[], max: number = SAMPLE_MAX): readonly T[] {
+  const step = Math.max(1, Math.ceil(items.length / max));
+  return items.filter((_, index) => index % step === 0);
 }
 
 /** Asks for resources that a list lacks. Returns one that is not gone: then the list decides nothing. */

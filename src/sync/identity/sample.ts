@@ -5,11 +5,12 @@ import { readDocument } from "../scan/read/read.ts";
 import type { SourceDocument } from "../scan/read/outcome.ts";
 import type { ScanEntry } from "../plan/model.ts";
 import type { ApplySource } from "./apply.ts";
+import { sampleOf } from "./presence.ts";
 
 /** So many of the oldest files, and as many of all, are searched for before the others count as new. */
 const SAMPLE = 5;
 const TOP_K = 10;
-/** Failed searches before the service counts as failing on this one alone. */
+/** Failed searches before a cheap request shows whether the service fails on them alone. */
 const SEARCH_TRIES = 10;
 /** Characters of a text that are searched for: enough for its own chunk to be among the best. */
 const QUERY_CHARS = 300;
@@ -36,7 +37,7 @@ export async function findOmission(
   const { collection, ownerId } = source.rules.source;
   const collectionId = context.collections.id(collection);
   if (collectionId === undefined) return undefined;
-  for (const entry of sampleOf(entries)) {
+  for (const entry of filesOf(entries)) {
     const path = join(source.root, entry.path);
     const read = await readDocument(path, entry, source.rules, { signal });
     if (read.kind !== "document") continue;
@@ -62,24 +63,26 @@ export async function findOmission(
 }
 
 /** Returns the files that were there first, which most likely have a resource, and some from first to last. */
-function sampleOf(entries: readonly ScanEntry[]): Iterable<ScanEntry> {
+function filesOf(entries: readonly ScanEntry[]): Iterable<ScanEntry> {
   const oldest = entries.toSorted((a, b) => a.mtimeMs - b.mtimeMs).slice(0, SAMPLE);
-  const step = Math.max(1, Math.ceil(entries.length / SAMPLE));
-  return new Set([...oldest, ...entries.filter((_, index) => index % step === 0)]);
+  return new Set([...oldest, ...sampleOf(entries, SAMPLE)]);
 }
 
-/** Searches until the service answers. Returns undefined if it refuses searches, or fails on this one alone. */
+/**
+ * Searches until the service answers. Returns undefined if it refuses searches, or fails on them alone: while it is away, a cheap
+ * request is not answered either.
+ */
 async function search(
   { remote }: ActionContext,
   query: Parameters<ActionContext["remote"]["search"]>[0],
   signal: AbortSignal,
 ): Promise<readonly SearchResult[] | undefined> {
-  for (let tries = 1; ;) {
+  for (let tries = 1; ; tries += 1) {
     const reply = await remote.search(query, signal);
     if (reply.kind === "done") return reply.value.results;
+    if (reply.kind !== "later") return undefined;
     // The gate has waited.
-    if (reply.kind !== "later" || (reply.blame === "request" && (tries += 1) > SEARCH_TRIES))
-      return undefined;
+    if (tries % SEARCH_TRIES === 0 && (await remote.collections(signal)).kind === "done") return undefined;
   }
 }
 

@@ -13,7 +13,10 @@ import { addFiles, makeTree, removeTree, sourceAt } from "../scan/tree.ts";
 const { signal } = new AbortController();
 let root: string;
 let queries: SearchQuery[];
+/** Cheap requests that are not answered. */
+let away: number;
 beforeEach(() => {
+  away = 0;
   root = makeTree({});
   queries = [];
 });
@@ -69,6 +72,7 @@ async function search(
         return await Promise.resolve(service.search ?? { kind: "done", value: { results: found } });
       },
       read: async () => await Promise.resolve(service.read ?? { kind: "gone" }),
+      collections: async () => await Promise.resolve({ kind: (away -= 1) < 0 ? "done" : "later" }),
     },
   } as unknown as ActionContext; // What a search for omissions uses.
   const source = { id: 1, root, rules, isBusy: () => service.isBusy ?? false };
@@ -139,6 +143,21 @@ describe("a list leaves out nothing", () => {
   it("a list omits nothing if there is nothing to search for", async () => {
     expect(await search({ "a.md": " \n", "b.zip": "PK" }, { found: [chunk(" ")] })).toBeUndefined();
     expect(queries).toEqual([]);
+  });
+});
+
+describe("a service that answers no search", () => {
+  const unanswered = { kind: "later", acted: "no", blame: "service", reason: "not the service's" } as const;
+
+  it("counts as one that cannot be searched, once it answers something else", async () => {
+    expect(await search({ "a.md": "text", "b.md": "more" }, { search: unanswered })).toBeUndefined();
+    expect(queries).toHaveLength(10);
+  });
+
+  it("is searched again while it answers nothing else", async () => {
+    away = 2;
+    expect(await search({ "a.md": "text" }, { search: unanswered })).toBeUndefined();
+    expect(queries).toHaveLength(30);
   });
 });
 
