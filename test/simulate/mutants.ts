@@ -389,7 +389,7 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["one-owner"],
     patches: [
       patch(
-        "identity/situation.ts",
+        "identity/listed.ts",
         'reading.kind === "whole" && reading.marker.source === signature.source ? reading.marker : undefined',
         'reading.kind === "whole" ? { ...reading.marker, source: signature.source } : undefined',
       ),
@@ -545,18 +545,14 @@ export const MUTANTS: readonly Mutant[] = [
     name: "unmarked-counted",
     does: "documents of others that have no marker count as the source's",
     worlds: ["descriptions-dropped", "descriptions-cut"],
-    patches: [patch("identity/situation.ts", "foreign += 1;", "shown += 1;")],
+    patches: [patch("identity/listed.ts", "foreign += 1;", "shown += 1;")],
   },
   {
     name: "owners-mixed",
     does: "a list's documents of other owners count as ours",
     worlds: ["list-of-all-owners"],
     patches: [
-      patch(
-        "identity/situation.ts",
-        "return foundOwner !== ownerId || ",
-        "return foundOwner === undefined || ",
-      ),
+      patch("identity/listed.ts", "return foundOwner !== ownerId || ", "return foundOwner === undefined || "),
     ],
   },
   {
@@ -565,7 +561,7 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["by-hand"],
     patches: [
       patch(
-        "identity/situation.ts",
+        "identity/listed.ts",
         "        if (alterations.length > 0) {",
         "        if (alterations.length > 0 && !isUnmarked) {",
       ),

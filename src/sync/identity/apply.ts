@@ -8,7 +8,8 @@ import type { DocumentKind, RelativePath, ScanEntry } from "../plan/model.ts";
 import { absentName, acknowledgedTag, fileOf, hashOfTag } from "../plan/versions.ts";
 import type { Comparison, Verdict } from "./compare.ts";
 import { askPresence, findThere, type OwnedResource, sampleOf } from "./presence.ts";
-import type { Altered, FoundResource, Gathered, IdentitySource } from "./situation.ts";
+import type { Altered, FoundResource, IdentitySource } from "./listed.ts";
+import type { Gathered } from "./situation.ts";
 
 /** The source of a comparison that is applied. */
 export interface ApplySource extends IdentitySource {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ActionContext } from "../send/context.ts";
-import { gather, type Gathered, type IdentitySource } from "./situation.ts";
+import type { IdentitySource } from "./listed.ts";
+import { gather, type Gathered } from "./situation.ts";
 
 /** Number of lists until two in a row must have shown the same. */
 const LISTS_MAX = 4;

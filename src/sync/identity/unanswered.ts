@@ -11,7 +11,7 @@ import type { ListedResource } from "../plan/model.ts";
 import { delayMs } from "../plan/retry.ts";
 import { sameShape } from "../plan/decide.ts";
 import { findThere, sampleOf } from "./presence.ts";
-import { gatherListed, type IdentitySource } from "./situation.ts";
+import { gatherListed, type IdentitySource } from "./listed.ts";
 
 /** Finds out what became of creates that nobody answered. */
 export interface Unanswered {
