@@ -7,6 +7,7 @@ import { fork } from "node:child_process";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
+import { ROUTES } from "../src/wire/routes.ts";
 
 /** Requests so far. */
 export interface Counts {
@@ -73,6 +74,7 @@ function serve(keep: boolean): void {
       kept.delete(id);
       return { _id: id };
     }
+    if (path.endsWith(ROUTES.query)) return undefined;
     if (method === "PUT") counts.updates += 1;
     else counts.creates += 1;
     const at = new Date().toISOString();
@@ -97,7 +99,11 @@ function serve(keep: boolean): void {
       const data = dataOf(method, url.split("?")[0] ?? "/", body);
       response.setHeader("content-type", "application/json");
       response.statusCode = method === "POST" ? 201 : 200;
-      response.end(JSON.stringify(url === "/counts" ? counts : { success: true, message: "done", data }));
+      const isSearch = url.endsWith(ROUTES.query);
+      const answer = isSearch
+        ? { success: true, text: "", results: [] }
+        : { success: true, message: "done", data };
+      response.end(JSON.stringify(url === "/counts" ? counts : answer));
     });
   });
   server.listen(0, "127.0.0.1", () => process.send?.((server.address() as AddressInfo).port));

@@ -17,7 +17,7 @@ export interface Found {
   rootFailure: string | undefined;
 }
 
-/** Returns the findings of a walk that has not begun. */
+/** Returns empty findings, which a walk fills. */
 export function nothingFound(): Found {
   return { entries: [], unreadable: [], refused: [], skipped: [], rootFailure: undefined };
 }

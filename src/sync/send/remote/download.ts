@@ -23,7 +23,8 @@ export function fileAddress(url: string, resourcesUrl: string, reachedAt: string
 export type Sink = (piece: Buffer) => Promise<void>;
 
 /**
- * Downloads a file of at most `bytesMax` into a sink. A file host does not answer in JSON, so its status alone decides. A refused key concerns the file only, because a file host may not use keys at all.
+ * Downloads a file of at most `bytesMax` into a sink. A file host does not answer in JSON, so its status alone decides. A
+ * refused key concerns the file only, because a file host may not use keys at all.
  */
 export async function download(
   connections: Dispatcher,
